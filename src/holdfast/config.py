@@ -1,0 +1,86 @@
+"""One frozen Settings, from holdfast.toml and HOLDFAST_* variables. Nothing else reads the environment."""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import msgspec
+import platformdirs
+
+from holdfast.errors import InvalidArgumentError
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every knob with its default. `HOLDFAST_TOOL_OUTPUT_THRESHOLD=500` sets `tool_output_threshold`."""
+
+    path: str | None = None
+    """Where the embedded database lives: a folder, a file or `:memory:`; by default the platform's data folder."""
+
+    max_message_bytes: Positive = 16 * 1024 * 1024
+    """A message whose JSON is larger than this is refused."""
+
+    tool_output_threshold: Positive = 8_192
+    """A tool output with more characters than this is stored apart, once, and previewed in its message."""
+
+    tool_output_preview: Positive = 1_000
+    """How many characters of a large tool output stay in the message."""
+
+    sqlite_busy_timeout_ms: Milliseconds = 30_000
+    """How long to wait for another process that is writing to the same file."""
+
+    sqlite_idle_readers: Positive = 8
+    """How many read connections are kept open between reads."""
+
+    postgres_pool_max: Positive = 16
+    """The most connections one process holds to PostgreSQL."""
+
+    postgres_wait_seconds: Annotated[float, msgspec.Meta(gt=0)] = 30.0
+    """How long to wait for a connection to PostgreSQL before giving up."""
+
+    @classmethod
+    def load(cls, file: str | Path | None = None, **overrides: Any) -> Self:
+        """Defaults, then the file, then the environment, then `overrides`; each wins over the one before."""
+        values: dict[str, Any] = {**_from_file(file), **_from_environment(cls), **overrides}
+        unknown = values.keys() - set(cls.__struct_fields__)
+        if unknown:
+            name = min(unknown)
+            raise InvalidArgumentError(name, f"is not a setting; the settings are {_listed(cls)}")
+        try:
+            return msgspec.convert(values, cls, strict=False)
+        except msgspec.ValidationError as error:
+            problem, _, where = str(error).partition(" - at `$.")
+            raise InvalidArgumentError(where.rstrip("`") or "settings", problem) from None
+
+    def database_file(self) -> str:
+        """The SQLite file for `path`; a folder gets `holdfast.db` inside it."""
+        if self.path == ":memory:":
+            return self.path
+        place = Path(self.path or platformdirs.user_data_dir("holdfast", appauthor=False)).expanduser()
+        is_file = place.is_file() or (place.suffix in {".db", ".sqlite", ".sqlite3"} and not place.is_dir())
+        return str((place if is_file else place / "holdfast.db").absolute())
+
+
+def _from_file(file: str | Path | None) -> dict[str, Any]:
+    named = file or os.environ.get("HOLDFAST_CONFIG")
+    place = Path(named) if named else Path("holdfast.toml")
+    if not place.is_file():
+        if named:
+            raise InvalidArgumentError("config", f"there is no file {str(place)!r}")
+        return {}
+    try:
+        return tomllib.loads(place.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError("config", f"{str(place)!r} is not TOML: {error}") from None
+
+
+def _from_environment(cls: type[Settings]) -> dict[str, str]:
+    names = {f"HOLDFAST_{field.upper()}": field for field in cls.__struct_fields__}
+    return {names[name]: value for name, value in os.environ.items() if name in names}
+
+
+def _listed(cls: type[Settings]) -> str:
+    return ", ".join(cls.__struct_fields__)

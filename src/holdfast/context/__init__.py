@@ -1,0 +1,1 @@
+"""What the model sees. Pure functions: no storage, no network, no clock."""

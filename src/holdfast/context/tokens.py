@@ -1,0 +1,55 @@
+"""How many tokens a text costs, estimated the same everywhere."""
+
+import math
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from holdfast.model import ContextPart, Part, TextPart, ToolPart
+
+_CJK = re.compile(r"[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
+_ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
+_ASCII = re.compile(r"[\x00-\x7f]")
+
+
+def estimate(text: str) -> int:
+    """A quarter token per ASCII or other character, 1.5 per CJK character, 2 per astral one; rounded up.
+
+    >>> estimate("How do I configure embedding?")
+    8
+    >>> estimate("你好")
+    3
+    """
+    if text.isascii():
+        return (len(text) + 3) // 4
+    cjk = len(_CJK.findall(text))
+    astral = len(_ASTRAL.findall(text))
+    ascii_ = len(_ASCII.findall(text))
+    other = len(text) - cjk - astral - ascii_
+    return math.ceil(math.ceil(ascii_ / 4) + 1.5 * cjk + 2 * astral + 0.25 * other)
+
+
+def of_parts(parts: Iterable[Part]) -> int:
+    """The cost of a message: its text, context abstracts, and tool id, name, JSON input and output. Images are free."""
+    total = 0
+    for part in parts:
+        match part:
+            case TextPart():
+                total += estimate(part.text)
+            case ContextPart():
+                total += estimate(part.abstract)
+            case ToolPart():
+                total += sum(estimate(as_text(piece)) for piece in _tool_pieces(part))
+    return total
+
+
+def as_text(value: object) -> str:
+    """A tool's input or output as the text that a model reads: strings as they are, nothing as nothing, else JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _tool_pieces(part: ToolPart) -> tuple[object, ...]:
+    return part.tool_id, part.tool_name, part.tool_input, part.tool_output

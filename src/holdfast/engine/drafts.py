@@ -1,0 +1,148 @@
+"""From what a caller handed in to what can be stored: every spelling understood, everything checked and counted."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from holdfast.context import tokens
+from holdfast.engine.rule import Moment
+from holdfast.engine.sound import sound_json, sound_text
+from holdfast.errors import InvalidArgumentError
+from holdfast.model import PART_TYPES, ImagePart, NewMessage, Part, PartBase, TextPart, ToolPart, spell_tool
+from holdfast.search import text
+from holdfast.store.messages import Draft, Extra
+from holdfast.store.moments import from_micros, to_micros
+from holdfast.store.toolresults import Output
+
+MAX_PARTS = 1_000
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    drafts: list[Draft]
+    outputs: list[Output]
+
+
+def prepare(moment: Moment, messages: Sequence[NewMessage], path: str) -> Prepared:
+    """Drafts of `messages`. `path` names the field of a message in errors; `{}` in it is the message's number."""
+    drafts: list[Draft] = []
+    outputs: list[Output] = []
+    seen: set[str] = set()
+    for number, message in enumerate(messages):
+        where = path.format(number)
+        if message.id is not None:
+            if message.id in seen:
+                raise InvalidArgumentError(f"{where}id", f"{message.id!r} stands twice in this batch")
+            seen.add(message.id)
+        parts = _parts(message, where)
+        apart = _moved_apart(parts, number, moment.settings.tool_output_threshold, moment.settings.tool_output_preview)
+        drafts.append(_draft(moment, message, parts, where, sum(len(output.content) for output in apart)))
+        outputs += apart
+    return Prepared(drafts, outputs)
+
+
+def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, apart: int) -> Draft:
+    encoded = _encode(parts)
+    size, most = len(encoded) + apart, moment.settings.max_message_bytes
+    if size > most:
+        raise InvalidArgumentError(f"{where}parts", f"are {size} bytes, more than the {most} that a message may have")
+    return Draft(
+        id=message.id or moment.ids.new("msg"),
+        role=message.role,
+        parts=encoded.decode(),
+        extra=_extra(message, where),
+        tokens=tokens.of_parts(parts),
+        created_at=moment.now if message.created_at is None else _micros(message.created_at, where),
+        text=text.indexed(parts),
+    )
+
+
+def _parts(message: NewMessage, where: str) -> list[Part]:
+    if message.parts is None:
+        if message.content is None:
+            raise InvalidArgumentError(f"{where}parts", "are missing; give parts or content")
+        return [TextPart(sound_text(f"{where}content", message.content))]
+    if not 1 <= len(message.parts) <= MAX_PARTS:
+        raise InvalidArgumentError(f"{where}parts", f"has {len(message.parts)} parts; give 1 to {MAX_PARTS}")
+    return [_part(part, f"{where}parts[{number}]") for number, part in enumerate(message.parts)]
+
+
+def _part(given: Any, where: str) -> Part:
+    if isinstance(given, PartBase):
+        cls, fields = type(given), msgspec.structs.asdict(given)
+    elif isinstance(given, dict):
+        cls, fields = _spelled(given, where)
+    else:
+        raise InvalidArgumentError(where, f"is a {type(given).__name__}; give a part object or a dictionary")
+    try:
+        part: Part = msgspec.convert(fields, cls)
+    except msgspec.ValidationError as error:
+        problem, _, field = str(error).partition(" - at `$")
+        raise InvalidArgumentError(where + field.rstrip("`"), problem) from None
+    for name in cls.__struct_fields__:
+        value = getattr(part, name)
+        if isinstance(value, str):
+            sound_text(f"{where}.{name}", value)
+        elif isinstance(value, dict | list):
+            sound_json(f"{where}.{name}", value)
+    return part
+
+
+def _spelled(given: dict[str, Any], where: str) -> tuple[type, dict[str, Any]]:
+    kind = given.get("type")
+    if kind == "image_url":
+        image = given.get("image_url")
+        fields = {"url": image} if isinstance(image, str) else image
+        if not isinstance(fields, dict):
+            raise InvalidArgumentError(f"{where}.image_url", "is missing; give a url or an object with one")
+        return ImagePart, {**given, **fields, "type": "image"}
+    cls = PART_TYPES.get(kind) if isinstance(kind, str) else None
+    if cls is None:
+        known = ", ".join([*PART_TYPES, "image_url"])
+        raise InvalidArgumentError(f"{where}.type", f"{kind!r} is not a type of part; use one of {known}")
+    return cls, spell_tool(given) if cls is ToolPart else given
+
+
+def _moved_apart(parts: list[Part], message: int, threshold: int, preview: int) -> list[Output]:
+    """Take large tool outputs out of `parts`, leaving a preview and the key under which the whole can be read."""
+    outputs: list[Output] = []
+    for number, part in enumerate(parts):
+        if not isinstance(part, ToolPart):
+            continue
+        content = tokens.as_text(part.tool_output)
+        result_id, chars, shown = "", 0, part.tool_output
+        if len(content) > threshold:
+            result_id = f"tr_{hashlib.sha256(content.encode()).hexdigest()[:40]}"
+            chars, shown = len(content), content[:preview]
+            outputs.append(Output(message, number, result_id, content, part.tool_id, part.tool_name))
+        parts[number] = msgspec.structs.replace(
+            part, tool_output=shown, tool_result_id=result_id, tool_output_chars=chars
+        )
+    return outputs
+
+
+def _extra(message: NewMessage, where: str) -> str | None:
+    if (
+        message.peer_id is None
+        and message.turn_id is None
+        and message.message_kind is None
+        and message.source_message_ids is None
+    ):
+        return None
+    extra = Extra(message.peer_id, message.turn_id, message.message_kind, message.source_message_ids)
+    for name, value in msgspec.structs.asdict(extra).items():
+        sound_json(f"{where}{name}", value)
+    return _encode(extra).decode()
+
+
+def _micros(created_at: datetime, where: str) -> int:
+    try:
+        micros = to_micros(created_at)
+        from_micros(micros)
+    except OverflowError:
+        raise InvalidArgumentError(f"{where}created_at", f"{created_at} lies outside the years 1 to 9999") from None
+    return micros

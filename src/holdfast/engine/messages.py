@@ -1,0 +1,156 @@
+"""Appending messages exactly once, and reading them back."""
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from holdfast.engine import sessions
+from holdfast.engine.drafts import Prepared, prepare
+from holdfast.engine.rule import Moment, Rule, always
+from holdfast.engine.sound import sound_text
+from holdfast.errors import ConflictError, FailedPreconditionError
+from holdfast.model import Appended, MessagePage, NewMessage, Principal
+from holdfast.ops import AddMessage, AddMessages, GetMessages
+from holdfast.search.text import query_words
+from holdfast.store import appends, lineage, toolresults
+from holdfast.store import messages as store
+from holdfast.store import sessions as stored_sessions
+from holdfast.store.database import Tx
+from holdfast.store.sessions import StoredSession
+
+
+def _prepare(moment: Moment, _who: Principal, op: AddMessage | AddMessages) -> Prepared:
+    if op.idempotency_key is not None:
+        sound_text("idempotency_key", op.idempotency_key)
+    if isinstance(op, AddMessage):
+        return prepare(moment, [op], "")
+    return prepare(moment, op.messages, "messages[{}].")
+
+
+def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepared, moment: Moment) -> Appended:
+    session = sessions.ensure(tx, who, op.session_id, moment)
+    earlier = _earlier(tx, session, op, ready)
+    if earlier is not None:
+        return earlier
+    if session.state == "archived":
+        raise FailedPreconditionError(
+            f"Session {session.session_id} is archived; set its state to active before adding to it",
+            resource=session.session_id,
+        )
+    if op.expected_seq is not None and op.expected_seq != session.last_seq:
+        raise ConflictError(
+            f"expected_seq: the last message is {session.last_seq}, not {op.expected_seq};"
+            " read what was added and try again",
+            resource=session.session_id,
+            type="session",
+            current_seq=session.last_seq,
+        )
+    drafts = ready.drafts
+    total = store.append(tx, session.log_id, who.user_id, session.last_seq, session.tokens_total, drafts)
+    for output in ready.outputs:
+        seq = session.last_seq + 1 + output.message
+        toolresults.insert(tx, session.log_id, seq, output, drafts[output.message].created_at)
+    stored_sessions.advance(
+        tx, session, by=len(drafts), tokens=total - session.tokens_total, now=moment.now
+    )
+    result = Appended(
+        session_id=session.session_id,
+        message_count=session.live_count + len(drafts),
+        pending_tokens=total - session.tokens_archived,
+        added=len(drafts),
+        seq=session.last_seq + len(drafts),
+        message_ids=[draft.id for draft in drafts],
+    )
+    if op.idempotency_key is not None:
+        appends.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, ready), result)
+    return result
+
+
+def _earlier(
+    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, ready: Prepared
+) -> Appended | None:
+    """The result of the same append made before, if this one is a retry."""
+    if op.idempotency_key is not None:
+        found = appends.find(tx, session.log_id, op.idempotency_key)
+        if found is not None:
+            fingerprint, result = found
+            if fingerprint != _fingerprint(op, ready):
+                raise ConflictError(
+                    f"idempotency_key: {op.idempotency_key!r} was used for another body; use a new key",
+                    resource=op.idempotency_key,
+                    type="idempotency_key",
+                )
+            return result
+    for place, message in enumerate(_given(op)):
+        if message.id is not None:
+            seq = store.seq_of(tx, lineage.stretches(tx, session), message.id)
+            if seq is not None:
+                return _same_again(tx, session, op, ready, seq - place, message.id)
+    return None
+
+
+def _same_again(
+    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, ready: Prepared, first: int, known: str
+) -> Appended:
+    """The result of the append that began at `first`, if what it stored is what is asked for now."""
+    last = first + len(ready.drafts) - 1
+    before = store.stored(tx, lineage.stretches(tx, session, first, last))
+    same = len(before) == len(ready.drafts) and all(
+        (was.role, was.parts, was.extra) == (draft.role, draft.parts, draft.extra)
+        and given.id in {None, was.id}
+        and (given.created_at is None or was.created_at == draft.created_at)
+        for was, draft, given in zip(before, ready.drafts, _given(op), strict=True)
+    )
+    if not same:
+        raise ConflictError(
+            f"id: the session already has a message {known!r} with another body; use a new id",
+            resource=known,
+            type="message",
+        )
+    through = store.tokens_through(tx, lineage.stretches(tx, session, last, last)[0])
+    return Appended(
+        session_id=session.session_id,
+        message_count=max(0, last - session.live_from + 1),
+        pending_tokens=max(0, through - session.tokens_archived),
+        added=len(before),
+        seq=last,
+        message_ids=[was.id for was in before],
+    )
+
+
+def _given(op: AddMessage | AddMessages) -> Sequence[NewMessage]:
+    return [op] if isinstance(op, AddMessage) else op.messages
+
+
+def _fingerprint(op: AddMessage | AddMessages, ready: Prepared) -> str:
+    """What makes two appends the same: everything the caller said, nothing that was chosen for them."""
+    said = [
+        (given.id, draft.role, draft.parts, draft.extra, draft.created_at if given.created_at else None)
+        for given, draft in zip(_given(op), ready.drafts, strict=True)
+    ]
+    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+
+
+def _get(tx: Tx, who: Principal, op: GetMessages, _ready: None, _moment: Moment) -> MessagePage:
+    session = sessions.require(tx, who, op.session_id)
+    first = max(op.first, session.live_from) if op.live else op.first
+    words = None if op.q is None else query_words(op.q)
+    if words is not None and not words:
+        return MessagePage(session.session_id, [], None)
+    stretches = lineage.stretches(tx, session, first, op.last)
+    found = store.read(tx, stretches, op.limit, words)
+    more = len(found) == op.limit and found[-1].seq < stretches[-1].last
+    return MessagePage(session.session_id, found, found[-1].seq + 1 if more else None)
+
+
+def _check_query(_moment: Moment, _who: Principal, op: GetMessages) -> None:
+    if op.q is not None:
+        sound_text("q", op.q)
+
+
+RULES: dict[type, Rule] = {
+    AddMessage: Rule(_append, always, _prepare),
+    AddMessages: Rule(_append, always, _prepare),
+    GetMessages: Rule(_get, prepare=_check_query),
+}

@@ -1,0 +1,39 @@
+"""How an operation is carried out: what is prepared outside the transaction, what is done inside."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from holdfast.config import Settings
+from holdfast.engine.ids import Ids
+from holdfast.model import Principal
+from holdfast.store.database import Tx
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """The circumstances of one call: its time, its source of ids, the settings in force."""
+
+    now: int
+    ids: Ids
+    settings: Settings
+
+
+def nothing_to_prepare(_moment: Moment, _who: Principal, _op: Any) -> None:
+    return None
+
+
+def always(_op: Any) -> bool:
+    return True
+
+
+def never(_op: Any) -> bool:
+    return False
+
+
+class Rule(msgspec.Struct, frozen=True):
+    handle: Callable[[Tx, Principal, Any, Any, Moment], Any]
+    """Runs inside the transaction, possibly more than once; its only effect is through `tx`."""
+    writes: Callable[[Any], bool] = never
+    prepare: Callable[[Moment, Principal, Any], Any] = nothing_to_prepare
+    """Runs once, before the transaction. What takes long or may wait for a network belongs here."""

@@ -1,0 +1,227 @@
+"""Creating, finding, changing, forking and deleting sessions, and what they used."""
+
+from typing import Any
+
+import msgspec
+
+from holdfast.engine import access
+from holdfast.engine.rule import Moment, Rule, always
+from holdfast.engine.sound import sound_json, sound_text
+from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from holdfast.model import Principal, SessionInfo, SessionPage, SessionRef, Usage, UseRecorded
+from holdfast.ops import (
+    CreateSession,
+    DeleteSession,
+    ForkSession,
+    GetSession,
+    ListSessions,
+    ListUsage,
+    RecordUse,
+    UpdateSession,
+)
+from holdfast.store import accounts, appends, lineage, messages, toolresults, usages
+from holdfast.store import sessions as store
+from holdfast.store.database import Tx
+from holdfast.store.sessions import StoredSession
+
+MAX_METADATA_BYTES = 64 * 1024
+
+
+def require(tx: Tx, who: Principal, session_id: str, *, lock: bool = False) -> StoredSession:
+    session = store.find(tx, who.user_id, session_id, lock=lock)
+    if session is None:
+        raise NotFoundError("session", session_id)
+    return session
+
+
+def ensure(tx: Tx, who: Principal, session_id: str, moment: Moment) -> StoredSession:
+    """The session, locked; created if it is missing."""
+    found = store.find(tx, who.user_id, session_id, lock=True)
+    if found is not None:
+        return found
+    _insert(tx, who, _blank(who, session_id, moment), moment)
+    return require(tx, who, session_id, lock=True)
+
+
+def _create(tx: Tx, who: Principal, op: CreateSession, metadata: str, moment: Moment) -> SessionInfo:
+    session_id = op.session_id or moment.ids.new("sess")
+    session = msgspec.structs.replace(_blank(who, session_id, moment), title=op.title, metadata=metadata)
+    if not _insert(tx, who, session, moment):
+        raise _taken(session_id)
+    return store.info(tx, session)
+
+
+def _get(tx: Tx, who: Principal, op: GetSession, _ready: None, moment: Moment) -> SessionInfo:
+    session = ensure(tx, who, op.session_id, moment) if op.auto_create else require(tx, who, op.session_id)
+    return store.info(tx, session)
+
+
+def _list(tx: Tx, who: Principal, op: ListSessions, before: int | None, _moment: Moment) -> SessionPage:
+    found = store.page(tx, who.user_id, limit=op.limit + 1, before=before, q=op.q, state=op.state)
+    shown = found[: op.limit]
+    more = len(found) > op.limit
+    return SessionPage([store.line(session) for session in shown], f"{shown[-1].log_id:x}" if more else None)
+
+
+def _read_cursor(_moment: Moment, _who: Principal, op: ListSessions) -> int | None:
+    if op.q is not None:
+        sound_text("q", op.q)
+    if op.cursor is None:
+        return None
+    try:
+        return min(int(op.cursor, 16), 2**63 - 1)
+    except ValueError:
+        raise InvalidArgumentError("cursor", f"{op.cursor!r} is not a cursor that a listing returned") from None
+
+
+def _update(tx: Tx, who: Principal, op: UpdateSession, _ready: None, moment: Moment) -> SessionInfo:
+    session = require(tx, who, op.session_id, lock=True)
+    merged = store.decode_metadata(session.metadata) | (op.metadata or {})
+    store.update(
+        tx,
+        session,
+        title=session.title if op.title is None else op.title,
+        metadata=_encode_metadata({key: value for key, value in merged.items() if value is not None}),
+        state=op.state or session.state,
+        now=moment.now,
+    )
+    return store.info(tx, require(tx, who, op.session_id))
+
+
+def _delete(tx: Tx, who: Principal, op: DeleteSession, _ready: None, _moment: Moment) -> SessionRef:
+    session = require(tx, who, op.session_id, lock=True)
+    accounts.lock(tx, tx.account)  # two deletions must not each leave a shared log to the other
+    store.delete(tx, session)
+    appends.delete(tx, session.log_id)
+    usages.delete(tx, session.log_id)
+    for log_id in lineage.cut_off(tx, session):
+        if not store.log_is_alive(tx, log_id):
+            kept = lineage.needed_through(tx, log_id)
+            toolresults.delete_after(tx, log_id, kept)
+            messages.delete_after(tx, log_id, kept)
+    return SessionRef(session.session_id)
+
+
+def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment) -> SessionInfo:
+    parent = require(tx, who, op.session_id, lock=True)
+    at = _fork_point(tx, parent, op.at)
+    tokens = _tokens_through(tx, parent, at)
+    archived_through = min(at, parent.live_from - 1)
+    blank = _blank(who, op.new_session_id or moment.ids.new("sess"), moment)
+    child = msgspec.structs.replace(
+        blank,
+        title=parent.title if op.title is None else op.title,
+        metadata=parent.metadata,
+        last_seq=at,
+        live_from=archived_through + 1,
+        tokens_total=tokens,
+        tokens_archived=parent.tokens_archived if archived_through < at else tokens,
+        fork_seq=at,
+        forked_from=parent.session_id,
+        last_message_at=parent.last_message_at if at else None,
+    )
+    if not _insert(tx, who, child, moment):
+        raise _taken(child.session_id)
+    lineage.branch(tx, parent, at, child.log_id)
+    return store.info(tx, child)
+
+
+def _fork_point(tx: Tx, parent: StoredSession, at: int | str | None) -> int:
+    if at is None:
+        return parent.last_seq
+    if isinstance(at, int):
+        if at > parent.last_seq:
+            raise InvalidArgumentError("at", f"{at} is behind the last message, {parent.last_seq}")
+        return at
+    seq = messages.seq_of(tx, lineage.stretches(tx, parent), at)
+    if seq is None:
+        raise NotFoundError("message", at)
+    return seq
+
+
+def _tokens_through(tx: Tx, session: StoredSession, seq: int) -> int:
+    if seq == session.last_seq:
+        return session.tokens_total
+    holding = lineage.stretches(tx, session, seq, seq)
+    return messages.tokens_through(tx, holding[0]) if holding else 0
+
+
+def _record_use(tx: Tx, who: Principal, _op: RecordUse, uses: list[usages.Use], moment: Moment) -> UseRecorded:
+    session = ensure(tx, who, _op.session_id, moment)
+    for use in uses:
+        usages.insert(tx, session.log_id, who.user_id, use, moment.now)
+    skills = sum(use.kind == "skill" for use in uses)
+    return UseRecorded(session.session_id, len(uses) - skills, skills)
+
+
+def _prepare_use(moment: Moment, _who: Principal, op: RecordUse) -> list[usages.Use]:
+    if not op.contexts and op.skill is None:
+        raise InvalidArgumentError("contexts", "nothing was used; give contexts, a skill, or both")
+    uses = []
+    for number, uri in enumerate(op.contexts or ()):
+        sound_text(f"contexts[{number}]", uri)
+        uses.append(usages.Use(moment.ids.new("use"), "context", uri, None))
+    if op.skill is not None:
+        if not op.skill.uri:
+            raise InvalidArgumentError("skill.uri", "is empty; name the skill that was used")
+        detail = sound_json("skill", msgspec.structs.asdict(op.skill))
+        uses.append(usages.Use(moment.ids.new("use"), "skill", op.skill.uri, detail))
+    return uses
+
+
+def _list_usage(tx: Tx, who: Principal, op: ListUsage, _ready: None, _moment: Moment) -> list[Usage]:
+    return usages.read(tx, require(tx, who, op.session_id).log_id, op.limit)
+
+
+def _check_details(_moment: Moment, _who: Principal, op: CreateSession | UpdateSession | ForkSession) -> str:
+    if op.title is not None:
+        sound_text("title", op.title)
+    return "{}" if isinstance(op, ForkSession) else _encode_metadata(op.metadata or {})
+
+
+def _encode_metadata(metadata: dict[str, Any]) -> str:
+    encoded = sound_json("metadata", metadata)
+    if len(encoded) > MAX_METADATA_BYTES:
+        raise InvalidArgumentError("metadata", f"is larger than {MAX_METADATA_BYTES} bytes; keep large data elsewhere")
+    return encoded
+
+
+def _blank(who: Principal, session_id: str, moment: Moment) -> StoredSession:
+    return StoredSession(
+        user_id=who.user_id,
+        session_id=session_id,
+        log_id=moment.ids.log_id(),
+        title="",
+        metadata="{}",
+        state="active",
+        created_at=moment.now,
+        updated_at=moment.now,
+        last_message_at=None,
+        last_seq=0,
+        live_from=1,
+        tokens_total=0,
+        tokens_archived=0,
+        fork_seq=0,
+        forked_from=None,
+    )
+
+
+def _insert(tx: Tx, who: Principal, session: StoredSession, moment: Moment) -> bool:
+    access.require_account(tx, who, moment.now)
+    return store.insert(tx, session)
+
+
+def _taken(session_id: str) -> AlreadyExistsError:
+    return AlreadyExistsError(f"Session {session_id} already exists", resource=session_id, type="session")
+
+
+RULES: dict[type, Rule] = {
+    CreateSession: Rule(_create, always, _check_details),
+    GetSession: Rule(_get, lambda op: op.auto_create),
+    ListSessions: Rule(_list, prepare=_read_cursor),
+    UpdateSession: Rule(_update, always, _check_details),
+    DeleteSession: Rule(_delete, always),
+    ForkSession: Rule(_fork, always, _check_details),
+    RecordUse: Rule(_record_use, always, _prepare_use),
+    ListUsage: Rule(_list_usage),
+}

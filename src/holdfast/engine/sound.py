@@ -1,0 +1,56 @@
+"""Text and JSON that can be stored and will come back as it went in, or an error that names the field."""
+
+import math
+from typing import Any
+
+import msgspec
+
+from holdfast.errors import InvalidArgumentError
+
+MAX_DEPTH = 64
+
+_encode = msgspec.json.encode
+
+
+def sound_text(field: str, text: str) -> str:
+    """`text`, or an error if it holds NUL or half of a surrogate pair."""
+    if "\0" in text:
+        raise InvalidArgumentError(field, f"has a NUL character at position {text.index(chr(0))}; remove it")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidArgumentError(
+                field, f"has a lone surrogate at position {error.start}; decode the text properly"
+            ) from None
+    return text
+
+
+def sound_json(field: str, value: Any) -> str:
+    """`value` as JSON text, or an error if it is not JSON or would not come back as it is."""
+    _check(field, value, 0)
+    return _encode(value).decode()
+
+
+def _check(field: str, value: Any, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise InvalidArgumentError(field, f"is nested deeper than {MAX_DEPTH} levels; flatten it")
+    match value:
+        case str():
+            sound_text(field, value)
+        case float():
+            if not math.isfinite(value):
+                raise InvalidArgumentError(field, f"{value} is not a JSON number; use null or a string")
+        case dict():
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    raise InvalidArgumentError(field, f"has the key {key!r}; JSON keys are strings")
+                sound_text(field, key)
+                _check(f"{field}.{key}", item, depth + 1)
+        case list() | tuple():
+            for number, item in enumerate(value):
+                _check(f"{field}[{number}]", item, depth + 1)
+        case None | bool() | int():
+            pass
+        case _:
+            raise InvalidArgumentError(field, f"{type(value).__name__} is not JSON; convert it first")

@@ -1,0 +1,63 @@
+"""Reading and searching tool outputs that were too large for their messages."""
+
+from holdfast.engine.rule import Moment, Rule
+from holdfast.engine.sessions import require
+from holdfast.engine.sound import sound_text
+from holdfast.errors import NotFoundError
+from holdfast.model import Principal, TextMatch, ToolResultMatches, ToolResultPage, ToolResultSlice
+from holdfast.ops import ListToolResults, ReadToolResult, SearchToolResult
+from holdfast.store import lineage
+from holdfast.store import toolresults as store
+from holdfast.store.database import Tx
+
+
+def _list(tx: Tx, who: Principal, op: ListToolResults, _ready: None, _moment: Moment) -> ToolResultPage:
+    session = require(tx, who, op.session_id)
+    return ToolResultPage(store.newest(tx, lineage.stretches(tx, session), op.tool_name, op.limit))
+
+
+def _read(tx: Tx, who: Principal, op: ReadToolResult, _ready: None, _moment: Moment) -> ToolResultSlice:
+    return _slice(tx, who, op.session_id, op.tool_result_id, op.offset, op.limit)
+
+
+def _search(tx: Tx, who: Principal, op: SearchToolResult, _ready: None, _moment: Moment) -> ToolResultMatches:
+    content = _slice(tx, who, op.session_id, op.tool_result_id, 0, None).content
+    return ToolResultMatches(op.tool_result_id, find(content, op.q, op.limit, op.context_chars))
+
+
+def find(content: str, q: str, limit: int, context_chars: int) -> list[TextMatch]:
+    """Where `q` occurs, in any case, with the text around it.
+
+    >>> find("one Two three two", "two", 5, 2)
+    [TextMatch(offset=4, context='e Two t'), TextMatch(offset=14, context='e two')]
+    """
+    folded, sought = content.lower(), q.lower()
+    if len(folded) != len(content):  # lower-casing a few letters changes their number, and so every offset
+        folded, sought = content, q
+    matches: list[TextMatch] = []
+    at = folded.find(sought)
+    while at >= 0 and len(matches) < limit:
+        matches.append(TextMatch(at, content[max(0, at - context_chars) : at + len(sought) + context_chars]))
+        at = folded.find(sought, at + len(sought))
+    return matches
+
+
+def _slice(
+    tx: Tx, who: Principal, session_id: str, tool_result_id: str, offset: int, limit: int | None
+) -> ToolResultSlice:
+    stretches = lineage.stretches(tx, require(tx, who, session_id))
+    found = store.read(tx, stretches, tool_result_id, offset, limit)
+    if found is None:
+        raise NotFoundError("tool result", tool_result_id)
+    return found
+
+
+def _check_query(_moment: Moment, _who: Principal, op: SearchToolResult) -> None:
+    sound_text("q", op.q)
+
+
+RULES: dict[type, Rule] = {
+    ListToolResults: Rule(_list),
+    ReadToolResult: Rule(_read),
+    SearchToolResult: Rule(_search, prepare=_check_query),
+}

@@ -1,0 +1,84 @@
+"""One tree of errors. Each knows its code and its HTTP status; a surface only has to print it."""
+
+from typing import Any, ClassVar
+
+
+class HoldfastError(Exception):
+    """Base of all errors that Holdfast raises on purpose.
+
+    An error is data: `code` names its kind, `message` says what was wrong and what to do,
+    `details` carries the values a program needs to react.
+    """
+
+    code: ClassVar[str] = "INTERNAL"
+    status: ClassVar[int] = 500
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, (type(self), self.message, self.details)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"code": self.code, "message": self.message, "details": self.details}
+
+
+def rebuild(cls: type[HoldfastError], message: str, details: dict[str, Any]) -> HoldfastError:
+    """The error again, from its parts: in another process, or for another caller."""
+    error = cls.__new__(cls)
+    HoldfastError.__init__(error, message, **details)
+    return error
+
+
+class InvalidArgumentError(HoldfastError):
+    """A value that cannot be accepted. `details` has the `field` and the value's `problem`."""
+
+    code = "INVALID_ARGUMENT"
+    status = 400
+
+    def __init__(self, field: str, problem: str, **details: Any) -> None:
+        super().__init__(f"{field}: {problem}", field=field, problem=problem, **details)
+
+
+class PermissionDeniedError(HoldfastError):
+    code = "PERMISSION_DENIED"
+    status = 403
+
+
+class NotFoundError(HoldfastError):
+    """What does not exist and what is not the caller's answer alike."""
+
+    code = "NOT_FOUND"
+    status = 404
+
+    def __init__(self, type: str, resource: str) -> None:  # noqa: A002 - the wire calls it `type`
+        super().__init__(f"{type.capitalize()} {resource} not found", type=type, resource=resource)
+
+
+class AlreadyExistsError(HoldfastError):
+    code = "ALREADY_EXISTS"
+    status = 409
+
+
+class ConflictError(HoldfastError):
+    """The state is not the one the caller assumed. `details` tells the current one."""
+
+    code = "CONFLICT"
+    status = 409
+
+
+class FailedPreconditionError(HoldfastError):
+    code = "FAILED_PRECONDITION"
+    status = 412
+
+
+class UnavailableError(HoldfastError):
+    """Storage could not do it now. Nothing was acknowledged; the same call may succeed later."""
+
+    code = "UNAVAILABLE"
+    status = 503
+
+    def __init__(self, message: str, *, service: str, reason: str) -> None:
+        super().__init__(message, service=service, reason=reason)

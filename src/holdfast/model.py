@@ -1,0 +1,354 @@
+"""The nouns, as frozen structs. They hold data and do nothing.
+
+Attributes are typed (`info.created_at` is a datetime); reading a noun as a dictionary gives its wire form
+(`info["created_at"]` is the ISO 8601 text), so code written against the HTTP documentation works on both.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+Role = Literal["user", "assistant", "system", "tool"]
+SessionState = Literal["active", "archived"]
+AccessRole = Literal["user", "admin", "root"]
+ToolStatus = Literal["pending", "running", "completed", "error"]
+ContextType = Literal["memory", "resource", "skill"]
+
+Name = Annotated[
+    str,
+    msgspec.Meta(
+        # `$` alone would let a trailing newline through.
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9._:@-]*$(?!\n)",
+        min_length=1,
+        max_length=128,
+        description="use 1 to 128 letters, digits or . _ : @ - and begin with a letter, a digit or _",
+    ),
+]
+"""A single safe path segment: session, account, user and message ids."""
+
+
+class Noun(msgspec.Struct, frozen=True):
+    """A struct that also reads as the dictionary it is on the wire."""
+
+    def __getitem__(self, key: str) -> Any:
+        encoded = type(self).__struct_encode_fields__
+        if key not in encoded:
+            raise KeyError(key)
+        return msgspec.to_builtins(getattr(self, type(self).__struct_fields__[encoded.index(key)]))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self[key] if key in self else default
+
+    def keys(self) -> tuple[str, ...]:
+        return type(self).__struct_encode_fields__
+
+    def items(self) -> list[tuple[str, Any]]:
+        return [(key, self[key]) for key in self]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(type(self).__struct_encode_fields__)
+
+    def __contains__(self, key: object) -> bool:
+        return key in type(self).__struct_encode_fields__
+
+
+def stated(default: str) -> Any:
+    """A default that is written out also when it was not changed: readers on the wire rely on the key."""
+    return msgspec.field(default_factory=lambda: default)
+
+
+class PartBase(Noun, frozen=True, tag_field="type", omit_defaults=True):
+    @property
+    def type(self) -> str:
+        return str(type(self).__struct_config__.tag)
+
+
+class TextPart(PartBase, frozen=True, tag="text"):
+    """`TextPart("How do I configure embedding?")`"""
+
+    text: str
+
+
+class ContextPart(PartBase, frozen=True, tag="context"):
+    """A reference to a memory, a resource or a skill, with the abstract that was shown."""
+
+    uri: str
+    context_type: ContextType = stated("memory")
+    abstract: str = stated("")
+
+
+class ImagePart(PartBase, frozen=True, tag="image"):
+    url: str
+    description: str = ""
+    detail: str = ""
+
+
+TOOL_SPELLINGS = {
+    "id": "tool_id",
+    "name": "tool_name",
+    "input": "tool_input",
+    "output": "tool_output",
+    "status": "tool_status",
+    "duration": "duration_ms",
+}
+
+
+def spell_tool(fields: dict[str, Any]) -> dict[str, Any]:
+    """Translate the short spellings of a tool call (`input`, `output`, `success`, ...) to the stored ones."""
+    spelled = {TOOL_SPELLINGS.get(key, key): value for key, value in fields.items()}
+    success = spelled.pop("success", None)
+    if isinstance(success, bool) and "tool_status" not in spelled:
+        spelled["tool_status"] = "completed" if success else "error"
+    return spelled
+
+
+class _AnySpelling(msgspec.StructMeta):
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        return super().__call__(*args, **spell_tool(fields))
+
+
+class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnySpelling):
+    """A tool call and, once there is one, its result.
+
+    The short spelling works too: `ToolPart(tool_name="search", input={...}, output={...}, success=True)`.
+    An output above the threshold is kept apart: `tool_output` is then a preview and `tool_result_id` its key.
+    """
+
+    tool_id: str = stated("")
+    tool_name: str = stated("")
+    tool_uri: str = ""
+    skill_uri: str = ""
+    tool_input: Any = None
+    tool_output: Any = stated("")
+    tool_status: ToolStatus = stated("pending")
+    duration_ms: float | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    tool_result_id: str = ""
+    tool_output_chars: int = 0
+
+    @property
+    def input(self) -> Any:
+        return self.tool_input
+
+    @property
+    def output(self) -> Any:
+        return self.tool_output
+
+    @property
+    def success(self) -> bool:
+        return self.tool_status == "completed"
+
+
+Part = TextPart | ContextPart | ImagePart | ToolPart
+PART_TYPES: dict[str, type[Part]] = {
+    "text": TextPart,
+    "context": ContextPart,
+    "image": ImagePart,
+    "tool": ToolPart,
+}
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """Who calls. The account is the tenant; a user's sessions are private within it."""
+
+    account_id: Name = "default"
+    user_id: Name = "default"
+    role: AccessRole = "user"
+
+
+class UserRef(Noun, frozen=True):
+    account_id: str
+    user_id: str
+
+
+class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as a caller hands it in. `parts` wins over `content`; one of them is needed."""
+
+    role: Role
+    content: str | None = None
+    parts: list[Any] | None = None
+    id: Name | None = None
+    peer_id: str | None = None
+    turn_id: str | None = None
+    message_kind: str | None = None
+    source_message_ids: list[str] | None = None
+    created_at: datetime | None = None
+
+
+class Message(Noun, frozen=True, omit_defaults=True):
+    id: str
+    role: Role
+    parts: list[Part]
+    created_at: datetime
+    seq: int
+    tokens: int
+    peer_id: str | None = None
+    turn_id: str | None = None
+    message_kind: str | None = None
+    source_message_ids: list[str] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined by newlines."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+
+class MessagePage(Noun, frozen=True):
+    session_id: str
+    messages: list[Message]
+    next_seq: int | None
+    """Where the next page begins, or None at the end of the range."""
+
+
+class Fork(Noun, frozen=True):
+    """Where a session branched off: it shares everything up to `seq` with `session_id`."""
+
+    session_id: str
+    seq: int
+
+
+class SessionInfo(Noun, frozen=True, kw_only=True):
+    session_id: str
+    uri: str
+    user: UserRef
+    title: str
+    metadata: dict[str, Any]
+    state: SessionState
+    created_at: datetime
+    updated_at: datetime
+    last_message_at: datetime | None
+    message_count: int
+    """Live messages: those not sealed in an archive."""
+    total_message_count: int
+    pending_tokens: int
+    """Estimated tokens of the live messages."""
+    contexts_used: int
+    skills_used: int
+    forked_from: Fork | None
+
+
+class SessionRow(Noun, frozen=True, kw_only=True):
+    """One line of a listing."""
+
+    session_id: str
+    uri: str
+    is_dir: bool = True
+    mod_time: datetime
+    created_at: datetime
+    title: str
+    state: SessionState
+    message_count: int
+    total_message_count: int
+
+
+class SessionPage(Noun, frozen=True):
+    sessions: list[SessionRow]
+    next_cursor: str | None
+
+
+class SessionRef(Noun, frozen=True):
+    session_id: str
+
+
+class Appended(Noun, frozen=True, kw_only=True):
+    """What an append did. A retry of the same append answers the same."""
+
+    session_id: str
+    message_count: int
+    pending_tokens: int
+    added: int
+    seq: int
+    """The position of the last message of this append."""
+    message_ids: list[str]
+
+    @property
+    def message_id(self) -> str:
+        return self.message_ids[-1]
+
+
+class SkillUse(Noun, frozen=True):
+    uri: str
+    input: Any = None
+    output: Any = None
+    success: bool = True
+
+
+class UseRecorded(Noun, frozen=True):
+    session_id: str
+    contexts_used: int
+    skills_used: int
+
+
+class Usage(Noun, frozen=True, kw_only=True):
+    """One recorded use of a context or a skill."""
+
+    id: str
+    kind: Literal["context", "skill"]
+    uri: str
+    input: Any = None
+    output: Any = None
+    success: bool = True
+    created_at: datetime
+
+
+class ToolResult(Noun, frozen=True, kw_only=True):
+    """A tool output that was too large for its message."""
+
+    tool_result_id: str
+    tool_id: str
+    tool_name: str
+    seq: int
+    chars: int
+    created_at: datetime
+
+
+class ToolResultPage(Noun, frozen=True):
+    tool_results: list[ToolResult]
+
+
+class ToolResultSlice(Noun, frozen=True, kw_only=True):
+    tool_result_id: str
+    tool_name: str
+    content: str
+    offset: int
+    chars: int
+    """The length of the whole output."""
+    has_more: bool
+
+
+class TextMatch(Noun, frozen=True):
+    offset: int
+    context: str
+
+
+class ToolResultMatches(Noun, frozen=True):
+    tool_result_id: str
+    matches: list[TextMatch]
+
+
+class Account(Noun, frozen=True):
+    account_id: str
+    created_at: datetime
+
+
+class AuditRecord(Noun, frozen=True, kw_only=True):
+    """Who did what to which resource; written in the transaction of the deed itself."""
+
+    id: str
+    at: datetime
+    user_id: str
+    role: AccessRole
+    action: str
+    resource: str
+
+
+class AuditPage(Noun, frozen=True):
+    records: list[AuditRecord]
+    next_cursor: str | None
+
+
+def session_uri(user_id: str, session_id: str) -> str:
+    return f"viking://user/{user_id}/sessions/{session_id}"

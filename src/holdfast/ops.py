@@ -1,0 +1,244 @@
+"""The table of operations, as data: what can be asked, what comes back, who may, and where it is on the wire."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from holdfast.errors import InvalidArgumentError
+from holdfast.model import (
+    AccessRole,
+    Account,
+    Appended,
+    AuditPage,
+    MessagePage,
+    Name,
+    NewMessage,
+    SessionInfo,
+    SessionPage,
+    SessionRef,
+    SessionState,
+    SkillUse,
+    ToolResultMatches,
+    ToolResultPage,
+    ToolResultSlice,
+    Usage,
+    UseRecorded,
+)
+
+Seq = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Key = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+Title = Annotated[str, msgspec.Meta(max_length=500)]
+Uri = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
+Cursor = Annotated[str, msgspec.Meta(max_length=64)]
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of every operation. Operations are values: they can be stored, compared, sent and replayed."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What the table knows of an operation."""
+
+    returns: Any
+    role: AccessRole
+    """The least role that may ask for it."""
+    verb: str
+    path: str
+    audited: bool
+    """Whether the gate writes an audit record; a log row (a message, a use) is its own."""
+
+
+OPERATIONS: dict[type[Operation], Entry] = {}
+
+O = TypeVar("O", bound=Operation)  # noqa: E741 - an operation
+
+
+def operation(
+    route: str, *, returns: Any, role: AccessRole = "user", audited: bool = False
+) -> Callable[[type[O]], type[O]]:
+    """Enter an operation in the table."""
+    verb, path = route.split()
+
+    def enter(cls: type[O]) -> type[O]:
+        OPERATIONS[cls] = Entry(returns, role, verb, f"/api/v1{path}", audited)
+        return cls
+
+    return enter
+
+
+@operation("POST /sessions", returns=SessionInfo, audited=True)
+class CreateSession(Operation, frozen=True, kw_only=True):
+    session_id: Name | None = None
+    title: Title = ""
+    metadata: dict[str, Any] = {}
+
+
+@operation("GET /sessions/{session_id}", returns=SessionInfo)
+class GetSession(Operation, frozen=True, kw_only=True):
+    session_id: Name
+    auto_create: bool = False
+
+
+@operation("GET /sessions", returns=SessionPage)
+class ListSessions(Operation, frozen=True, kw_only=True):
+    """Newest first. `q` looks for a piece of the id or the title, in any case."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+    cursor: Cursor | None = None
+    q: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    state: SessionState | None = None
+
+
+@operation("PATCH /sessions/{session_id}", returns=SessionInfo, audited=True)
+class UpdateSession(Operation, frozen=True, kw_only=True):
+    """Changes what is given. Metadata is merged key by key; a key set to None is removed."""
+
+    session_id: Name
+    title: Title | None = None
+    metadata: dict[str, Any] | None = None
+    state: SessionState | None = None
+
+
+@operation("DELETE /sessions/{session_id}", returns=SessionRef, audited=True)
+class DeleteSession(Operation, frozen=True, kw_only=True):
+    session_id: Name
+
+
+@operation("POST /sessions/{session_id}/fork", returns=SessionInfo, audited=True)
+class ForkSession(Operation, frozen=True, kw_only=True):
+    """A new session that shares everything up to `at` (a seq or a message id; by default the last message)."""
+
+    session_id: Name
+    at: Seq | Name | None = None
+    new_session_id: Name | None = None
+    title: Title | None = None
+
+
+@operation("POST /sessions/{session_id}/messages", returns=Appended)
+class AddMessage(NewMessage, Operation, frozen=True, kw_only=True):
+    """Appends one message; a missing session is created."""
+
+    session_id: Name
+    idempotency_key: Key | None = None
+    expected_seq: Seq | None = None
+
+
+@operation("POST /sessions/{session_id}/messages/batch", returns=Appended)
+class AddMessages(Operation, frozen=True, kw_only=True):
+    """Appends 1 to 100 messages, all or none; a missing session is created."""
+
+    session_id: Name
+    messages: Annotated[list[NewMessage], msgspec.Meta(min_length=1, max_length=100)]
+    idempotency_key: Key | None = None
+    expected_seq: Seq | None = None
+
+
+@operation("GET /sessions/{session_id}/messages", returns=MessagePage)
+class GetMessages(Operation, frozen=True, kw_only=True):
+    """Messages `first` to `last` in order. `live` leaves archived ones out; `q` keeps those with all its words."""
+
+    session_id: Name
+    first: Seq = 1
+    last: Seq | None = None
+    live: bool = False
+    q: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+
+
+@operation("POST /sessions/{session_id}/used", returns=UseRecorded)
+class RecordUse(Operation, frozen=True, kw_only=True):
+    session_id: Name
+    contexts: Annotated[list[Uri], msgspec.Meta(max_length=1000)] | None = None
+    skill: SkillUse | None = None
+
+
+@operation("GET /sessions/{session_id}/used", returns=list[Usage])
+class ListUsage(Operation, frozen=True, kw_only=True):
+    session_id: Name
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+
+
+@operation("GET /sessions/{session_id}/tool-results", returns=ToolResultPage)
+class ListToolResults(Operation, frozen=True, kw_only=True):
+    session_id: Name
+    tool_name: str | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 50
+
+
+@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}", returns=ToolResultSlice)
+class ReadToolResult(Operation, frozen=True, kw_only=True):
+    session_id: Name
+    tool_result_id: Name
+    offset: Seq = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 20_000
+
+
+@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}/search", returns=ToolResultMatches)
+class SearchToolResult(Operation, frozen=True, kw_only=True):
+    session_id: Name
+    tool_result_id: Name
+    q: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 20
+    context_chars: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 300
+
+
+@operation("POST /admin/accounts", returns=Account, role="root", audited=True)
+class CreateAccount(Operation, frozen=True, kw_only=True):
+    account_id: Name
+
+
+@operation("GET /admin/accounts", returns=list[Account], role="root")
+class ListAccounts(Operation, frozen=True, kw_only=True):
+    pass
+
+
+@operation("GET /audit", returns=AuditPage, role="admin")
+class ListAudit(Operation, frozen=True, kw_only=True):
+    """The account's audit records, newest first."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+    cursor: Cursor | None = None
+
+
+def checked(op: O) -> O:
+    """The operation with every field of the right type and within its bounds, or InvalidArgumentError."""
+    fields = msgspec.structs.asdict(op)
+    for name in _NESTED.get(type(op), ()):
+        fields[name] = _opened(fields[name])
+    try:
+        return msgspec.convert(fields, type(op))
+    except msgspec.ValidationError as error:
+        raise _explained(type(op), fields, str(error)) from None
+
+
+_NESTED: dict[type[Operation], tuple[str, ...]] = {AddMessages: ("messages",), RecordUse: ("skill",)}
+
+
+def _opened(value: Any) -> Any:
+    """Structs as dictionaries: msgspec takes a ready-made struct on trust, and the caller may have made it."""
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.asdict(value)
+    return [_opened(item) for item in value] if isinstance(value, list) else value
+
+
+def _explained(cls: type, fields: dict[str, Any], text: str) -> InvalidArgumentError:
+    problem, _, where = text.partition(" - at `$")
+    field = where.rstrip("`").lstrip(".")
+    value: Any = fields
+    for step in field.replace("[", ".[").split("."):
+        try:
+            value = value[int(step[1:-1])] if step.startswith("[") else _attribute(value, step)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+            value = None
+            break
+    if "matching regex" in problem:
+        problem = "is not a safe name; use 1 to 128 letters, digits or . _ : @ - and begin with a letter, a digit or _"
+    shown = repr(value)
+    return InvalidArgumentError(
+        field or cls.__name__, f"{problem} (got {shown if len(shown) <= 80 else shown[:77] + '...'})"
+    )
+
+
+def _attribute(value: Any, name: str) -> Any:
+    return value[name] if isinstance(value, dict) else getattr(value, name)

@@ -1,0 +1,1 @@
+"""Finding things again. Pure functions: no storage, no network, no clock."""

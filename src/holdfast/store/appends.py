@@ -1,0 +1,26 @@
+"""The results of appends that came with an idempotency key, so that a retry gets the first one's."""
+
+import msgspec
+
+from holdfast.model import Appended
+from holdfast.store.database import Tx
+
+
+def find(tx: Tx, log_id: int, key: str) -> tuple[str, Appended] | None:
+    """The fingerprint and the result of the append that used this key."""
+    row = tx.one(
+        "SELECT fingerprint, result FROM appends WHERE account_id = ? AND log_id = ? AND key = ?",
+        (tx.account, log_id, key),
+    )
+    return (row[0], msgspec.json.decode(row[1], type=Appended)) if row else None
+
+
+def insert(tx: Tx, log_id: int, key: str, fingerprint: str, result: Appended) -> None:
+    tx.execute(
+        "INSERT INTO appends (account_id, log_id, key, fingerprint, result) VALUES (?, ?, ?, ?, ?)",
+        (tx.account, log_id, key, fingerprint, msgspec.json.encode(result).decode()),
+    )
+
+
+def delete(tx: Tx, log_id: int) -> None:
+    tx.execute("DELETE FROM appends WHERE account_id = ? AND log_id = ?", (tx.account, log_id))

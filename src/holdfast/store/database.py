@@ -1,0 +1,79 @@
+"""What a database must offer. Two implement it; the query functions know only this."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+Params = Sequence[Any]
+
+EVERY_ACCOUNT = "*"
+"""The account of a transaction that serves the operator rather than a tenant. No tenant can have this name."""
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    """The few words in which the two databases differ."""
+
+    name: str
+    lock_row: str
+    """Ends a SELECT whose row stays as it is until the transaction ends."""
+    insert_text: str
+    """Puts a message into the text index; parameters: account, log, seq, text."""
+    delete_text: str
+    """Takes messages out of the text index; parameters: account, log, the seq after which."""
+    match_text: str
+    """A condition on `messages m`; parameter: the query made by `text_query`."""
+    text_query: Callable[[list[str]], str]
+    """Turns words into a query for messages that hold all of them."""
+
+
+class Tx(Protocol):
+    """A running transaction on behalf of one account.
+
+    SQL uses `?` for parameters. A statement that touches tenants' rows names `account_id` in its WHERE.
+    """
+
+    account: str
+    dialect: Dialect
+
+    def execute(self, sql: str, params: Params = ()) -> None: ...
+    def one(self, sql: str, params: Params = ()) -> Row | None: ...
+    def all(self, sql: str, params: Params = ()) -> list[Row]: ...
+
+
+class Database(Protocol):
+    """A durable place for transactions.
+
+    `work` may run more than once before its outcome counts, so it must have no effect but through its `tx`.
+    When `write` returns, what `work` wrote survives a power cut. When it raises, nothing of it is visible,
+    except after an UnavailableError that says the outcome is unknown.
+    """
+
+    def read(self, account: str, work: Callable[[Tx], T]) -> T: ...
+    def write(self, account: str, work: Callable[[Tx], T]) -> T: ...
+    def migrate(self, now: int) -> None:
+        """Bring the schema up to date. Safe to call from many processes at once."""
+
+    def close(self) -> None:
+        """Finish what is running and release everything. Calling it again does nothing."""
+
+
+_local = threading.local()
+
+
+@contextmanager
+def inside_transaction() -> Iterator[None]:
+    _local.depth = getattr(_local, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _local.depth -= 1
+
+
+def in_transaction() -> bool:
+    """Whether this thread is inside a transaction: there, nothing may wait for a network."""
+    return getattr(_local, "depth", 0) > 0

@@ -1,0 +1,141 @@
+"""Messages: an append-only log per session, each with the next number, its cost and its place in the text index."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from holdfast.model import Message, Part, Role
+from holdfast.store.database import Row, Tx
+from holdfast.store.lineage import Stretch
+from holdfast.store.moments import from_micros
+
+_COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
+_decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
+
+_INSERT = (
+    "INSERT INTO messages (account_id, log_id, seq, id, role, parts, tokens, tokens_through, author, created_at,"
+    " extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+class Extra(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The fields that few messages have."""
+
+    peer_id: str | None = None
+    turn_id: str | None = None
+    message_kind: str | None = None
+    source_message_ids: list[str] | None = None
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A message ready to be stored: checked, counted, encoded."""
+
+    id: str
+    role: Role
+    parts: str
+    extra: str | None
+    tokens: int
+    created_at: int
+    text: str
+
+
+class StoredMessage(msgspec.Struct, frozen=True):
+    """What a retry is compared with."""
+
+    id: str
+    role: str
+    parts: str
+    extra: str | None
+    created_at: int
+    seq: int
+
+
+def append(tx: Tx, log_id: int, author: str, after: int, tokens: int, drafts: Sequence[Draft]) -> int:
+    """Store `drafts` behind message `after` of a log that holds `tokens` so far; the new number of tokens."""
+    for seq, draft in enumerate(drafts, after + 1):
+        tokens += draft.tokens
+        tx.execute(
+            _INSERT,
+            (
+                tx.account,
+                log_id,
+                seq,
+                draft.id,
+                draft.role,
+                draft.parts,
+                draft.tokens,
+                tokens,
+                author,
+                draft.created_at,
+                draft.extra,
+            ),
+        )
+        tx.execute(tx.dialect.insert_text, (tx.account, log_id, seq, draft.text))
+    return tokens
+
+
+def read(tx: Tx, stretches: Sequence[Stretch], limit: int, words: Sequence[str] | None = None) -> list[Message]:
+    """Up to `limit` messages in order; with `words`, those that contain all of them."""
+    matching, query = "", []
+    if words is not None:
+        matching, query = f" AND {tx.dialect.match_text}", [tx.dialect.text_query(list(words))]
+    rows: list[Row] = []
+    for stretch in stretches:
+        rows += tx.all(
+            f"SELECT {_COLUMNS} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ?"
+            f"{matching} ORDER BY m.seq LIMIT ?",
+            (tx.account, stretch.log_id, stretch.first, stretch.last, *query, limit - len(rows)),
+        )
+        if len(rows) == limit:
+            break
+    return _messages(rows)
+
+
+def seq_of(tx: Tx, stretches: Sequence[Stretch], id: str) -> int | None:  # noqa: A002 - it is the id
+    """The number of the message with this id within `stretches`."""
+    rows = tx.all("SELECT log_id, seq FROM messages WHERE account_id = ? AND id = ?", (tx.account, id))
+    for log_id, seq in rows:
+        if any(s.log_id == log_id and s.first <= seq <= s.last for s in stretches):
+            return int(seq)
+    return None
+
+
+def stored(tx: Tx, stretches: Sequence[Stretch]) -> list[StoredMessage]:
+    rows: list[Row] = []
+    for stretch in stretches:
+        rows += tx.all(
+            "SELECT id, role, parts, extra, created_at, seq FROM messages"
+            " WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? ORDER BY seq",
+            (tx.account, stretch.log_id, stretch.first, stretch.last),
+        )
+    return [StoredMessage(*row) for row in rows]
+
+
+def tokens_through(tx: Tx, stretch: Stretch) -> int:
+    """The tokens of a session up to and including the last message of `stretch`."""
+    row = tx.one(
+        "SELECT tokens_through FROM messages WHERE account_id = ? AND log_id = ? AND seq = ?",
+        (tx.account, stretch.log_id, stretch.last),
+    )
+    return row[0] if row else 0
+
+
+def delete_after(tx: Tx, log_id: int, seq: int) -> None:
+    """Erase the messages of a log behind `seq`, also from the text index."""
+    tx.execute(tx.dialect.delete_text, (tx.account, log_id, seq))
+    tx.execute("DELETE FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq))
+
+
+def _messages(rows: Sequence[Row]) -> list[Message]:
+    # One decode for all rows: the parts are JSON arrays, and so is a list of them.
+    parts = _decode_parts("[" + ",".join([row[6] for row in rows]) + "]")
+    return [
+        Message(id, role, its_parts, from_micros(created_at), seq, tokens)
+        if extra is None
+        else _with_extra(Message(id, role, its_parts, from_micros(created_at), seq, tokens), extra)
+        for (id, role, created_at, seq, tokens, extra, _), its_parts in zip(rows, parts, strict=True)  # noqa: A001
+    ]
+
+
+def _with_extra(message: Message, extra: str) -> Message:
+    return msgspec.structs.replace(message, **msgspec.structs.asdict(msgspec.json.decode(extra, type=Extra)))

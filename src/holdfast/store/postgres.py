@@ -1,0 +1,172 @@
+"""PostgreSQL through psycopg: a pool of connections, one transaction each, behind row-level security."""
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors as pg
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from holdfast.errors import FailedPreconditionError, HoldfastError, UnavailableError
+from holdfast.store import migrations
+from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Tx, inside_transaction
+
+T = TypeVar("T")
+Connection = psycopg.Connection[Row]
+
+DIALECT = Dialect(
+    name="postgres",
+    lock_row=" FOR NO KEY UPDATE",
+    insert_text=(
+        "INSERT INTO message_text (account_id, log_id, seq, words) VALUES (?, ?, ?, to_tsvector('holdfast_text', ?))"
+    ),
+    delete_text="DELETE FROM message_text WHERE account_id = ? AND log_id = ? AND seq > ?",
+    match_text=(
+        "EXISTS (SELECT 1 FROM message_text t WHERE t.account_id = m.account_id AND t.log_id = m.log_id"
+        " AND t.seq = m.seq AND t.words @@ to_tsquery('holdfast_text', ?))"
+    ),
+    text_query=lambda words: " & ".join(f"'{word}'" for word in words),
+)
+
+ATTEMPTS = 5
+"""How often work is tried when the server takes its connection away before the commit."""
+
+MIGRATION_LOCK = 5_417_233_016_042
+
+# The transaction certainly left no trace: the work can be run again.
+UNDONE = (pg.DeadlockDetected, pg.SerializationFailure, pg.LockNotAvailable)
+
+
+class PostgresTx:
+    __slots__ = ("_execute", "account")
+    dialect = DIALECT
+
+    def __init__(self, connection: Connection, account: str) -> None:
+        self._execute = connection.execute
+        self.account = account
+
+    def execute(self, sql: str, params: Params = ()) -> None:
+        self._execute(_placeholders(sql), params)
+
+    def one(self, sql: str, params: Params = ()) -> Row | None:
+        return self._execute(_placeholders(sql), params).fetchone()
+
+    def all(self, sql: str, params: Params = ()) -> list[Row]:
+        return self._execute(_placeholders(sql), params).fetchall()
+
+
+class PostgresDatabase:
+    """One PostgreSQL database. Any number of processes on any number of machines may use it."""
+
+    def __init__(self, url: str, *, pool_max: int = 16, wait_seconds: float = 30.0) -> None:
+        self._url = url
+        self._pool_max = pool_max
+        self._wait_seconds = wait_seconds
+        self._closed = False
+        self._pool: ConnectionPool[Connection] | None = None
+        self._pid = 0
+
+    def read(self, account: str, work: Callable[[Tx], T]) -> T:
+        return self._run(account, work, "BEGIN READ ONLY")
+
+    def write(self, account: str, work: Callable[[Tx], T]) -> T:
+        return self._run(account, work, "BEGIN")
+
+    def migrate(self, now: int) -> None:
+        def apply(tx: Tx) -> None:
+            tx.one("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
+            tx.execute(migrations.TABLE)
+            for migration in migrations.pending(tx):
+                tx.execute(migration.sql)
+                migrations.record(tx, migration, now)
+
+        self.write(EVERY_ACCOUNT, apply)
+
+    def close(self) -> None:
+        self._closed = True
+        pool, self._pool = self._pool, None
+        if pool is not None and self._pid == os.getpid():
+            pool.close()
+
+    def _run(self, account: str, work: Callable[[Tx], T], begin: str) -> T:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._attempt(account, work, begin)
+            except _TryAgainError as failure:
+                self._connected_pool().check()  # a server that went away took every connection with it
+                if attempt == ATTEMPTS:
+                    raise _unavailable(failure.cause, "nothing was written; try again") from failure.cause
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _attempt(self, account: str, work: Callable[[Tx], T], begin: str) -> T:
+        try:
+            with self._connected_pool().connection() as connection:
+                return _transaction(connection, account, work, begin)
+        except (PoolTimeout, PoolClosed) as error:
+            raise _unavailable(error, "nothing was written; check that the server runs and try again") from error
+
+    def _connected_pool(self) -> "ConnectionPool[Connection]":
+        if self._closed:
+            raise FailedPreconditionError("this client was closed; connect again to use the database")
+        if self._pool is None or self._pid != os.getpid():  # a forked child must not touch its parent's sockets
+            self._pid = os.getpid()
+            self._pool = ConnectionPool(
+                self._url,
+                min_size=1,
+                max_size=self._pool_max,
+                timeout=self._wait_seconds,
+                kwargs={"autocommit": True},
+                open=True,
+            )
+        return self._pool
+
+
+class _TryAgainError(Exception):
+    def __init__(self, cause: psycopg.Error) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _transaction(connection: Connection, account: str, work: Callable[[Tx], T], begin: str) -> T:
+    with inside_transaction():
+        try:
+            # One round trip for both; an account's name is letters, digits and . _ : @ - only, or the operator's *.
+            connection.execute(f"{begin}; SET LOCAL holdfast.account = '{account}'")
+            result = work(PostgresTx(connection, account))
+        except psycopg.OperationalError as error:
+            _roll_back(connection)
+            if isinstance(error, UNDONE) or connection.closed:
+                raise _TryAgainError(error) from error
+            raise _unavailable(error, "nothing was written; try again") from error
+        except BaseException:
+            _roll_back(connection)
+            raise
+        try:
+            connection.execute("COMMIT")
+        except psycopg.OperationalError as error:
+            _roll_back(connection)
+            if begin == "BEGIN READ ONLY" or isinstance(error, UNDONE):
+                raise _TryAgainError(error) from error
+            raise _unavailable(
+                error, "the outcome of this call is unknown; retry it with the same idempotency key"
+            ) from error
+        return result
+
+
+def _roll_back(connection: Connection) -> None:
+    try:
+        connection.execute("ROLLBACK")
+    except psycopg.Error:
+        connection.close()
+
+
+def _unavailable(error: Exception, advice: str) -> HoldfastError:
+    reason = str(error).strip().split("\n", 1)[0]
+    return UnavailableError(f"PostgreSQL: {reason}: {advice}", service="postgres", reason=type(error).__name__)
+
+
+@functools.cache
+def _placeholders(sql: str) -> Any:
+    return sql.replace("%", "%%").replace("?", "%s")

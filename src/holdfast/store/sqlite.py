@@ -1,0 +1,342 @@
+"""SQLite through apsw: one writer with group commit, readers beside it, safe across threads, processes and forks."""
+
+import atexit
+import copy
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from holdfast.errors import FailedPreconditionError, UnavailableError
+from holdfast.store import migrations
+from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Tx, inside_transaction
+from holdfast.store.groupcommit import GroupCommit, Job
+
+T = TypeVar("T")
+Work = tuple[str, Callable[[Tx], T]]
+
+DIALECT = Dialect(
+    name="sqlite",
+    lock_row="",
+    insert_text="INSERT INTO message_text (rowid, text) VALUES (last_insert_rowid(), ?4)",
+    delete_text=(
+        "DELETE FROM message_text WHERE rowid IN"
+        " (SELECT n FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?)"
+    ),
+    match_text="m.n IN (SELECT rowid FROM message_text WHERE message_text MATCH ?)",
+    text_query=lambda words: " AND ".join(f'"{word}"' for word in words),
+)
+
+WRITER_PRAGMAS = """
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    PRAGMA foreign_keys = ON;
+    PRAGMA trusted_schema = OFF;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA cache_size = -16000;
+    PRAGMA journal_size_limit = 67108864;
+"""
+READER_PRAGMAS = """
+    PRAGMA query_only = ON;
+    PRAGMA trusted_schema = OFF;
+    PRAGMA temp_store = MEMORY;
+"""
+
+# What fails for the whole file rather than for one statement.
+STORAGE_FAILURES = (
+    apsw.FullError,
+    apsw.IOError,
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.ReadOnlyError,
+    apsw.PermissionsError,
+    apsw.NoMemError,
+    apsw.ProtocolError,
+)
+
+
+class SqliteTx:
+    __slots__ = ("_execute", "account")
+    dialect = DIALECT
+
+    def __init__(self, connection: apsw.Connection, account: str) -> None:
+        self._execute = connection.execute
+        self.account = account
+
+    def execute(self, sql: str, params: Params = ()) -> None:
+        self._execute(sql, params)
+
+    def one(self, sql: str, params: Params = ()) -> Row | None:
+        rows = self._execute(sql, params).fetchall()
+        return rows[0] if rows else None
+
+    def all(self, sql: str, params: Params = ()) -> list[Row]:
+        return self._execute(sql, params).fetchall()
+
+
+class SqliteDatabase:
+    """One SQLite file. Any number of threads and processes may use it at the same time."""
+
+    def __init__(
+        self, file: str, *, busy_timeout_ms: int = 30_000, idle_readers: int = 8, vfs: str | None = None
+    ) -> None:
+        self.file = file
+        self._busy_timeout_ms = busy_timeout_ms
+        self._vfs = vfs
+        self._group: GroupCommit[Work[object]] = GroupCommit(self._commit)
+        self._writer: apsw.Connection | None = None
+        self._readers = _Readers(self._open_reader, idle_readers)
+        self._closed = False
+        if file != ":memory:":
+            Path(file).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _open_databases.add(self)
+
+    def write(self, account: str, work: Callable[[Tx], T]) -> T:
+        result: T = self._group.run((account, work))
+        return result
+
+    def read(self, account: str, work: Callable[[Tx], T]) -> T:
+        if self.file == ":memory:":  # has one connection, and so one user at a time
+            with self._group.exclusive():
+                return _snapshot(self._connected_writer(), account, work)
+        with self._readers.borrowed() as connection:
+            return _snapshot(connection, account, work)
+
+    def migrate(self, now: int) -> None:
+        def apply(tx: Tx) -> None:
+            tx.execute(migrations.TABLE)
+            for migration in migrations.pending(tx):
+                tx.execute(migration.sql)
+                migrations.record(tx, migration, now)
+
+        with _explained_failures():
+            self.write(EVERY_ACCOUNT, apply)
+
+    def close(self) -> None:
+        with self._group.exclusive(), self._readers.paused():
+            self._closed = True
+            self._disconnect()
+        _open_databases.discard(self)
+
+    def _commit(self, batch: list[Job[Work[object]]]) -> None:
+        try:
+            with _explained_failures(), inside_transaction():
+                connection = self._connected_writer()
+                if not _run(connection, batch, apart=False):
+                    _run(connection, batch, apart=True)
+        except BaseException as error:
+            self._drop_writer()
+            for job in batch:
+                job.outcome = None
+                # Each caller gets an error of its own: a traceback grows as it is raised.
+                job.error = copy.copy(error) if isinstance(error, Exception) else _interrupted()
+            if not isinstance(error, Exception):
+                raise
+
+    def _connected_writer(self) -> apsw.Connection:
+        if self._closed:
+            raise FailedPreconditionError(f"{self.file} was closed by this client; connect again to use it")
+        if self._writer is None:
+            self._writer = self._open(WRITER_PRAGMAS)
+        return self._writer
+
+    def _open_reader(self) -> apsw.Connection:
+        if self._closed:
+            raise FailedPreconditionError(f"{self.file} was closed by this client; connect again to use it")
+        return self._open(READER_PRAGMAS)
+
+    def _open(self, pragmas: str) -> apsw.Connection:
+        connection = apsw.Connection(self.file, vfs=self._vfs)
+        connection.set_busy_timeout(self._busy_timeout_ms)
+        connection.execute(pragmas)
+        return connection
+
+    def _drop_writer(self) -> None:
+        """After a failure the connection's state is not worth reasoning about: the next write opens a new one."""
+        connection, self._writer = self._writer, None
+        if connection is None:
+            return
+        if self.file == ":memory:":  # closing it would lose the data
+            self._writer = connection
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            return
+        with suppress(apsw.Error):
+            connection.close(True)
+
+    def _disconnect(self) -> None:
+        self._readers.close()
+        if self._writer is not None:
+            self._writer.close(True)
+            self._writer = None
+
+
+def _run(connection: apsw.Connection, batch: list[Job[Work[object]]], *, apart: bool) -> bool:
+    """Run a batch in one transaction. False if it must be run again with its jobs kept apart by savepoints.
+
+    Savepoints make the text index write itself out at each one, so they are used only once a job has failed
+    after it had already written. Most refusals come before the first write and cost their neighbours nothing.
+    """
+    execute = connection.execute
+    execute("BEGIN IMMEDIATE")
+    for job in batch:
+        account, work = job.work
+        changes = connection.total_changes()
+        if apart:
+            execute("SAVEPOINT job")
+        try:
+            job.outcome, job.error = work(SqliteTx(connection, account)), None
+        except STORAGE_FAILURES:
+            raise
+        except Exception as error:  # noqa: BLE001 - it is handed to the caller whose work it was
+            job.outcome, job.error = None, error
+            if apart:
+                execute("ROLLBACK TO job")
+            elif connection.total_changes() != changes:
+                execute("ROLLBACK")
+                return False
+        if apart:
+            execute("RELEASE job")
+    execute("COMMIT")
+    return True
+
+
+def _snapshot(connection: apsw.Connection, account: str, work: Callable[[Tx], T]) -> T:
+    with _explained_failures(), inside_transaction():
+        connection.execute("BEGIN")
+        try:
+            return work(SqliteTx(connection, account))
+        finally:
+            connection.execute("ROLLBACK")
+
+
+class _Readers:
+    """Read connections, opened when needed, kept while idle, never held across a fork."""
+
+    def __init__(self, open_one: Callable[[], apsw.Connection], idle: int) -> None:
+        self._open_one = open_one
+        self._keep = idle
+        self._idle: list[apsw.Connection] = []
+        self._in_use = 0
+        self._paused = False
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def borrowed(self) -> Iterator[apsw.Connection]:
+        with self._changed:
+            while self._paused:
+                self._changed.wait()
+            self._in_use += 1
+            connection = self._idle.pop() if self._idle else None
+        try:
+            if connection is None:
+                with _explained_failures():
+                    connection = self._open_one()
+            yield connection
+        finally:
+            with self._changed:
+                self._in_use -= 1
+                if connection is not None:
+                    if len(self._idle) < self._keep:
+                        self._idle.append(connection)
+                    else:
+                        connection.close(True)
+                if self._in_use == 0:
+                    self._changed.notify_all()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Wait until nobody reads, and let nobody begin."""
+        with self._changed:
+            while self._in_use or self._paused:
+                self._changed.wait()
+            self._paused = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._paused = False
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close(True)
+
+
+@contextmanager
+def _explained_failures() -> Iterator[None]:
+    try:
+        yield
+    except STORAGE_FAILURES as error:
+        raise _unavailable(error) from error
+
+
+def _unavailable(error: apsw.Error) -> UnavailableError:
+    match error:
+        case apsw.FullError():
+            message = "the disk is full: nothing was written; free some space and try again"
+        case apsw.BusyError() | apsw.LockedError():
+            message = "another process kept the database locked: nothing was written; try again"
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            message = "the database file cannot be opened for writing: check its folder and permissions"
+        case apsw.CorruptError() | apsw.NotADBError():
+            message = "the file is damaged or not a Holdfast database: restore it from a backup"
+        case _:
+            message = "the disk failed: the outcome of this call is unknown until it is tried again"
+    return UnavailableError(f"{message} ({error})", service="sqlite", reason=type(error).__name__)
+
+
+def _interrupted() -> UnavailableError:
+    return UnavailableError(
+        "the thread that was writing for others was interrupted: try again", service="sqlite", reason="interrupted"
+    )
+
+
+_open_databases: "weakref.WeakSet[SqliteDatabase]" = weakref.WeakSet()
+_forking: list[tuple[SqliteDatabase, list[object]]] = []
+
+
+def _before_fork() -> None:
+    """SQLite's locks do not survive a fork: close every connection first; both sides open new ones when needed."""
+    for database in list(_open_databases):
+        if database.file == ":memory:":
+            continue
+        held = [database._group.exclusive(), database._readers.paused()]
+        for hold in held:
+            hold.__enter__()
+        database._disconnect()
+        _forking.append((database, held))
+
+
+def _after_fork_in_parent() -> None:
+    while _forking:
+        _, held = _forking.pop()
+        for hold in reversed(held):
+            hold.__exit__(None, None, None)
+
+
+def _after_fork_in_child() -> None:
+    for database, _ in _forking:
+        database._group.forget_waiting()
+    _after_fork_in_parent()
+
+
+def _close_all() -> None:
+    for database in list(_open_databases):
+        with suppress(apsw.Error):
+            database.close()
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )
