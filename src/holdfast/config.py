@@ -55,11 +55,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             problem, _, where = str(error).partition(" - at `$.")
             raise InvalidArgumentError(where.rstrip("`") or "settings", problem) from None
 
-    def database_file(self) -> str:
-        """The SQLite file for `path`; a folder gets `holdfast.db` inside it."""
-        if self.path == ":memory:":
-            return self.path
-        place = Path(self.path or platformdirs.user_data_dir("holdfast", appauthor=False)).expanduser()
+    def database_file(self, path: str | None = None) -> str:
+        """The SQLite file for `path`, or for the one set here; a folder gets `holdfast.db` inside it."""
+        path = path or self.path
+        if path == ":memory:":
+            return path
+        place = Path(path or platformdirs.user_data_dir("holdfast", appauthor=False)).expanduser()
         is_file = place.is_file() or (place.suffix in {".db", ".sqlite", ".sqlite3"} and not place.is_dir())
         return str((place if is_file else place / "holdfast.db").absolute())
 

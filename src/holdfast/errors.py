@@ -53,7 +53,7 @@ class NotFoundError(HoldfastError):
     code = "NOT_FOUND"
     status = 404
 
-    def __init__(self, type: str, resource: str) -> None:  # noqa: A002 - the wire calls it `type`
+    def __init__(self, type: str, resource: str) -> None:
         super().__init__(f"{type.capitalize()} {resource} not found", type=type, resource=resource)
 
 

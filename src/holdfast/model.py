@@ -39,7 +39,10 @@ class Noun(msgspec.Struct, frozen=True):
         return msgspec.to_builtins(getattr(self, type(self).__struct_fields__[encoded.index(key)]))
 
     def get(self, key: str, default: Any = None) -> Any:
-        return self[key] if key in self else default
+        try:
+            return self[key]
+        except KeyError:
+            return default
 
     def keys(self) -> tuple[str, ...]:
         return type(self).__struct_encode_fields__
@@ -105,7 +108,7 @@ def spell_tool(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 class _AnySpelling(msgspec.StructMeta):
-    def __call__(cls, *args: Any, **fields: Any) -> Any:
+    def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805 - the class being called
         return super().__call__(*args, **spell_tool(fields))
 
 
@@ -249,6 +252,14 @@ class SessionPage(Noun, frozen=True):
     next_cursor: str | None
 
 
+class SessionList(list[SessionRow]):
+    """A page of sessions as the plain list that callers loop over."""
+
+    def __init__(self, sessions: list[SessionRow], next_cursor: str | None) -> None:
+        super().__init__(sessions)
+        self.next_cursor = next_cursor
+
+
 class SessionRef(Noun, frozen=True):
     session_id: str
 
@@ -348,6 +359,13 @@ class AuditRecord(Noun, frozen=True, kw_only=True):
 class AuditPage(Noun, frozen=True):
     records: list[AuditRecord]
     next_cursor: str | None
+
+
+def as_text(value: Any) -> str:
+    """A tool's input or output as the text that a model reads: strings as they are, nothing as nothing, else JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def session_uri(user_id: str, session_id: str) -> str:

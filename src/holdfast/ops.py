@@ -1,7 +1,8 @@
 """The table of operations, as data: what can be asked, what comes back, who may, and where it is on the wire."""
 
+import reprlib
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -33,8 +34,11 @@ Uri = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
 Cursor = Annotated[str, msgspec.Meta(max_length=64)]
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of every operation. Operations are values: they can be stored, compared, sent and replayed."""
+R = TypeVar("R")
+
+
+class Operation(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
+    """Base of every operation, and what it results in. Operations are values: they can be stored, sent, replayed."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -49,39 +53,38 @@ class Entry(msgspec.Struct, frozen=True):
     """Whether the gate writes an audit record; a log row (a message, a use) is its own."""
 
 
-OPERATIONS: dict[type[Operation], Entry] = {}
+OPERATIONS: dict[type[Operation[Any]], Entry] = {}
 
-O = TypeVar("O", bound=Operation)  # noqa: E741 - an operation
+O = TypeVar("O", bound=Operation[Any])  # noqa: E741 - an operation
 
 
-def operation(
-    route: str, *, returns: Any, role: AccessRole = "user", audited: bool = False
-) -> Callable[[type[O]], type[O]]:
+def operation(route: str, *, role: AccessRole = "user", audited: bool = False) -> Callable[[type[O]], type[O]]:
     """Enter an operation in the table."""
     verb, path = route.split()
 
     def enter(cls: type[O]) -> type[O]:
+        (returns,) = (get_args(base)[0] for base in getattr(cls, "__orig_bases__", ()) if get_origin(base) is Operation)
         OPERATIONS[cls] = Entry(returns, role, verb, f"/api/v1{path}", audited)
         return cls
 
     return enter
 
 
-@operation("POST /sessions", returns=SessionInfo, audited=True)
-class CreateSession(Operation, frozen=True, kw_only=True):
+@operation("POST /sessions", audited=True)
+class CreateSession(Operation[SessionInfo], frozen=True, kw_only=True):
     session_id: Name | None = None
     title: Title = ""
     metadata: dict[str, Any] = {}
 
 
-@operation("GET /sessions/{session_id}", returns=SessionInfo)
-class GetSession(Operation, frozen=True, kw_only=True):
+@operation("GET /sessions/{session_id}")
+class GetSession(Operation[SessionInfo], frozen=True, kw_only=True):
     session_id: Name
     auto_create: bool = False
 
 
-@operation("GET /sessions", returns=SessionPage)
-class ListSessions(Operation, frozen=True, kw_only=True):
+@operation("GET /sessions")
+class ListSessions(Operation[SessionPage], frozen=True, kw_only=True):
     """Newest first. `q` looks for a piece of the id or the title, in any case."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
@@ -90,8 +93,8 @@ class ListSessions(Operation, frozen=True, kw_only=True):
     state: SessionState | None = None
 
 
-@operation("PATCH /sessions/{session_id}", returns=SessionInfo, audited=True)
-class UpdateSession(Operation, frozen=True, kw_only=True):
+@operation("PATCH /sessions/{session_id}", audited=True)
+class UpdateSession(Operation[SessionInfo], frozen=True, kw_only=True):
     """Changes what is given. Metadata is merged key by key; a key set to None is removed."""
 
     session_id: Name
@@ -100,13 +103,13 @@ class UpdateSession(Operation, frozen=True, kw_only=True):
     state: SessionState | None = None
 
 
-@operation("DELETE /sessions/{session_id}", returns=SessionRef, audited=True)
-class DeleteSession(Operation, frozen=True, kw_only=True):
+@operation("DELETE /sessions/{session_id}", audited=True)
+class DeleteSession(Operation[SessionRef], frozen=True, kw_only=True):
     session_id: Name
 
 
-@operation("POST /sessions/{session_id}/fork", returns=SessionInfo, audited=True)
-class ForkSession(Operation, frozen=True, kw_only=True):
+@operation("POST /sessions/{session_id}/fork", audited=True)
+class ForkSession(Operation[SessionInfo], frozen=True, kw_only=True):
     """A new session that shares everything up to `at` (a seq or a message id; by default the last message)."""
 
     session_id: Name
@@ -115,8 +118,8 @@ class ForkSession(Operation, frozen=True, kw_only=True):
     title: Title | None = None
 
 
-@operation("POST /sessions/{session_id}/messages", returns=Appended)
-class AddMessage(NewMessage, Operation, frozen=True, kw_only=True):
+@operation("POST /sessions/{session_id}/messages")
+class AddMessage(NewMessage, Operation[Appended], frozen=True, kw_only=True):
     """Appends one message; a missing session is created."""
 
     session_id: Name
@@ -124,8 +127,8 @@ class AddMessage(NewMessage, Operation, frozen=True, kw_only=True):
     expected_seq: Seq | None = None
 
 
-@operation("POST /sessions/{session_id}/messages/batch", returns=Appended)
-class AddMessages(Operation, frozen=True, kw_only=True):
+@operation("POST /sessions/{session_id}/messages/batch")
+class AddMessages(Operation[Appended], frozen=True, kw_only=True):
     """Appends 1 to 100 messages, all or none; a missing session is created."""
 
     session_id: Name
@@ -134,8 +137,8 @@ class AddMessages(Operation, frozen=True, kw_only=True):
     expected_seq: Seq | None = None
 
 
-@operation("GET /sessions/{session_id}/messages", returns=MessagePage)
-class GetMessages(Operation, frozen=True, kw_only=True):
+@operation("GET /sessions/{session_id}/messages")
+class GetMessages(Operation[MessagePage], frozen=True, kw_only=True):
     """Messages `first` to `last` in order. `live` leaves archived ones out; `q` keeps those with all its words."""
 
     session_id: Name
@@ -146,36 +149,36 @@ class GetMessages(Operation, frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
 
 
-@operation("POST /sessions/{session_id}/used", returns=UseRecorded)
-class RecordUse(Operation, frozen=True, kw_only=True):
+@operation("POST /sessions/{session_id}/used")
+class RecordUse(Operation[UseRecorded], frozen=True, kw_only=True):
     session_id: Name
     contexts: Annotated[list[Uri], msgspec.Meta(max_length=1000)] | None = None
     skill: SkillUse | None = None
 
 
-@operation("GET /sessions/{session_id}/used", returns=list[Usage])
-class ListUsage(Operation, frozen=True, kw_only=True):
+@operation("GET /sessions/{session_id}/used")
+class ListUsage(Operation[list[Usage]], frozen=True, kw_only=True):
     session_id: Name
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
 
 
-@operation("GET /sessions/{session_id}/tool-results", returns=ToolResultPage)
-class ListToolResults(Operation, frozen=True, kw_only=True):
+@operation("GET /sessions/{session_id}/tool-results")
+class ListToolResults(Operation[ToolResultPage], frozen=True, kw_only=True):
     session_id: Name
     tool_name: str | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 50
 
 
-@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}", returns=ToolResultSlice)
-class ReadToolResult(Operation, frozen=True, kw_only=True):
+@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}")
+class ReadToolResult(Operation[ToolResultSlice], frozen=True, kw_only=True):
     session_id: Name
     tool_result_id: Name
     offset: Seq = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 20_000
 
 
-@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}/search", returns=ToolResultMatches)
-class SearchToolResult(Operation, frozen=True, kw_only=True):
+@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}/search")
+class SearchToolResult(Operation[ToolResultMatches], frozen=True, kw_only=True):
     session_id: Name
     tool_result_id: Name
     q: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
@@ -183,18 +186,18 @@ class SearchToolResult(Operation, frozen=True, kw_only=True):
     context_chars: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 300
 
 
-@operation("POST /admin/accounts", returns=Account, role="root", audited=True)
-class CreateAccount(Operation, frozen=True, kw_only=True):
+@operation("POST /admin/accounts", role="root", audited=True)
+class CreateAccount(Operation[Account], frozen=True, kw_only=True):
     account_id: Name
 
 
-@operation("GET /admin/accounts", returns=list[Account], role="root")
-class ListAccounts(Operation, frozen=True, kw_only=True):
+@operation("GET /admin/accounts", role="root")
+class ListAccounts(Operation[list[Account]], frozen=True, kw_only=True):
     pass
 
 
-@operation("GET /audit", returns=AuditPage, role="admin")
-class ListAudit(Operation, frozen=True, kw_only=True):
+@operation("GET /audit", role="admin")
+class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
     """The account's audit records, newest first."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
@@ -207,12 +210,16 @@ def checked(op: O) -> O:
     for name in _NESTED.get(type(op), ()):
         fields[name] = _opened(fields[name])
     try:
-        return msgspec.convert(fields, type(op))
+        valid: O = msgspec.convert(fields, type(op))
     except msgspec.ValidationError as error:
         raise _explained(type(op), fields, str(error)) from None
+    return valid
 
 
-_NESTED: dict[type[Operation], tuple[str, ...]] = {AddMessages: ("messages",), RecordUse: ("skill",)}
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+
+_NESTED: dict[type[Operation[Any]], tuple[str, ...]] = {AddMessages: ("messages",), RecordUse: ("skill",)}
 
 
 def _opened(value: Any) -> Any:
@@ -234,10 +241,7 @@ def _explained(cls: type, fields: dict[str, Any], text: str) -> InvalidArgumentE
             break
     if "matching regex" in problem:
         problem = "is not a safe name; use 1 to 128 letters, digits or . _ : @ - and begin with a letter, a digit or _"
-    shown = repr(value)
-    return InvalidArgumentError(
-        field or cls.__name__, f"{problem} (got {shown if len(shown) <= 80 else shown[:77] + '...'})"
-    )
+    return InvalidArgumentError(field or cls.__name__, f"{problem} (got {_SHORT.repr(value)})")
 
 
 def _attribute(value: Any, name: str) -> Any:

@@ -4,9 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 
-import msgspec
-
-from holdfast.model import ContextPart, Part, TextPart, ToolPart
+from holdfast.model import ContextPart, Part, TextPart, ToolPart, as_text
 
 _CJK = re.compile(r"[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
@@ -42,13 +40,6 @@ def of_parts(parts: Iterable[Part]) -> int:
             case ToolPart():
                 total += sum(estimate(as_text(piece)) for piece in _tool_pieces(part))
     return total
-
-
-def as_text(value: object) -> str:
-    """A tool's input or output as the text that a model reads: strings as they are, nothing as nothing, else JSON."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _tool_pieces(part: ToolPart) -> tuple[object, ...]:

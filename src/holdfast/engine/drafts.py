@@ -11,7 +11,7 @@ from holdfast.context import tokens
 from holdfast.engine.rule import Moment
 from holdfast.engine.sound import sound_json, sound_text
 from holdfast.errors import InvalidArgumentError
-from holdfast.model import PART_TYPES, ImagePart, NewMessage, Part, PartBase, TextPart, ToolPart, spell_tool
+from holdfast.model import PART_TYPES, ImagePart, NewMessage, Part, PartBase, TextPart, ToolPart, as_text, spell_tool
 from holdfast.search import text
 from holdfast.store.messages import Draft, Extra
 from holdfast.store.moments import from_micros, to_micros
@@ -73,7 +73,7 @@ def _parts(message: NewMessage, where: str) -> list[Part]:
 
 def _part(given: Any, where: str) -> Part:
     if isinstance(given, PartBase):
-        cls, fields = type(given), msgspec.structs.asdict(given)
+        cls, fields = PART_TYPES[given.type], msgspec.structs.asdict(given)
     elif isinstance(given, dict):
         cls, fields = _spelled(given, where)
     else:
@@ -92,7 +92,7 @@ def _part(given: Any, where: str) -> Part:
     return part
 
 
-def _spelled(given: dict[str, Any], where: str) -> tuple[type, dict[str, Any]]:
+def _spelled(given: dict[str, Any], where: str) -> tuple[type[Part], dict[str, Any]]:
     kind = given.get("type")
     if kind == "image_url":
         image = given.get("image_url")
@@ -113,7 +113,7 @@ def _moved_apart(parts: list[Part], message: int, threshold: int, preview: int) 
     for number, part in enumerate(parts):
         if not isinstance(part, ToolPart):
             continue
-        content = tokens.as_text(part.tool_output)
+        content = as_text(part.tool_output)
         result_id, chars, shown = "", 0, part.tool_output
         if len(content) > threshold:
             result_id = f"tr_{hashlib.sha256(content.encode()).hexdigest()[:40]}"

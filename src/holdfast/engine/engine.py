@@ -1,7 +1,6 @@
 """The gate: every operation, from every surface, goes through `Engine.call`."""
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.config import Settings
 from holdfast.engine import access, administration, messages, sessions, toolresults
@@ -12,7 +11,9 @@ from holdfast.ops import OPERATIONS, Operation, checked
 from holdfast.store import audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 
-RULES: dict[type[Operation], Rule] = {
+R = TypeVar("R")
+
+RULES: dict[type[Operation[Any]], Rule] = {
     **sessions.RULES,
     **messages.RULES,
     **toolresults.RULES,
@@ -24,7 +25,12 @@ class Engine:
     """Owns the database, the clock and the ids. Thread-safe; close it when done."""
 
     def __init__(
-        self, db: Database, settings: Settings | None = None, *, clock: Clock = system_clock, ids: Ids | None = None
+        self,
+        db: Database,
+        settings: Settings | None = None,
+        *,
+        clock: Clock = system_clock,
+        ids: Ids | None = None,
     ) -> None:
         self.db = db
         self.settings = settings or Settings()
@@ -32,7 +38,7 @@ class Engine:
         self.ids = ids or Ids(clock)
         db.migrate(clock())
 
-    def call(self, who: Principal, op: Operation) -> Any:
+    def call(self, who: Principal, op: Operation[R]) -> R:
         """Do `op` on behalf of `who`: allowed, checked, prepared outside and done inside one transaction."""
         cls = type(op)
         entry, rule = OPERATIONS[cls], RULES[cls]
@@ -41,16 +47,15 @@ class Engine:
         moment = Moment(self.clock(), self.ids, self.settings)
         ready = rule.prepare(moment, who, op)
 
-        def work(tx: Tx) -> Any:
-            result = rule.handle(tx, who, op, ready, moment)
+        def work(tx: Tx) -> R:
+            result: R = rule.handle(tx, who, op, ready, moment)
             if entry.audited:
                 resource = access.resource_of(op, result)
                 audit.record(tx, self.ids.new("aud"), who, cls.__name__, resource, moment.now)
             return result
 
-        run: Callable[..., Any] = self.db.write if rule.writes(op) else self.db.read
+        run = self.db.write if rule.writes(op) else self.db.read
         return run(EVERY_ACCOUNT if entry.role == "root" else who.account_id, work)
 
     def close(self) -> None:
         self.db.close()
-

@@ -51,9 +51,7 @@ def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepare
     for output in ready.outputs:
         seq = session.last_seq + 1 + output.message
         toolresults.insert(tx, session.log_id, seq, output, drafts[output.message].created_at)
-    stored_sessions.advance(
-        tx, session, by=len(drafts), tokens=total - session.tokens_total, now=moment.now
-    )
+    stored_sessions.advance(tx, session, by=len(drafts), tokens=total - session.tokens_total, now=moment.now)
     result = Appended(
         session_id=session.session_id,
         message_count=session.live_count + len(drafts),
@@ -67,9 +65,7 @@ def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepare
     return result
 
 
-def _earlier(
-    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, ready: Prepared
-) -> Appended | None:
+def _earlier(tx: Tx, session: StoredSession, op: AddMessage | AddMessages, ready: Prepared) -> Appended | None:
     """The result of the same append made before, if this one is a retry."""
     if op.idempotency_key is not None:
         found = appends.find(tx, session.log_id, op.idempotency_key)

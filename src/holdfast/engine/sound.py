@@ -38,19 +38,22 @@ def _check(field: str, value: Any, depth: int) -> None:
     match value:
         case str():
             sound_text(field, value)
-        case float():
-            if not math.isfinite(value):
-                raise InvalidArgumentError(field, f"{value} is not a JSON number; use null or a string")
+        case None | bool() | int():
+            pass
+        case float() if math.isfinite(value):
+            pass
         case dict():
             for key, item in value.items():
-                if not isinstance(key, str):
-                    raise InvalidArgumentError(field, f"has the key {key!r}; JSON keys are strings")
-                sound_text(field, key)
+                _check_key(field, key)
                 _check(f"{field}.{key}", item, depth + 1)
         case list() | tuple():
             for number, item in enumerate(value):
                 _check(f"{field}[{number}]", item, depth + 1)
-        case None | bool() | int():
-            pass
         case _:
-            raise InvalidArgumentError(field, f"{type(value).__name__} is not JSON; convert it first")
+            raise InvalidArgumentError(field, f"{value!r} is not JSON; convert it to a string, a number or null first")
+
+
+def _check_key(field: str, key: Any) -> None:
+    if not isinstance(key, str):
+        raise InvalidArgumentError(field, f"has the key {key!r}; JSON keys are strings")
+    sound_text(field, key)

@@ -91,7 +91,7 @@ def read(tx: Tx, stretches: Sequence[Stretch], limit: int, words: Sequence[str] 
     return _messages(rows)
 
 
-def seq_of(tx: Tx, stretches: Sequence[Stretch], id: str) -> int | None:  # noqa: A002 - it is the id
+def seq_of(tx: Tx, stretches: Sequence[Stretch], id: str) -> int | None:
     """The number of the message with this id within `stretches`."""
     rows = tx.all("SELECT log_id, seq FROM messages WHERE account_id = ? AND id = ?", (tx.account, id))
     for log_id, seq in rows:

@@ -98,7 +98,8 @@ def page(
     tx: Tx, user_id: str, *, limit: int, before: int | None, q: str | None, state: str | None
 ) -> list[StoredSession]:
     """Newest first. Log ids sort by the time of creation, so they order the listing and mark its pages."""
-    where, params = ["account_id = ?", "user_id = ?"], [tx.account, user_id]
+    where = ["account_id = ?", "user_id = ?"]
+    params: list[str | int] = [tx.account, user_id]
     if before is not None:
         where.append("log_id < ?")
         params.append(before)

@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -91,7 +91,7 @@ class SqliteDatabase:
         self.file = file
         self._busy_timeout_ms = busy_timeout_ms
         self._vfs = vfs
-        self._group: GroupCommit[Work[object]] = GroupCommit(self._commit)
+        self.group: GroupCommit[Work[object]] = GroupCommit(self._commit)
         self._writer: apsw.Connection | None = None
         self._readers = _Readers(self._open_reader, idle_readers)
         self._closed = False
@@ -100,12 +100,12 @@ class SqliteDatabase:
         _open_databases.add(self)
 
     def write(self, account: str, work: Callable[[Tx], T]) -> T:
-        result: T = self._group.run((account, work))
+        result: T = self.group.run((account, work))
         return result
 
     def read(self, account: str, work: Callable[[Tx], T]) -> T:
         if self.file == ":memory:":  # has one connection, and so one user at a time
-            with self._group.exclusive():
+            with self.group.exclusive():
                 return _snapshot(self._connected_writer(), account, work)
         with self._readers.borrowed() as connection:
             return _snapshot(connection, account, work)
@@ -121,10 +121,16 @@ class SqliteDatabase:
             self.write(EVERY_ACCOUNT, apply)
 
     def close(self) -> None:
-        with self._group.exclusive(), self._readers.paused():
+        with self.quiet():
             self._closed = True
-            self._disconnect()
         _open_databases.discard(self)
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Wait until nothing runs, disconnect, and let nothing begin. What follows opens connections anew."""
+        with self.group.exclusive(), self._readers.paused():
+            self._disconnect()
+            yield
 
     def _commit(self, batch: list[Job[Work[object]]]) -> None:
         try:
@@ -296,12 +302,14 @@ def _unavailable(error: apsw.Error) -> UnavailableError:
 
 def _interrupted() -> UnavailableError:
     return UnavailableError(
-        "the thread that was writing for others was interrupted: try again", service="sqlite", reason="interrupted"
+        "the thread that was writing for others was interrupted: try again",
+        service="sqlite",
+        reason="interrupted",
     )
 
 
 _open_databases: "weakref.WeakSet[SqliteDatabase]" = weakref.WeakSet()
-_forking: list[tuple[SqliteDatabase, list[object]]] = []
+_forking: list[tuple[SqliteDatabase, AbstractContextManager[None]]] = []
 
 
 def _before_fork() -> None:
@@ -309,23 +317,20 @@ def _before_fork() -> None:
     for database in list(_open_databases):
         if database.file == ":memory:":
             continue
-        held = [database._group.exclusive(), database._readers.paused()]
-        for hold in held:
-            hold.__enter__()
-        database._disconnect()
-        _forking.append((database, held))
+        quiet = database.quiet()
+        quiet.__enter__()
+        _forking.append((database, quiet))
 
 
 def _after_fork_in_parent() -> None:
     while _forking:
-        _, held = _forking.pop()
-        for hold in reversed(held):
-            hold.__exit__(None, None, None)
+        _, quiet = _forking.pop()
+        quiet.__exit__(None, None, None)
 
 
 def _after_fork_in_child() -> None:
     for database, _ in _forking:
-        database._group.forget_waiting()
+        database.group.forget_waiting()
     _after_fork_in_parent()
 
 
@@ -337,6 +342,4 @@ def _close_all() -> None:
 
 atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
-    )
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -97,14 +97,11 @@ def read(
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:
     """Drop what messages behind `seq` show; content that nobody shows any more goes with it."""
     shown = tx.all(
-        "SELECT hash FROM tool_results WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq)
+        "SELECT hash FROM tool_results WHERE account_id = ? AND log_id = ? AND seq > ?",
+        (tx.account, log_id, seq),
     )
     # In one order for everyone: two deletions that share outputs must not wait for each other in a circle.
     for hash_, times in sorted(Counter(row[0] for row in shown).items()):
-        tx.execute(
-            "UPDATE blobs SET refs = refs - ? WHERE account_id = ? AND hash = ?", (times, tx.account, hash_)
-        )
+        tx.execute("UPDATE blobs SET refs = refs - ? WHERE account_id = ? AND hash = ?", (times, tx.account, hash_))
         tx.execute("DELETE FROM blobs WHERE account_id = ? AND hash = ? AND refs <= 0", (tx.account, hash_))
-    tx.execute(
-        "DELETE FROM tool_results WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq)
-    )
+    tx.execute("DELETE FROM tool_results WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq))

@@ -37,9 +37,10 @@ def read(tx: Tx, log_id: int, limit: int) -> list[Usage]:
 def totals(tx: Tx, log_id: int) -> tuple[int, int]:
     """How many contexts and how many skills."""
     rows = tx.all(
-        "SELECT kind, COUNT(*) FROM usages WHERE account_id = ? AND log_id = ? GROUP BY kind", (tx.account, log_id)
+        "SELECT kind, COUNT(*) FROM usages WHERE account_id = ? AND log_id = ? GROUP BY kind",
+        (tx.account, log_id),
     )
-    counts = dict(rows)
+    counts: dict[str, int] = dict(rows)  # type: ignore[arg-type]  # two columns each
     return counts.get("context", 0), counts.get("skill", 0)
 
 
@@ -47,7 +48,7 @@ def delete(tx: Tx, log_id: int) -> None:
     tx.execute("DELETE FROM usages WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
 
 
-def _usage(id: str, kind: Literal["context", "skill"], uri: str, detail: str | None, created_at: int) -> Usage:  # noqa: A002
+def _usage(id: str, kind: Literal["context", "skill"], uri: str, detail: str | None, created_at: int) -> Usage:
     skill = SkillUse(uri) if detail is None else msgspec.json.decode(detail, type=SkillUse)
     return Usage(
         id=id,

@@ -35,9 +35,7 @@ def shipped(dialect: str) -> list[Migration]:
         (entry for entry in resources.files(__name__).iterdir() if entry.name.endswith(ending)),
         key=lambda entry: entry.name,
     )
-    return [
-        Migration(int(file.name[:4]), file.name.removesuffix(ending), file.read_text("utf-8")) for file in files
-    ]
+    return [Migration(int(file.name[:4]), file.name.removesuffix(ending), file.read_text("utf-8")) for file in files]
 
 
 def pending(tx: Tx) -> list[Migration]:

@@ -1,0 +1,48 @@
+# Every target does its own set-up: all it needs is Python 3.11+, make and the package registry.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench test-pythons clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres,testing]' --group dev
+	@touch $@
+
+demo: $(READY) ## Show the main job, in the terminal, on the embedded default
+	@$(BIN)/python demo/demo.py
+
+test: check ## Run everything: checks, both databases, all faults
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+check: $(READY) ## Check format, lint, types, imports and generated files
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/unasync.py --check
+
+format: $(READY) ## Format the code and make the generated files anew
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format --quiet .
+	$(BIN)/python tools/unasync.py
+
+bench: $(READY) ## Measure, as ratios to a raw baseline in the same run
+	@$(BIN)/python bench/bench.py
+
+test-pythons: ## Run the suite on each of Python 3.11 to 3.13 that is present
+	@for version in 3.11 3.12 3.13; do \
+	    if python$$version --version >/dev/null 2>&1; then \
+	        $(MAKE) --no-print-directory test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
+	    else echo "python$$version is not here: left out"; fi; \
+	done
+
+clean: ## Remove environments and caches
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

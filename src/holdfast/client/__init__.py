@@ -1,0 +1,1 @@
+"""What applications use: the same client over an embedded engine and, later, over HTTP."""

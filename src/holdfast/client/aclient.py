@@ -1,0 +1,346 @@
+"""The asynchronous client. Generated from `client.py` by `tools/unasync.py`; do not edit."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from holdfast.client.transport import AsyncTransport, open_async_transport
+from holdfast.config import Settings
+from holdfast.engine.ids import Ids, system_clock
+from holdfast.errors import NotFoundError
+from holdfast.model import (
+    AccessRole,
+    Account,
+    Appended,
+    AuditPage,
+    Message,
+    MessagePage,
+    NewMessage,
+    Part,
+    Principal,
+    Role,
+    SessionInfo,
+    SessionList,
+    SessionRef,
+    SessionState,
+    SkillUse,
+    ToolResultMatches,
+    ToolResultPage,
+    ToolResultSlice,
+    Usage,
+    UseRecorded,
+    session_uri,
+)
+from holdfast.ops import (
+    AddMessage,
+    AddMessages,
+    CreateAccount,
+    CreateSession,
+    DeleteSession,
+    ForkSession,
+    GetMessages,
+    GetSession,
+    ListAccounts,
+    ListAudit,
+    ListSessions,
+    ListToolResults,
+    ListUsage,
+    ReadToolResult,
+    RecordUse,
+    SearchToolResult,
+    UpdateSession,
+)
+
+PartLike = Part | dict[str, Any]
+
+
+def connect_async(
+    target: str | Path | None = None,
+    *,
+    account: str = "default",
+    user: str = "default",
+    role: AccessRole = "root",
+    settings: Settings | None = None,
+) -> "AsyncClient":
+    """Open Holdfast.
+
+    Without a `target`, in a file in the platform's data folder; else in the folder or file it names, in `:memory:`,
+    or on the server of a `postgresql://` URL. Close the client when done, or use it in an `async with` statement.
+    """
+    return AsyncClient(open_async_transport(None if target is None else str(target), account, user, role, settings))
+
+
+class AsyncClient:
+    """Every operation as a method. Safe to share between threads."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+        self._ids = Ids(system_clock)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    @property
+    def who(self) -> Principal:
+        return self._transport.who
+
+    def session(self, session_id: str | None = None) -> "AsyncSession":
+        """A handle on a session, with a new id if none is given. The first thing added to it creates it."""
+        return AsyncSession(self, session_id or self._ids.new("sess"))
+
+    async def create_session(
+        self, session_id: str | None = None, *, title: str = "", metadata: dict[str, Any] | None = None
+    ) -> SessionInfo:
+        op = CreateSession(session_id=session_id, title=title, metadata=metadata or {})
+        return await self._transport.call(op)
+
+    async def get_session(self, session_id: str, *, auto_create: bool = False) -> SessionInfo:
+        return await self._transport.call(GetSession(session_id=session_id, auto_create=auto_create))
+
+    async def list_sessions(
+        self,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        q: str | None = None,
+        state: SessionState | None = None,
+    ) -> SessionList:
+        """Sessions, newest first. Pass the list's `next_cursor` as `cursor` to get the next ones."""
+        page = await self._transport.call(ListSessions(limit=limit, cursor=cursor, q=q, state=state))
+        return SessionList(page.sessions, page.next_cursor)
+
+    async def update_session(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        state: SessionState | None = None,
+    ) -> SessionInfo:
+        """Change what is given. Metadata is merged key by key; a key set to None is removed."""
+        op = UpdateSession(session_id=session_id, title=title, metadata=metadata, state=state)
+        return await self._transport.call(op)
+
+    async def delete_session(self, session_id: str) -> SessionRef:
+        """Delete a session and everything only it holds. What a fork shares stays with the fork."""
+        return await self._transport.call(DeleteSession(session_id=session_id))
+
+    async def fork_session(
+        self,
+        session_id: str,
+        at: int | str | None = None,
+        *,
+        new_session_id: str | None = None,
+        title: str | None = None,
+    ) -> SessionInfo:
+        """A new session that shares everything up to `at`: a seq, a message id, or by default the last message."""
+        op = ForkSession(session_id=session_id, at=at, new_session_id=new_session_id, title=title)
+        return await self._transport.call(op)
+
+    async def add_message(
+        self,
+        session_id: str,
+        role: Role,
+        content: str | None = None,
+        parts: Sequence[PartLike] | None = None,
+        *,
+        id: str | None = None,
+        peer_id: str | None = None,
+        turn_id: str | None = None,
+        message_kind: str | None = None,
+        source_message_ids: list[str] | None = None,
+        created_at: datetime | str | None = None,
+        idempotency_key: str | None = None,
+        expected_seq: int | None = None,
+    ) -> Appended:
+        """Append one message. With `id` or `idempotency_key` a retry is safe; `expected_seq` makes it conditional."""
+        op = AddMessage(
+            session_id=session_id,
+            role=role,
+            content=content,
+            parts=None if parts is None else list(parts),
+            id=id,
+            peer_id=peer_id,
+            turn_id=turn_id,
+            message_kind=message_kind,
+            source_message_ids=source_message_ids,
+            created_at=created_at,  # type: ignore[arg-type]  # the gate reads ISO 8601
+            idempotency_key=idempotency_key,
+            expected_seq=expected_seq,
+        )
+        return await self._transport.call(op)
+
+    async def batch_add_messages(
+        self,
+        session_id: str,
+        messages: Sequence[dict[str, Any] | NewMessage],
+        *,
+        idempotency_key: str | None = None,
+        expected_seq: int | None = None,
+    ) -> Appended:
+        """Append 1 to 100 messages, all or none. Each is a dictionary like the arguments of `add_message`."""
+        op = AddMessages(
+            session_id=session_id,
+            messages=list(messages),  # type: ignore[arg-type]  # the gate reads dictionaries
+            idempotency_key=idempotency_key,
+            expected_seq=expected_seq,
+        )
+        return await self._transport.call(op)
+
+    async def get_messages(
+        self,
+        session_id: str,
+        first: int = 1,
+        last: int | None = None,
+        *,
+        live: bool = False,
+        q: str | None = None,
+        limit: int = 1_000,
+    ) -> MessagePage:
+        """Messages `first` to `last`, a page at a time: `next_seq` of the page is the `first` of the next."""
+        op = GetMessages(session_id=session_id, first=first, last=last, live=live, q=q, limit=limit)
+        return await self._transport.call(op)
+
+    async def session_used(
+        self,
+        session_id: str,
+        contexts: list[str] | None = None,
+        skill: SkillUse | dict[str, Any] | None = None,
+    ) -> UseRecorded:
+        """Record which contexts and which skill were actually of use."""
+        op = RecordUse(session_id=session_id, contexts=contexts, skill=skill)  # type: ignore[arg-type]  # as above
+        return await self._transport.call(op)
+
+    async def list_usage(self, session_id: str, *, limit: int = 1_000) -> list[Usage]:
+        return await self._transport.call(ListUsage(session_id=session_id, limit=limit))
+
+    async def list_tool_results(
+        self, session_id: str, *, tool_name: str | None = None, limit: int = 50
+    ) -> ToolResultPage:
+        """The large tool outputs of a session, newest first."""
+        return await self._transport.call(ListToolResults(session_id=session_id, tool_name=tool_name, limit=limit))
+
+    async def read_tool_result(
+        self, session_id: str, tool_result_id: str, *, offset: int = 0, limit: int = 20_000
+    ) -> ToolResultSlice:
+        op = ReadToolResult(session_id=session_id, tool_result_id=tool_result_id, offset=offset, limit=limit)
+        return await self._transport.call(op)
+
+    async def search_tool_result(
+        self, session_id: str, tool_result_id: str, q: str, *, limit: int = 20, context_chars: int = 300
+    ) -> ToolResultMatches:
+        op = SearchToolResult(
+            session_id=session_id,
+            tool_result_id=tool_result_id,
+            q=q,
+            limit=limit,
+            context_chars=context_chars,
+        )
+        return await self._transport.call(op)
+
+    async def create_account(self, account_id: str) -> Account:
+        return await self._transport.call(CreateAccount(account_id=account_id))
+
+    async def list_accounts(self) -> list[Account]:
+        return await self._transport.call(ListAccounts())
+
+    async def list_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
+        """The account's audit records, newest first."""
+        return await self._transport.call(ListAudit(limit=limit, cursor=cursor))
+
+
+class AsyncSession:
+    """A handle on one session: an id and a client, nothing cached."""
+
+    def __init__(self, client: AsyncClient, session_id: str) -> None:
+        self._client = client
+        self.session_id = session_id
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.session_id!r})"
+
+    @property
+    def uri(self) -> str:
+        return session_uri(self._client.who.user_id, self.session_id)
+
+    @property
+    async def messages(self) -> list[Message]:
+        """The live messages, oldest first."""
+        return await self._all(live=True)
+
+    @property
+    async def stats(self) -> SessionInfo:
+        return await self._client.get_session(self.session_id, auto_create=True)
+
+    @property
+    async def usage_records(self) -> list[Usage]:
+        try:
+            return await self._client.list_usage(self.session_id)
+        except NotFoundError:
+            return []
+
+    async def add_message(
+        self,
+        role: Role,
+        parts: Sequence[PartLike] | None = None,
+        content: str | None = None,
+        *,
+        id: str | None = None,
+        peer_id: str | None = None,
+        created_at: datetime | str | None = None,
+        idempotency_key: str | None = None,
+        expected_seq: int | None = None,
+    ) -> Appended:
+        return await self._client.add_message(
+            self.session_id,
+            role,
+            content,
+            parts,
+            id=id,
+            peer_id=peer_id,
+            created_at=created_at,
+            idempotency_key=idempotency_key,
+            expected_seq=expected_seq,
+        )
+
+    async def add_messages(
+        self,
+        messages: Sequence[dict[str, Any] | NewMessage],
+        *,
+        idempotency_key: str | None = None,
+        expected_seq: int | None = None,
+    ) -> Appended:
+        return await self._client.batch_add_messages(
+            self.session_id, messages, idempotency_key=idempotency_key, expected_seq=expected_seq
+        )
+
+    async def used(
+        self, contexts: list[str] | None = None, skill: SkillUse | dict[str, Any] | None = None
+    ) -> UseRecorded:
+        return await self._client.session_used(self.session_id, contexts, skill)
+
+    async def fork(self, at: int | str | None = None, *, new_session_id: str | None = None) -> "AsyncSession":
+        forked = await self._client.fork_session(self.session_id, at, new_session_id=new_session_id)
+        return AsyncSession(self._client, forked.session_id)
+
+    async def _all(self, *, live: bool) -> list[Message]:
+        found: list[Message] = []
+        first: int | None = 1
+        while first is not None:
+            try:
+                page = await self._client.get_messages(self.session_id, first, live=live, limit=10_000)
+            except NotFoundError:  # nothing was added yet
+                return []
+            found += page.messages
+            first = page.next_seq
+        return found

@@ -1,0 +1,1 @@
+"""For people who test against Holdfast or write a backend for it: contracts, faults and a real PostgreSQL."""

@@ -1,0 +1,101 @@
+"""Generate `aclient.py` from `client.py`: `python tools/unasync.py`, or `--check` to see whether it is up to date.
+
+The client is written once, synchronously. A method becomes asynchronous if it asks the transport, or uses a method
+or property that does; exactly those calls get an `await`. Everything else stays as it is written.
+"""
+
+import argparse
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src/holdfast/client/client.py"
+TARGET = ROOT / "src/holdfast/client/aclient.py"
+
+NAMES = {
+    "Client": "AsyncClient",
+    "Session": "AsyncSession",
+    "Transport": "AsyncTransport",
+    "open_transport": "open_async_transport",
+    "connect": "connect_async",
+    "__enter__": "__aenter__",
+    "__exit__": "__aexit__",
+}
+HEADER = '"""The asynchronous client. Generated from `client.py` by `tools/unasync.py`; do not edit."""\n'
+ALWAYS = {"__enter__", "__exit__"}
+"""Python awaits these whether they wait for something or not."""
+
+
+def generate(source: str) -> str:
+    tree = ast.parse(source)
+    methods = [f for c in tree.body if isinstance(c, ast.ClassDef) for f in c.body if isinstance(f, ast.FunctionDef)]
+    waiting = _waiting(methods)
+    edits: list[tuple[int, int, str]] = []
+    for method in methods:
+        if method.name not in waiting | ALWAYS:
+            continue
+        edits.append((method.lineno, method.col_offset, "async "))
+        edits += [(call.lineno, call.col_offset, "await ") for call in _calls(method) if _waits(call, waiting)]
+    lines = source.splitlines(keepends=True)
+    for line, column, text in sorted(set(edits), reverse=True):
+        lines[line - 1] = lines[line - 1][:column] + text + lines[line - 1][column:]
+    body = re.sub(r"\b(" + "|".join(NAMES) + r")\b", lambda found: NAMES[found[1]], "".join(lines))
+    first_statement = body.index("from collections")
+    return _formatted(f"{HEADER}\n{body[first_statement:].replace('a `with`', 'an `async with`')}")
+
+
+def _waiting(methods: list[ast.FunctionDef]) -> set[str]:
+    """The names of methods that reach the transport, directly or through one another."""
+    waiting: set[str] = set()
+    while True:
+        more = {m.name for m in methods if any(_waits(call, waiting) for call in _calls(m))}
+        if more == waiting:
+            return waiting
+        waiting = more
+
+
+def _calls(method: ast.FunctionDef) -> list[ast.Call]:
+    return [node for node in ast.walk(method) if isinstance(node, ast.Call)]
+
+
+def _waits(call: ast.Call, waiting: set[str]) -> bool:
+    """Whether a call asks the transport (`self._transport.call(...)`) or is one of a method that does."""
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    owner = ast.unparse(call.func.value)
+    return owner.endswith("._transport") or (owner in {"self", "self._client"} and call.func.attr in waiting)
+
+
+def _formatted(source: str) -> str:
+    command = [sys.executable, "-m", "ruff"]
+    for arguments in (["check", "--select", "I", "--fix", "--quiet"], ["format", "--quiet"]):
+        done = subprocess.run(
+            [*command, *arguments, "--stdin-filename", str(TARGET), "-"],
+            input=source,
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+        )
+        source = done.stdout
+    return source
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if the file is out of date")
+    generated = generate(SOURCE.read_text("utf-8"))
+    if not parser.parse_args().check:
+        TARGET.write_text(generated, "utf-8")
+        return 0
+    if TARGET.exists() and TARGET.read_text("utf-8") == generated:
+        return 0
+    print(f"{TARGET.relative_to(ROOT)} is out of date: run `python tools/unasync.py`", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
