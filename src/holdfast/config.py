@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 import msgspec
 import platformdirs
 
+from holdfast.checking import conform
 from holdfast.errors import InvalidArgumentError
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -49,11 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if unknown:
             name = min(unknown)
             raise InvalidArgumentError(name, f"is not a setting; the settings are {_listed(cls)}")
-        try:
-            return msgspec.convert(values, cls, strict=False)
-        except msgspec.ValidationError as error:
-            problem, _, where = str(error).partition(" - at `$.")
-            raise InvalidArgumentError(where.rstrip("`") or "settings", problem) from None
+        return conform(values, cls, strict=False)
 
     def database_file(self, path: str | None = None) -> str:
         """The SQLite file for `path`, or for the one set here; a folder gets `holdfast.db` inside it."""

@@ -6,7 +6,7 @@ Attributes are typed (`info.created_at` is a datetime); reading a noun as a dict
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -27,6 +27,9 @@ Name = Annotated[
     ),
 ]
 """A single safe path segment: session, account, user and message ids."""
+
+
+Moment = Annotated[datetime, msgspec.Meta(description="use ISO 8601, such as 2026-03-24T09:10:11Z")]
 
 
 class Noun(msgspec.Struct, frozen=True):
@@ -132,6 +135,26 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnySpelling):
     tool_result_id: str = ""
     tool_output_chars: int = 0
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            tool_id: str = ...,
+            tool_name: str = ...,
+            *,
+            tool_uri: str = ...,
+            skill_uri: str = ...,
+            tool_input: Any = ...,
+            tool_output: Any = ...,
+            tool_status: ToolStatus = ...,
+            duration_ms: float | None = ...,
+            prompt_tokens: int | None = ...,
+            completion_tokens: int | None = ...,
+            input: Any = ...,
+            output: Any = ...,
+            success: bool = ...,
+        ) -> None: ...
+
     @property
     def input(self) -> Any:
         return self.tool_input
@@ -178,7 +201,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     turn_id: str | None = None
     message_kind: str | None = None
     source_message_ids: list[str] | None = None
-    created_at: datetime | None = None
+    created_at: Moment | None = None
 
 
 class Message(Noun, frozen=True, omit_defaults=True):

@@ -1,12 +1,11 @@
 """The table of operations, as data: what can be asked, what comes back, who may, and where it is on the wire."""
 
-import reprlib
 from collections.abc import Callable
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
 
-from holdfast.errors import InvalidArgumentError
+from holdfast.checking import conform
 from holdfast.model import (
     AccessRole,
     Account,
@@ -209,15 +208,8 @@ def checked(op: O) -> O:
     fields = msgspec.structs.asdict(op)
     for name in _NESTED.get(type(op), ()):
         fields[name] = _opened(fields[name])
-    try:
-        valid: O = msgspec.convert(fields, type(op))
-    except msgspec.ValidationError as error:
-        raise _explained(type(op), fields, str(error)) from None
-    return valid
+    return conform(fields, type(op))
 
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 80
 
 _NESTED: dict[type[Operation[Any]], tuple[str, ...]] = {AddMessages: ("messages",), RecordUse: ("skill",)}
 
@@ -227,22 +219,3 @@ def _opened(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         return msgspec.structs.asdict(value)
     return [_opened(item) for item in value] if isinstance(value, list) else value
-
-
-def _explained(cls: type, fields: dict[str, Any], text: str) -> InvalidArgumentError:
-    problem, _, where = text.partition(" - at `$")
-    field = where.rstrip("`").lstrip(".")
-    value: Any = fields
-    for step in field.replace("[", ".[").split("."):
-        try:
-            value = value[int(step[1:-1])] if step.startswith("[") else _attribute(value, step)
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-            value = None
-            break
-    if "matching regex" in problem:
-        problem = "is not a safe name; use 1 to 128 letters, digits or . _ : @ - and begin with a letter, a digit or _"
-    return InvalidArgumentError(field or cls.__name__, f"{problem} (got {_SHORT.repr(value)})")
-
-
-def _attribute(value: Any, name: str) -> Any:
-    return value[name] if isinstance(value, dict) else getattr(value, name)

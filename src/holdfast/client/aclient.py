@@ -96,7 +96,7 @@ class AsyncClient:
 
     def session(self, session_id: str | None = None) -> "AsyncSession":
         """A handle on a session, with a new id if none is given. The first thing added to it creates it."""
-        return AsyncSession(self, session_id or self._ids.new("sess"))
+        return AsyncSession(self, self._ids.new("sess") if session_id is None else session_id)
 
     async def create_session(
         self, session_id: str | None = None, *, title: str = "", metadata: dict[str, Any] | None = None

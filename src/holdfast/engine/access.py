@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import msgspec
-
-from holdfast.errors import InvalidArgumentError, PermissionDeniedError
+from holdfast.checking import conform
+from holdfast.errors import PermissionDeniedError
 from holdfast.model import AccessRole, Principal
 from holdfast.ops import Entry
 from holdfast.store import accounts
@@ -25,11 +24,7 @@ def allow(who: Principal, entry: Entry, name: str) -> None:
 
 def principal(account: str, user: str, role: str) -> Principal:
     """A checked principal: its names go into URIs and its account into every WHERE."""
-    try:
-        return msgspec.convert({"account_id": account, "user_id": user, "role": role}, Principal)
-    except msgspec.ValidationError as error:
-        problem, _, field = str(error).partition(" - at `$.")
-        raise InvalidArgumentError(field.rstrip("`"), problem) from None
+    return conform({"account_id": account, "user_id": user, "role": role}, Principal)
 
 
 def require_account(tx: Tx, who: Principal, now: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.checking import conform
 from holdfast.context import tokens
 from holdfast.engine.rule import Moment
 from holdfast.engine.sound import sound_json, sound_text
@@ -78,11 +79,7 @@ def _part(given: Any, where: str) -> Part:
         cls, fields = _spelled(given, where)
     else:
         raise InvalidArgumentError(where, f"is a {type(given).__name__}; give a part object or a dictionary")
-    try:
-        part: Part = msgspec.convert(fields, cls)
-    except msgspec.ValidationError as error:
-        problem, _, field = str(error).partition(" - at `$")
-        raise InvalidArgumentError(where + field.rstrip("`"), problem) from None
+    part: Part = conform(fields, cls, where=where)
     for name in cls.__struct_fields__:
         value = getattr(part, name)
         if isinstance(value, str):

@@ -30,6 +30,9 @@ DIALECT = Dialect(
     text_query=lambda words: " & ".join(f"'{word}'" for word in words),
 )
 
+BEGIN_WRITE = "BEGIN"
+BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
 ATTEMPTS = 5
 """How often work is tried when the server takes its connection away before the commit."""
 
@@ -69,10 +72,10 @@ class PostgresDatabase:
         self._pid = 0
 
     def read(self, account: str, work: Callable[[Tx], T]) -> T:
-        return self._run(account, work, "BEGIN READ ONLY")
+        return self._run(account, work, BEGIN_READ)
 
     def write(self, account: str, work: Callable[[Tx], T]) -> T:
-        return self._run(account, work, "BEGIN")
+        return self._run(account, work, BEGIN_WRITE)
 
     def migrate(self, now: int) -> None:
         def apply(tx: Tx) -> None:
@@ -147,7 +150,7 @@ def _transaction(connection: Connection, account: str, work: Callable[[Tx], T], 
             connection.execute("COMMIT")
         except psycopg.OperationalError as error:
             _roll_back(connection)
-            if begin == "BEGIN READ ONLY" or isinstance(error, UNDONE):
+            if begin == BEGIN_READ or isinstance(error, UNDONE):
                 raise _TryAgainError(error) from error
             raise _unavailable(
                 error, "the outcome of this call is unknown; retry it with the same idempotency key"

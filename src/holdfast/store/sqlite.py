@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
@@ -162,7 +162,8 @@ class SqliteDatabase:
     def _open(self, pragmas: str) -> apsw.Connection:
         connection = apsw.Connection(self.file, vfs=self._vfs)
         connection.set_busy_timeout(self._busy_timeout_ms)
-        connection.execute(pragmas)
+        connection.create_scalar_function("lower", _lower, 1, deterministic=True)  # its own knows only ASCII
+        connection.execute(pragmas).fetchall()  # a statement that answers holds back those behind it until it is read
         return connection
 
     def _drop_writer(self) -> None:
@@ -298,6 +299,10 @@ def _unavailable(error: apsw.Error) -> UnavailableError:
         case _:
             message = "the disk failed: the outcome of this call is unknown until it is tried again"
     return UnavailableError(f"{message} ({error})", service="sqlite", reason=type(error).__name__)
+
+
+def _lower(*text: Any) -> str:
+    return str(text[0]).lower()
 
 
 def _interrupted() -> UnavailableError:

@@ -40,7 +40,7 @@ def totals(tx: Tx, log_id: int) -> tuple[int, int]:
         "SELECT kind, COUNT(*) FROM usages WHERE account_id = ? AND log_id = ? GROUP BY kind",
         (tx.account, log_id),
     )
-    counts: dict[str, int] = dict(rows)  # type: ignore[arg-type]  # two columns each
+    counts: dict[str, int] = dict(rows)
     return counts.get("context", 0), counts.get("skill", 0)
 
 

@@ -1,0 +1,37 @@
+"""The contracts, as test classes. Inherit one, give it its fixtures, and pytest runs it on your implementation.
+
+from holdfast.testing.contract import StoreContract
+
+class TestMyDatabase(StoreContract):
+    @pytest.fixture
+    def open_database(self): ...
+"""
+
+from holdfast.testing.contract.access import AccessContract
+from holdfast.testing.contract.exactly_once import ExactlyOnceContract
+from holdfast.testing.contract.forks import ForkContract
+from holdfast.testing.contract.input import InputContract
+from holdfast.testing.contract.messages import MessageContract
+from holdfast.testing.contract.sessions import SessionContract
+from holdfast.testing.contract.store import StoreContract
+from holdfast.testing.contract.toolresults import ToolResultContract
+
+
+class ClientContract(
+    SessionContract,
+    MessageContract,
+    ExactlyOnceContract,
+    ForkContract,
+    ToolResultContract,
+    InputContract,
+    AccessContract,
+):
+    """What every client must do, whatever lies between it and the database.
+
+    Needs the fixtures `client`, an empty Holdfast used as user `alice` of account `acme`, and `connect_as`,
+    a function of account, user and role that opens another client on the same Holdfast.
+    An asynchronous client takes part behind `holdfast.testing.Awaited`.
+    """
+
+
+__all__ = ["ClientContract", "StoreContract"]

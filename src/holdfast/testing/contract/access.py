@@ -1,0 +1,91 @@
+"""What a client must keep apart."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, PermissionDeniedError
+
+STRANGERS = [("acme", "bob"), ("rival", "alice")]
+
+
+class AccessContract:
+    @pytest.mark.parametrize(("account", "user"), STRANGERS)
+    def test_what_is_not_ones_own_is_not_found(
+        self, client: Any, connect_as: Callable[..., Any], account: str, user: str
+    ) -> None:
+        client.add_message("chat_001", "user", "the secret word is xylophone")
+        stranger = connect_as(account, user)
+        attempts: list[Callable[[], Any]] = [
+            lambda: stranger.get_session("chat_001"),
+            lambda: stranger.get_messages("chat_001", q="xylophone"),
+            lambda: stranger.update_session("chat_001", title="mine"),
+            lambda: stranger.fork_session("chat_001"),
+            lambda: stranger.delete_session("chat_001"),
+        ]
+        for attempt in attempts:
+            with pytest.raises(NotFoundError, match="Session chat_001 not found"):
+                attempt()
+        assert list(stranger.list_sessions()) == []
+
+    @pytest.mark.parametrize(("account", "user"), STRANGERS)
+    def test_the_same_name_is_another_session_for_another_user(
+        self, client: Any, connect_as: Callable[..., Any], account: str, user: str
+    ) -> None:
+        client.add_message("chat_001", "user", "alice's", id="m1", idempotency_key="k")
+        stranger = connect_as(account, user)
+        stranger.add_message("chat_001", "user", "the stranger's", id="m1", idempotency_key="k")
+        assert [m.text for m in client.get_messages("chat_001").messages] == ["alice's"]
+        assert [m.text for m in stranger.get_messages("chat_001").messages] == ["the stranger's"]
+        stranger.delete_session("chat_001")
+        assert [m.text for m in client.get_messages("chat_001", q="alice").messages] == ["alice's"]
+
+    def test_an_account_must_exist_unless_the_operator_uses_it(self, connect_as: Callable[..., Any]) -> None:
+        with pytest.raises(PermissionDeniedError, match="no account newcomer"):
+            connect_as("newcomer", "eve", "user").create_session("s")
+        operator = connect_as("acme", "alice", "root")
+        assert operator.create_account("newcomer").account_id == "newcomer"
+        connect_as("newcomer", "eve", "user").create_session("s")
+        assert "newcomer" in [account.account_id for account in operator.list_accounts()]
+        with pytest.raises(AlreadyExistsError):
+            operator.create_account("newcomer")
+
+    def test_a_role_that_does_not_reach_is_refused(self, connect_as: Callable[..., Any]) -> None:
+        user, admin = connect_as("acme", "alice", "user"), connect_as("acme", "alice", "admin")
+        for refused in (user.list_audit, user.list_accounts, admin.list_accounts):
+            with pytest.raises(PermissionDeniedError, match="needs the role"):
+                refused()
+        assert admin.list_audit().records == []
+
+    def test_deeds_are_audited_and_messages_are_their_own_record(self, client: Any) -> None:
+        client.create_session("chat_001")
+        client.add_message("chat_001", "user", "hi")
+        client.update_session("chat_001", title="x")
+        client.fork_session("chat_001", new_session_id="child")
+        client.delete_session("chat_001")
+        with pytest.raises(NotFoundError):
+            client.delete_session("chat_001")
+        records = client.list_audit().records
+        assert [(record.action, record.resource) for record in reversed(records)] == [
+            ("CreateSession", "chat_001"),
+            ("UpdateSession", "chat_001"),
+            ("ForkSession", "child"),
+            ("DeleteSession", "chat_001"),
+        ]
+        assert {(record.user_id, record.role) for record in records} == {("alice", "root")}
+
+    def test_the_audit_is_read_in_pages(self, client: Any) -> None:
+        for number in range(5):
+            client.create_session(f"s{number}")
+        seen, cursor = [], None
+        for _ in range(3):
+            page = client.list_audit(limit=2, cursor=cursor)
+            seen += [record.resource for record in page.records]
+            cursor = page.next_cursor
+        assert (seen, cursor) == (["s4", "s3", "s2", "s1", "s0"], None)
+
+    @pytest.mark.parametrize("account", ["*", "", "a/b", "x'; DROP TABLE messages; --"])
+    def test_an_unsafe_account_is_refused_when_connecting(self, connect_as: Callable[..., Any], account: str) -> None:
+        with pytest.raises(InvalidArgumentError, match="account_id"):
+            connect_as(account, "alice")

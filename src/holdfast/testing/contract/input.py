@@ -1,0 +1,154 @@
+"""What a client must do with bad input: a clear error that names the field, and nothing changed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from holdfast.errors import InvalidArgumentError, NotFoundError
+from holdfast.model import TextPart, ToolPart
+
+DEEP: list[Any] = []
+for _ in range(200):
+    DEEP = [DEEP]
+
+BAD_MESSAGES = [
+    ("role", {"role": "robot", "content": "x"}),
+    ("role", {"role": None, "content": "x"}),
+    ("parts", {"role": "user"}),
+    ("parts", {"role": "user", "parts": []}),
+    ("content", {"role": "user", "content": 7}),
+    ("content", {"role": "user", "content": "half a \ud83e fox"}),
+    ("content", {"role": "user", "content": "nul \0 inside"}),
+    ("parts[0]", {"role": "user", "parts": ["text"]}),
+    ("parts[0].type", {"role": "user", "parts": [{"type": "video", "url": "x"}]}),
+    ("parts[0].type", {"role": "user", "parts": [{"text": "x"}]}),
+    ("parts[0].type", {"role": "user", "parts": [{"type": ["text"], "text": "x"}]}),
+    ("parts[1].text", {"role": "user", "parts": [TextPart("x"), TextPart(3)]}),  # type: ignore[arg-type]
+    ("parts[0].text", {"role": "user", "parts": [{"type": "text", "text": "\udc00"}]}),
+    ("parts[0]", {"role": "user", "parts": [{"type": "text"}]}),
+    ("parts[0]", {"role": "user", "parts": [{"type": "context"}]}),
+    ("parts[0].context_type", {"role": "user", "parts": [{"type": "context", "uri": "x", "context_type": "song"}]}),
+    ("parts[0]", {"role": "user", "parts": [{"type": "image"}]}),
+    ("parts[0].image_url", {"role": "user", "parts": [{"type": "image_url"}]}),
+    ("parts[0].tool_status", {"role": "user", "parts": [{"type": "tool", "tool_status": "done"}]}),
+    ("parts[0].tool_input.a[1]", {"role": "user", "parts": [ToolPart(input={"a": [1, float("nan")]})]}),
+    ("parts[0].tool_input", {"role": "user", "parts": [ToolPart(input={1: 2})]}),
+    ("parts[0].tool_input.a", {"role": "user", "parts": [ToolPart(input={"a": object()})]}),
+    ("parts[0].tool_input.a", {"role": "user", "parts": [ToolPart(input={"a": "x\0"})]}),
+    ("parts[0].tool_output", {"role": "user", "parts": [ToolPart(output="\ud800")]}),
+    ("parts[0].tool_input", {"role": "user", "parts": [ToolPart(input=DEEP)]}),
+    ("parts[0].duration_ms", {"role": "user", "parts": [{"type": "tool", "duration_ms": "long"}]}),
+    ("created_at", {"role": "user", "content": "x", "created_at": "yesterday"}),
+    ("created_at", {"role": "user", "content": "x", "created_at": "2026-02-30T00:00:00Z"}),
+    ("created_at", {"role": "user", "content": "x", "created_at": "0001-01-01T00:00:00+14:00"}),
+    ("created_at", {"role": "user", "content": "x", "created_at": 12}),
+    ("id", {"role": "user", "content": "x", "id": "a/b"}),
+    ("id", {"role": "user", "content": "x", "id": ""}),
+    ("peer_id", {"role": "user", "content": "x", "peer_id": "\0"}),
+    ("source_message_ids", {"role": "user", "content": "x", "source_message_ids": "m1"}),
+]
+UNSAFE_NAMES = ["../x", "", ".", "..", "a/b", "a\\b", ".hidden", "x\n", "x y", "x\0", "é", "-x", "x" * 129, "\ud800"]
+
+
+class InputContract:
+    @pytest.mark.parametrize(("field", "message"), BAD_MESSAGES, ids=lambda value: str(value)[:40])
+    def test_a_bad_message_is_refused_with_its_field_and_changes_nothing(
+        self, client: Any, field: str, message: dict[str, Any]
+    ) -> None:
+        with pytest.raises(InvalidArgumentError) as refused:
+            client.add_message("chat_001", **message)
+        found = refused.value.details["field"]
+        assert found == field or found.startswith((f"{field}.", f"{field}["))
+        assert len(refused.value.message) < 300
+        with pytest.raises(InvalidArgumentError) as refused:
+            client.batch_add_messages("chat_001", [{"role": "user", "content": "good"}, message])
+        assert refused.value.details["field"].startswith(f"messages[1].{field}")
+        with pytest.raises(NotFoundError):
+            client.get_session("chat_001")
+
+    @pytest.mark.parametrize("name", UNSAFE_NAMES, ids=ascii)
+    def test_an_unsafe_session_id_is_refused_everywhere(self, client: Any, name: str) -> None:
+        attempts: list[Callable[[], Any]] = [
+            lambda: client.create_session(name),
+            lambda: client.get_session(name, auto_create=True),
+            lambda: client.add_message(name, "user", "x"),
+            lambda: client.session(name).add_message("user", content="x"),
+            lambda: client.delete_session(name),
+            lambda: client.session_used(name, ["viking://x"]),
+        ]
+        for attempt in attempts:
+            with pytest.raises(InvalidArgumentError) as refused:
+                attempt()
+            assert refused.value.details["field"] == "session_id"
+        assert list(client.list_sessions()) == []
+
+    @pytest.mark.parametrize("size", [0, 101])
+    def test_a_batch_holds_1_to_100_messages(self, client: Any, size: int) -> None:
+        with pytest.raises(InvalidArgumentError, match="messages"):
+            client.batch_add_messages("chat_001", [{"role": "user", "content": "x"}] * size)
+        assert client.batch_add_messages("chat_001", [{"role": "user", "content": "x"}] * 100).added == 100
+
+    def test_an_id_twice_in_a_batch_is_refused(self, client: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match=r"messages\[1\]\.id: 'm1' stands twice"):
+            client.batch_add_messages("chat_001", [{"role": "user", "content": "x", "id": "m1"}] * 2)
+
+    def test_a_huge_message_is_refused(self, client: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes, more than the \d+"):
+            client.add_message("chat_001", "user", "x" * 17_000_000)
+        with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes, more than the \d+"):
+            client.add_message("chat_001", "tool", parts=[ToolPart(output="x" * 17_000_000)])
+        assert list(client.list_sessions()) == []
+
+    @pytest.mark.parametrize(
+        ("field", "details"),
+        [
+            ("title", {"title": "x" * 501}),
+            ("title", {"title": "a\0b"}),
+            ("title", {"title": 5}),
+            ("metadata", {"metadata": {"k": "x" * 70_000}}),
+            ("metadata.k", {"metadata": {"k": float("inf")}}),
+            ("metadata", {"metadata": {"\0": 1}}),
+            ("metadata", {"metadata": [1]}),
+        ],
+        ids=lambda value: str(value)[:40],
+    )
+    def test_bad_details_of_a_session_are_refused(self, client: Any, field: str, details: dict[str, Any]) -> None:
+        with pytest.raises(InvalidArgumentError) as refused:
+            client.create_session("chat_001", **details)
+        assert refused.value.details["field"] == field
+        client.create_session("chat_001", title="kept")
+        with pytest.raises(InvalidArgumentError):
+            client.update_session("chat_001", **details)
+        assert client.get_session("chat_001").title == "kept"
+
+    @pytest.mark.parametrize(
+        ("method", "arguments", "field"),
+        [
+            ("get_messages", {"limit": 0}, "limit"),
+            ("get_messages", {"first": -1}, "first"),
+            ("get_messages", {"q": ""}, "q"),
+            ("get_messages", {"q": "\0"}, "q"),
+            ("add_message", {"role": "user", "content": "x", "expected_seq": -1}, "expected_seq"),
+            ("add_message", {"role": "user", "content": "x", "idempotency_key": ""}, "idempotency_key"),
+            ("add_message", {"role": "user", "content": "x", "idempotency_key": "\0"}, "idempotency_key"),
+            ("session_used", {"contexts": [""]}, "contexts[0]"),
+            ("session_used", {"contexts": ["\0"]}, "contexts[0]"),
+            ("session_used", {"skill": {"input": 1}}, "skill"),
+            ("session_used", {"skill": {"uri": ""}}, "skill.uri"),
+            ("fork_session", {"at": -1}, "at"),
+            ("fork_session", {"new_session_id": "../x"}, "new_session_id"),
+            ("list_tool_results", {"limit": 10_000}, "limit"),
+            ("read_tool_result", {"tool_result_id": "tr_1", "offset": -1}, "offset"),
+            ("search_tool_result", {"tool_result_id": "tr_1", "q": ""}, "q"),
+        ],
+        ids=lambda value: str(value)[:40],
+    )
+    def test_bad_arguments_are_refused_by_name(
+        self, client: Any, method: str, arguments: dict[str, Any], field: str
+    ) -> None:
+        client.add_message("chat_001", "user", "x")
+        with pytest.raises(InvalidArgumentError) as refused:
+            getattr(client, method)("chat_001", **arguments)
+        assert refused.value.details["field"].startswith(field)
+        assert client.get_session("chat_001").total_message_count == 1

@@ -1,0 +1,192 @@
+"""What a Database must do."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from holdfast.errors import ConflictError, FailedPreconditionError
+from holdfast.model import Principal
+from holdfast.store import accounts, audit, migrations
+from holdfast.store.database import EVERY_ACCOUNT, Database, Tx, in_transaction
+
+ACME = "acme"
+ALICE = Principal(ACME, "alice")
+
+
+def note(tx: Tx, id: str) -> None:
+    audit.record(tx, id, ALICE, "note", id, 1)
+
+
+def notes(database: Database) -> list[str]:
+    return sorted(record.id for record in database.read(ACME, lambda tx: audit.page(tx, 100_000, None)))
+
+
+class StoreContract:
+    """Needs the fixture `open_database`: a function that opens one and the same empty database, any number of times."""
+
+    @pytest.fixture
+    def database(self, open_database: Callable[[], Database]) -> Database:
+        return open_database()
+
+    def test_what_was_written_is_read_back(self, database: Database) -> None:
+        database.write(ACME, lambda tx: note(tx, "a"))
+        assert notes(database) == ["a"]
+
+    def test_a_write_returns_what_its_work_returns(self, database: Database) -> None:
+        assert database.write(ACME, lambda tx: tx.one("SELECT 41 + 1")) == (42,)
+
+    def test_a_read_returns_what_its_work_returns(self, database: Database) -> None:
+        assert database.read(ACME, lambda tx: tx.all("SELECT 1 UNION SELECT 2 ORDER BY 1")) == [(1,), (2,)]
+
+    def test_one_is_none_when_there_is_no_row(self, database: Database) -> None:
+        assert database.read(ACME, lambda tx: tx.one("SELECT 1 WHERE 1 = 0")) is None
+
+    def test_work_that_fails_leaves_nothing_behind(self, database: Database) -> None:
+        def work(tx: Tx) -> None:
+            note(tx, "a")
+            raise ConflictError("no")
+
+        with pytest.raises(ConflictError, match="no"):
+            database.write(ACME, work)
+        assert notes(database) == []
+
+    def test_the_database_works_on_after_a_failure(self, database: Database) -> None:
+        with pytest.raises(ZeroDivisionError):
+            database.write(ACME, lambda tx: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            database.read(ACME, lambda tx: 1 / 0)
+        database.write(ACME, lambda tx: note(tx, "a"))
+        assert notes(database) == ["a"]
+
+    def test_a_second_handle_sees_what_the_first_wrote(self, open_database: Callable[[], Database]) -> None:
+        first, second = open_database(), open_database()
+        first.write(ACME, lambda tx: note(tx, "a"))
+        second.write(ACME, lambda tx: note(tx, "b"))
+        assert notes(first) == notes(second) == ["a", "b"]
+
+    def test_many_writers_lose_nothing(self, open_database: Callable[[], Database]) -> None:
+        handles = [open_database(), open_database()]
+        names = [f"{n:04}" for n in range(300)]
+        with ThreadPoolExecutor(16) as threads:
+            list(threads.map(lambda name: handles[int(name) % 2].write(ACME, lambda tx: note(tx, name)), names))
+        assert notes(handles[0]) == names
+
+    def test_a_failure_among_many_writers_harms_only_its_own_work(self, database: Database) -> None:
+        """Even when it fails after it has written."""
+
+        def work(name: str) -> str:
+            def inside(tx: Tx) -> None:
+                note(tx, name)
+                if int(name) % 3 == 0:
+                    raise ConflictError(name)
+
+            try:
+                database.write(ACME, inside)
+            except ConflictError as error:
+                return f"refused {error.message}"
+            return "written"
+
+        names = [f"{n:04}" for n in range(120)]
+        with ThreadPoolExecutor(16) as threads:
+            outcomes = dict(zip(names, threads.map(work, names), strict=True))
+        for name, outcome in outcomes.items():
+            assert outcome == (f"refused {name}" if int(name) % 3 == 0 else "written")
+        assert notes(database) == [name for name in names if int(name) % 3]
+
+    def test_a_read_sees_one_moment(self, open_database: Callable[[], Database]) -> None:
+        """Something written while a read is under way is not in it."""
+        reader, writer = open_database(), open_database()
+        if getattr(reader, "file", "") == ":memory:":
+            pytest.skip("one connection has one user at a time")
+        read, written = threading.Event(), threading.Event()
+
+        def work(tx: Tx) -> tuple[int, int]:
+            before = len(audit.page(tx, 10, None))
+            read.set()
+            assert written.wait(10)
+            return before, len(audit.page(tx, 10, None))
+
+        with ThreadPoolExecutor(1) as threads:
+            reading = threads.submit(reader.read, ACME, work)
+            assert read.wait(10)
+            writer.write(ACME, lambda tx: note(tx, "a"))
+            written.set()
+            assert reading.result(10) == (0, 0)
+
+    def test_a_read_cannot_write(self, database: Database) -> None:
+        with pytest.raises(Exception, match=r"(?i)read-?only|readonly"):
+            database.read(ACME, lambda tx: note(tx, "a"))
+        assert notes(database) == []
+
+    def test_work_knows_that_it_is_inside_a_transaction(self, database: Database) -> None:
+        assert database.write(ACME, lambda tx: in_transaction())
+        assert database.read(ACME, lambda tx: in_transaction())
+        assert not in_transaction()
+
+    def test_another_account_sees_nothing(self, database: Database) -> None:
+        database.write(ACME, lambda tx: note(tx, "a"))
+        assert database.read("other", lambda tx: audit.page(tx, 10, None)) == []
+
+    def test_the_operator_sees_every_account(self, database: Database) -> None:
+        for name in (ACME, "other"):
+            database.write(name, lambda tx: accounts.insert(tx, tx.account, 1))
+        found = database.read(EVERY_ACCOUNT, accounts.every)
+        assert [account.account_id for account in found] == [ACME, "other"]
+
+    def test_migrating_again_changes_nothing(self, database: Database) -> None:
+        database.write(ACME, lambda tx: note(tx, "a"))
+        database.migrate(2)
+        assert notes(database) == ["a"]
+
+    def test_many_may_migrate_an_empty_database_at_once(self, open_database: Callable[[], Database]) -> None:
+        with ThreadPoolExecutor(4) as threads:
+            handles = list(threads.map(lambda _: open_database(), range(4)))
+        counted = handles[0].read(EVERY_ACCOUNT, lambda tx: tx.one("SELECT COUNT(*) FROM schema_migrations"))
+        assert counted == (len(migrations.shipped(_dialect(handles[0]))),)
+
+    def test_a_database_of_a_later_version_is_refused(self, database: Database) -> None:
+        later = migrations.Migration(9999, "9999_later", "SELECT 1")
+        database.write(EVERY_ACCOUNT, lambda tx: migrations.record(tx, later, 1))
+        with pytest.raises(FailedPreconditionError, match=r"9999_later.*upgrade holdfast"):
+            database.migrate(2)
+
+    def test_a_migration_that_changed_is_refused(self, database: Database) -> None:
+        database.write(EVERY_ACCOUNT, lambda tx: tx.execute("UPDATE schema_migrations SET checksum = 'x'"))
+        with pytest.raises(FailedPreconditionError, match="another content"):
+            database.migrate(2)
+
+    def test_closing_twice_does_no_harm(self, database: Database) -> None:
+        database.write(ACME, lambda tx: note(tx, "a"))
+        database.close()
+        database.close()
+
+    def test_a_closed_database_says_so(self, database: Database) -> None:
+        database.close()
+        with pytest.raises(FailedPreconditionError, match="closed"):
+            database.write(ACME, lambda tx: note(tx, "a"))
+        with pytest.raises(FailedPreconditionError, match="closed"):
+            database.read(ACME, lambda tx: tx.one("SELECT 1"))
+
+    def test_what_is_running_when_it_is_closed_is_finished(self, open_database: Callable[[], Database]) -> None:
+        database = open_database()
+        started, go_on = threading.Event(), threading.Event()
+
+        def work(tx: Tx) -> None:
+            started.set()
+            assert go_on.wait(10)
+            note(tx, "a")
+
+        with ThreadPoolExecutor(2) as threads:
+            writing = threads.submit(database.write, ACME, work)
+            assert started.wait(10)
+            closing = threads.submit(database.close)
+            go_on.set()
+            writing.result(10)
+            closing.result(10)
+        assert notes(open_database()) == ["a"]
+
+
+def _dialect(database: Database) -> str:
+    return database.read(EVERY_ACCOUNT, lambda tx: tx.dialect.name)

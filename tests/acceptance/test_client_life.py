@@ -1,0 +1,213 @@
+"""A client's life in a real process: opening, sharing, closing, leaving."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
+
+
+def run(code: str, *arguments: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_importing_holdfast_loads_nothing_heavy() -> None:
+    heavy = "apsw psycopg asyncio rich numpy httpx2 starlette"
+    out = run("import sys, holdfast\nprint([m for m in sys.argv[1].split() if m in sys.modules])", heavy)
+    assert out == "[]\n"
+
+
+def test_the_embedded_client_does_not_load_the_other_database_or_the_terminal() -> None:
+    code = """
+        import sys, holdfast
+        holdfast.connect(":memory:").close()
+        print("psycopg" in sys.modules, "rich" in sys.modules)
+    """
+    assert run(code) == "False False\n"
+
+
+def test_connect_uses_the_data_folder_of_the_platform(tmp_path: Path) -> None:
+    code = """
+        import holdfast
+        with holdfast.connect() as client:
+            client.add_message("chat_001", "user", "hello")
+    """
+    run(code, XDG_DATA_HOME=str(tmp_path))
+    with holdfast.connect(tmp_path / "holdfast") as client:
+        assert [message.text for message in client.session("chat_001").messages] == ["hello"]
+
+
+def test_what_was_added_survives_an_exit_without_closing(target: str) -> None:
+    code = """
+        import sys, holdfast
+        client = holdfast.connect(sys.argv[1])
+        client.add_message("chat_001", "user", "hello")
+        print("added")
+    """
+    assert run(code, target) == "added\n"
+    with holdfast.connect(target) as client:
+        assert [message.text for message in client.session("chat_001").messages] == ["hello"]
+
+
+def test_an_exit_while_threads_are_writing_is_clean(target: str) -> None:
+    code = """
+        import sys, threading, holdfast
+        client = holdfast.connect(sys.argv[1])
+        started = threading.Event()
+        def write():
+            for number in range(200):
+                print(client.add_message("chat_001", "user", str(number)).seq, flush=True)
+                started.set()
+        threading.Thread(target=write).start()
+        started.wait()
+    """
+    acknowledged = [int(line) for line in run(code, target).split()]
+    assert acknowledged == list(range(1, 201))
+    with holdfast.connect(target) as client:
+        assert client.get_session("chat_001").total_message_count == 200
+
+
+def test_closing_leaves_one_file(tmp_path: Path) -> None:
+    with holdfast.connect(tmp_path) as client:
+        client.add_message("chat_001", "user", "hello")
+    assert [file.name for file in tmp_path.iterdir()] == ["holdfast.db"]
+
+
+def test_a_closed_client_says_so(target: str) -> None:
+    client = holdfast.connect(target)
+    client.close()
+    client.close()
+    with pytest.raises(FailedPreconditionError, match="closed"):
+        client.create_session("chat_001")
+
+
+def test_the_synchronous_client_works_inside_a_running_event_loop(target: str) -> None:
+    async def main() -> int:
+        with holdfast.connect(target) as client:
+            return client.add_message("chat_001", "user", "hello").seq
+
+    assert asyncio.run(main()) == 1
+
+
+def test_the_asynchronous_client_reads_like_the_documentation(target: str) -> None:
+    async def main() -> None:
+        async with holdfast.connect_async(target) as client:
+            session = client.session(session_id="oauth_help")
+            await session.add_message("user", [{"type": "text", "text": "How do I implement OAuth?"}])
+            await session.used(contexts=["viking://resources/docs/oauth.md"])
+            assert [message.text for message in await session.messages] == ["How do I implement OAuth?"]
+            assert (await session.stats).contexts_used == 1
+            info = await client.get_session("oauth_help")
+            assert info["message_count"] == 1
+
+    asyncio.run(main())
+
+
+def test_the_asynchronous_client_never_blocks_its_loop(tmp_path: Path) -> None:
+    """Another process holds the database locked for half a second; the loop ticks on."""
+    file = tmp_path / "holdfast.db"
+    holdfast.connect(file).close()
+    lock = """
+        import apsw, sys, time
+        connection = apsw.Connection(sys.argv[1])
+        connection.execute("BEGIN IMMEDIATE")
+        print("locked", flush=True)
+        time.sleep(0.7)
+        connection.execute("ROLLBACK")
+    """
+
+    async def main() -> tuple[int, float]:
+        async with holdfast.connect_async(file) as client:
+            adding = asyncio.ensure_future(client.add_message("chat_001", "user", "hello"))
+            ticks, widest, last = 0, 0.0, time.perf_counter()
+            while not adding.done():
+                await asyncio.sleep(0.01)
+                now = time.perf_counter()
+                ticks, widest, last = ticks + 1, max(widest, now - last), now
+            assert adding.result().seq == 1
+            return ticks, widest
+
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(lock), str(file)], stdout=subprocess.PIPE) as locker:
+        assert locker.stdout is not None
+        assert locker.stdout.readline() == b"locked\n"
+        ticks, widest = asyncio.run(main())
+    assert ticks > 10
+    assert widest < 0.4
+
+
+def test_a_cancelled_caller_leaves_the_client_usable(target: str) -> None:
+    async def main() -> int:
+        async with holdfast.connect_async(target) as client:
+            adding = asyncio.ensure_future(client.add_message("chat_001", "user", "one", idempotency_key="k"))
+            await asyncio.sleep(0)
+            adding.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await adding
+            added = await client.add_message("chat_001", "user", "one", idempotency_key="k")
+            return added.seq
+
+    assert asyncio.run(main()) == 1
+
+
+def test_one_client_serves_many_threads(target: str) -> None:
+    with holdfast.connect(target) as client:
+
+        def talk(name: str) -> None:
+            session = client.session(name)
+            for number in range(20):
+                session.add_message("user", content=str(number))
+                assert len(session.messages) == number + 1
+
+        threads = [threading.Thread(target=talk, args=(f"s{n}",)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {row.message_count for row in client.list_sessions()} == {20}
+        assert len(client.list_sessions()) == 8
+
+
+@pytest.mark.parametrize("target", ["http://localhost:1933", "mysql://x"])
+def test_a_target_that_is_not_understood_is_named(target: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="neither a path nor"):
+        holdfast.connect(target)
+
+
+def test_a_file_that_is_not_a_database_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "notes.db"
+    file.write_text("dear diary, " * 100)
+    with pytest.raises(UnavailableError, match="not a Holdfast database"):
+        holdfast.connect(file)
+    assert file.read_text().startswith("dear diary")
+
+
+def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    settings = holdfast.Settings(postgres_wait_seconds=0.5)
+    with pytest.raises(UnavailableError, match="check that the server runs"):
+        holdfast.connect(f"postgresql://nobody@/none?host={tmp_path}", settings=settings)
+
+
+def test_settings_reach_the_engine(target: str) -> None:
+    settings = holdfast.Settings(tool_output_threshold=10, tool_output_preview=4)
+    with holdfast.connect(target, settings=settings) as client:
+        client.add_message("chat_001", "tool", parts=[holdfast.ToolPart(output="0123456789abcdef")])
+        part: Any = client.session("chat_001").messages[0].parts[0]
+        assert (part.tool_output, part.tool_output_chars) == ("0123", 16)

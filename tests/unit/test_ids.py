@@ -1,0 +1,39 @@
+"""Ids sort by time and never repeat."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from holdfast.engine.ids import Ids, system_clock
+
+
+def test_ids_made_later_sort_later_even_when_the_clock_stands_still() -> None:
+    ids = Ids(lambda: 1_700_000_000_000_000)
+    made = [ids.new("msg") for _ in range(1_000)]
+    assert made == sorted(made)
+    assert len(set(made)) == 1_000
+
+
+def test_ids_made_later_sort_later_even_when_the_clock_goes_back() -> None:
+    times = iter([5_000_000, 4_000_000, 3_000_000])
+    ids = Ids(lambda: next(times))
+    made = [ids.new("msg") for _ in range(3)]
+    assert made == sorted(made)
+
+
+def test_an_id_has_its_prefix_and_32_digits() -> None:
+    name, digits = Ids(system_clock).new("msg").split("_")
+    assert (name, len(digits)) == ("msg", 32)
+    assert abs((int(digits, 16) >> 80) - system_clock() // 1_000) < 1_000
+
+
+def test_log_ids_fit_a_database_integer_sort_and_never_repeat() -> None:
+    ids = Ids(lambda: 1_700_000_000_000_000)
+    made = [ids.log_id() for _ in range(1_000)]
+    assert made == sorted(set(made))
+    assert made[-1] < 2**63
+
+
+def test_threads_never_get_the_same_id() -> None:
+    ids = Ids(lambda: 1)
+    with ThreadPoolExecutor(8) as threads:
+        made = list(threads.map(lambda _: ids.new("x"), range(4_000)))
+    assert len(set(made)) == 4_000

@@ -1,0 +1,231 @@
+"""The three laws: no network inside a transaction, no read without its account, clock and ids from the engine only."""
+
+import re
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from holdfast.engine import Engine
+from holdfast.engine.ids import Ids
+from holdfast.model import Principal, TextPart, ToolPart
+from holdfast.ops import (
+    OPERATIONS,
+    AddMessage,
+    AddMessages,
+    CreateAccount,
+    CreateSession,
+    DeleteSession,
+    ForkSession,
+    GetMessages,
+    GetSession,
+    ListAccounts,
+    ListAudit,
+    ListSessions,
+    ListToolResults,
+    ListUsage,
+    Operation,
+    ReadToolResult,
+    RecordUse,
+    SearchToolResult,
+    UpdateSession,
+)
+from holdfast.store import postgres as postgres_store
+from holdfast.store import sqlite
+from holdfast.store.database import Database, in_transaction
+from holdfast.store.postgres import PostgresDatabase
+from holdfast.store.sqlite import SqliteDatabase
+from holdfast.testing.postgres import PostgresServer
+
+ALICE = Principal("acme", "alice", "root")
+LARGE = "word " * 4_000
+LISTED = "listed"
+"""Stands for the tool result that was listed last."""
+
+
+def every_operation() -> list[Operation[Any]]:
+    """A story that uses each operation at least once."""
+    tool = ToolPart(tool_id="c1", tool_name="t", output=LARGE)
+    return [
+        CreateAccount(account_id="other"),
+        ListAccounts(),
+        CreateSession(session_id="a", title="A", metadata={"k": 1}),
+        GetSession(session_id="b", auto_create=True),
+        AddMessage(session_id="a", role="user", parts=[TextPart("hello"), tool], id="m1", idempotency_key="k"),
+        AddMessage(session_id="a", role="user", parts=[TextPart("hello"), tool], id="m1"),
+        AddMessages(session_id="a", messages=[{"role": "user", "content": "x"}]),  # type: ignore[list-item]
+        GetMessages(session_id="a", q="hello"),
+        ForkSession(session_id="a", at="m1", new_session_id="c"),
+        GetMessages(session_id="c"),
+        UpdateSession(session_id="a", title="AA", metadata={"k": None}),
+        RecordUse(session_id="a", contexts=["viking://x"], skill={"uri": "viking://s"}),  # type: ignore[arg-type]
+        ListUsage(session_id="a"),
+        ListToolResults(session_id="c"),
+        ReadToolResult(session_id="c", tool_result_id=LISTED),
+        SearchToolResult(session_id="c", tool_result_id=LISTED, q="word"),
+        ListSessions(q="a", state="active", cursor="7fffffffffffffff"),
+        GetSession(session_id="a"),
+        DeleteSession(session_id="a"),
+        DeleteSession(session_id="c"),
+        ListAudit(),
+    ]
+
+
+def tell(engine: Engine) -> list[Any]:
+    results: list[Any] = []
+    listed = ""
+    for op in every_operation():
+        if getattr(op, "tool_result_id", None) == LISTED:
+            op = msgspec.structs.replace(op, tool_result_id=listed)  # noqa: PLW2901 - the same, made specific
+        results.append(engine.call(ALICE, op))
+        if isinstance(op, ListToolResults):
+            listed = results[-1].tool_results[0].tool_result_id
+    return results
+
+
+def test_the_story_uses_every_operation() -> None:
+    assert {type(op) for op in every_operation()} == set(OPERATIONS)
+
+
+@pytest.fixture
+def forbidden_calls() -> Iterator[list[str]]:
+    """Everything that reaches for a network while this thread is inside a transaction."""
+    calls: list[str] = []
+    watching = True
+
+    def watch(event: str, _args: object) -> None:
+        if watching and event.startswith("socket.") and in_transaction():
+            calls.append(event)
+
+    sys.addaudithook(watch)
+    yield calls
+    watching = False
+
+
+def test_no_network_inside_a_transaction(database: Database, forbidden_calls: list[str]) -> None:
+    tell(Engine(database))
+    assert forbidden_calls == []
+
+
+def test_the_watch_for_networks_sees_one(database: Database, forbidden_calls: list[str]) -> None:
+    def work(_tx: object) -> None:
+        with socket.socket() as probe:
+            probe.connect_ex(("127.0.0.1", 9))
+
+    database.write("acme", work)
+    assert "socket.connect" in forbidden_calls
+
+
+NOT_A_TENANTS = {"accounts", "schema_migrations"}
+"""Tables that belong to the operator; all others are tenants' and must be asked for by account."""
+
+
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    seen: list[str] = []
+
+    def listening(method: Callable[..., Any]) -> Callable[..., Any]:
+        def heard(self: Any, sql: str, params: Any = ()) -> Any:
+            seen.append(sql)
+            return method(self, sql, params)
+
+        return heard
+
+    for tx in (sqlite.SqliteTx, postgres_store.PostgresTx):
+        for name in ("execute", "one", "all"):
+            monkeypatch.setattr(tx, name, listening(getattr(tx, name)))
+    return seen
+
+
+def names_its_account(sql: str) -> bool:
+    """Whether every SELECT, UPDATE and DELETE on a tenant's table has the account in its WHERE."""
+    flat = " ".join(sql.split())
+    if flat.startswith(("INSERT INTO", "CREATE", "ALTER", "--", "SELECT pg_")):
+        return True
+    for select in re.split(r"(?=\bSELECT\b|\bUPDATE\b|\bDELETE\b)", flat)[1:]:
+        tables = re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", select)
+        if "message_text" in tables and ("MATCH" in select or "rowid IN" in select):
+            continue  # SQLite's text index has rows of numbers only; the statement around it names the account
+        if set(tables) - NOT_A_TENANTS and not re.search(r"WHERE .*?\baccount_id = ", select):
+            return False
+    return True
+
+
+def test_no_row_is_read_without_its_account(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = statements(monkeypatch)
+    tell(Engine(database))
+    assert len(set(seen)) > 40
+    assert [sql for sql in set(seen) if not names_its_account(sql)] == []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM messages WHERE log_id = ?",
+        "DELETE FROM sessions",
+        "UPDATE blobs SET refs = 0 WHERE hash = ?",
+        "SELECT 1 FROM sessions WHERE account_id = ? AND x IN (SELECT id FROM messages)",
+    ],
+)
+def test_the_check_of_statements_sees_one_that_forgets(sql: str) -> None:
+    assert not names_its_account(sql)
+
+
+def test_row_level_security_is_a_second_wall(postgres: PostgresServer) -> None:
+    """Even a statement without a WHERE sees only its own account, and a transaction without one sees nothing."""
+    database = PostgresDatabase(postgres.new_database())
+    engine = Engine(database)
+    for account in ("acme", "rival"):
+        engine.call(Principal(account, "alice", "root"), AddMessage(session_id="s", role="user", content=account))
+
+    def accounts_in(table: str, account: str) -> list[Any]:
+        return database.read(account, lambda tx: tx.all(f"SELECT account_id FROM {table} ORDER BY 1"))
+
+    for table in ("accounts", "sessions", "messages", "message_text"):
+        assert accounts_in(table, "acme") == [("acme",)]
+        assert accounts_in(table, "*") == [("acme",), ("rival",)]
+        assert accounts_in(table, "") == []
+    database.write("acme", lambda tx: tx.execute("DELETE FROM messages"))
+    assert database.read("*", lambda tx: tx.all("SELECT account_id FROM messages")) == [("rival",)]
+    with pytest.raises(Exception, match="row-level security"):
+        database.write("acme", lambda tx: tx.execute("INSERT INTO accounts VALUES ('rival2', 1)"))
+    database.close()
+
+
+def test_every_table_has_row_level_security(postgres: PostgresServer) -> None:
+    database = PostgresDatabase(postgres.new_database())
+    database.migrate(0)
+    rows = database.read(
+        "*",
+        lambda tx: tx.all(
+            "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+            " AND NOT (relrowsecurity AND relforcerowsecurity)"
+        ),
+    )
+    database.close()
+    assert rows == [("schema_migrations",)]
+
+
+def fixed_engine(file: Path) -> Engine:
+    ticks = iter(range(1_700_000_000_000_000, 1_800_000_000_000_000, 1_000))
+    numbers = iter(range(1, 1_000_000))
+
+    def clock() -> int:
+        return next(ticks)
+
+    ids = Ids(clock, lambda size: next(numbers).to_bytes(size, "big"))
+    return Engine(SqliteDatabase(str(file)), clock=clock, ids=ids)
+
+
+def test_with_a_fixed_clock_and_fixed_ids_the_same_story_gives_the_same_bytes(tmp_path: Path) -> None:
+    results, files = [], []
+    for name in ("first.db", "second.db"):
+        engine = fixed_engine(tmp_path / name)
+        results.append(tell(engine))
+        engine.close()
+        files.append((tmp_path / name).read_bytes())
+    assert results[0] == results[1]
+    assert files[0] == files[1]
