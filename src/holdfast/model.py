@@ -4,6 +4,7 @@ Attributes are typed (`info.created_at` is a datetime); reading a noun as a dict
 (`info["created_at"]` is the ISO 8601 text), so code written against the HTTP documentation works on both.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -30,6 +31,9 @@ Name = Annotated[
 
 
 Moment = Annotated[datetime, msgspec.Meta(description="use ISO 8601, such as 2026-03-24T09:10:11Z")]
+
+
+_MADE = re.compile("msg_[0-9a-f]{32}")
 
 
 class Noun(msgspec.Struct, frozen=True):
@@ -389,6 +393,24 @@ def as_text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def message_id(millis: int, seq: int, chance: int) -> str:
+    """An id that sorts by time, then by place in the session, and tells that place.
+
+    >>> message_id(1_700_000_000_000, 7, 0xC0FFEE)
+    'msg_018bcfe5680000000007000000c0ffee'
+    """
+    return f"msg_{millis:012x}{seq:08x}{chance:012x}"
+
+
+def seq_told_by(id: str) -> int | None:
+    """The place that an id made by `message_id` tells, or None if it was not made so.
+
+    >>> seq_told_by("msg_018bcfe5680000000007000000c0ffee")
+    7
+    """
+    return int(id[16:24], 16) if _MADE.fullmatch(id) else None
 
 
 def session_uri(user_id: str, session_id: str) -> str:

@@ -52,7 +52,7 @@ def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, a
     if size > most:
         raise InvalidArgumentError(f"{where}parts", f"are {size} bytes, more than the {most} that a message may have")
     return Draft(
-        id=message.id or moment.ids.new("msg"),
+        id=message.id,
         role=message.role,
         parts=encoded.decode(),
         extra=_extra(message, where),

@@ -36,6 +36,10 @@ class Ids:
             self._last = fresh
         return f"{prefix}_{fresh:032x}"
 
+    def chance(self) -> int:
+        """48 bits that tell apart what else is equal."""
+        return int.from_bytes(self._entropy(6), "big")
+
     def log_id(self) -> int:
         """A 63-bit number for a log: milliseconds, then chance that tells processes apart."""
         fresh = (self._clock() // 1_000 << _LOG_BITS) | (int.from_bytes(self._entropy(3), "big") >> 3)

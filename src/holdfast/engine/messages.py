@@ -10,7 +10,7 @@ from holdfast.engine.drafts import Prepared, prepare
 from holdfast.engine.rule import Moment, Rule, always
 from holdfast.engine.sound import sound_text
 from holdfast.errors import ConflictError, FailedPreconditionError
-from holdfast.model import Appended, MessagePage, NewMessage, Principal
+from holdfast.model import Appended, MessagePage, NewMessage, Principal, message_id
 from holdfast.ops import AddMessage, AddMessages, GetMessages
 from holdfast.search.text import query_words
 from holdfast.store import appends, lineage, toolresults
@@ -47,18 +47,24 @@ def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepare
             current_seq=session.last_seq,
         )
     drafts = ready.drafts
-    total = store.append(tx, session.log_id, who.user_id, session.last_seq, session.tokens_total, drafts)
+    # A clock that went back must not put this message's id before the last one's.
+    now = max(moment.now, session.last_message_at or 0)
+    ids = [
+        draft.id or message_id(now // 1_000, seq, moment.ids.chance())
+        for seq, draft in enumerate(drafts, session.last_seq + 1)
+    ]
+    total = store.append(tx, session.log_id, who.user_id, session.last_seq, session.tokens_total, drafts, ids)
     for output in ready.outputs:
         seq = session.last_seq + 1 + output.message
         toolresults.insert(tx, session.log_id, seq, output, drafts[output.message].created_at)
-    stored_sessions.advance(tx, session, by=len(drafts), tokens=total - session.tokens_total, now=moment.now)
+    stored_sessions.advance(tx, session, by=len(drafts), tokens=total - session.tokens_total, now=now)
     result = Appended(
         session_id=session.session_id,
         message_count=session.live_count + len(drafts),
         pending_tokens=total - session.tokens_archived,
         added=len(drafts),
         seq=session.last_seq + len(drafts),
-        message_ids=[draft.id for draft in drafts],
+        message_ids=ids,
     )
     if op.idempotency_key is not None:
         appends.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, ready), result)

@@ -1,8 +1,7 @@
 """What a database must offer. Two implement it; the query functions know only this."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -62,18 +61,21 @@ class Database(Protocol):
         """Finish what is running and release everything. Calling it again does nothing."""
 
 
-_local = threading.local()
+class _Inside(threading.local):
+    """Marks that this thread is inside a transaction. A class, since a generator would cost as much as a statement."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
 
 
-@contextmanager
-def inside_transaction() -> Iterator[None]:
-    _local.depth = getattr(_local, "depth", 0) + 1
-    try:
-        yield
-    finally:
-        _local.depth -= 1
+inside_transaction = _Inside()
 
 
 def in_transaction() -> bool:
     """Whether this thread is inside a transaction: there, nothing may wait for a network."""
-    return getattr(_local, "depth", 0) > 0
+    return inside_transaction.depth > 0

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.model import Message, Part, Role
+from holdfast.model import Message, Part, Role, seq_told_by
 from holdfast.store.database import Row, Tx
 from holdfast.store.lineage import Stretch
 from holdfast.store.moments import from_micros
@@ -13,8 +13,8 @@ _COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
 _decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
 
 _INSERT = (
-    "INSERT INTO messages (account_id, log_id, seq, id, role, parts, tokens, tokens_through, author, created_at,"
-    " extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO messages (account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through, author,"
+    " created_at, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -30,7 +30,8 @@ class Extra(msgspec.Struct, frozen=True, omit_defaults=True):
 class Draft(msgspec.Struct, frozen=True):
     """A message ready to be stored: checked, counted, encoded."""
 
-    id: str
+    id: str | None
+    """The caller's, if there is one; else it is made when the message gets its number."""
     role: Role
     parts: str
     extra: str | None
@@ -50,9 +51,11 @@ class StoredMessage(msgspec.Struct, frozen=True):
     seq: int
 
 
-def append(tx: Tx, log_id: int, author: str, after: int, tokens: int, drafts: Sequence[Draft]) -> int:
+def append(
+    tx: Tx, log_id: int, author: str, after: int, tokens: int, drafts: Sequence[Draft], ids: Sequence[str]
+) -> int:
     """Store `drafts` behind message `after` of a log that holds `tokens` so far; the new number of tokens."""
-    for seq, draft in enumerate(drafts, after + 1):
+    for seq, (draft, id) in enumerate(zip(drafts, ids, strict=True), after + 1):  # noqa: A001
         tokens += draft.tokens
         tx.execute(
             _INSERT,
@@ -60,7 +63,8 @@ def append(tx: Tx, log_id: int, author: str, after: int, tokens: int, drafts: Se
                 tx.account,
                 log_id,
                 seq,
-                draft.id,
+                id,
+                int(draft.id is not None),
                 draft.role,
                 draft.parts,
                 draft.tokens,
@@ -93,10 +97,15 @@ def read(tx: Tx, stretches: Sequence[Stretch], limit: int, words: Sequence[str] 
 
 def seq_of(tx: Tx, stretches: Sequence[Stretch], id: str) -> int | None:
     """The number of the message with this id within `stretches`."""
-    rows = tx.all("SELECT log_id, seq FROM messages WHERE account_id = ? AND id = ?", (tx.account, id))
-    for log_id, seq in rows:
+    given = "SELECT log_id, seq FROM messages WHERE account_id = ? AND id = ? AND id_given = 1"
+    for log_id, seq in tx.all(given, (tx.account, id)):
         if any(s.log_id == log_id and s.first <= seq <= s.last for s in stretches):
             return int(seq)
+    told = seq_told_by(id)
+    for stretch in stretches:
+        if told is not None and stretch.first <= told <= stretch.last:
+            there = "SELECT 1 FROM messages WHERE account_id = ? AND log_id = ? AND seq = ? AND id = ?"
+            return told if tx.one(there, (tx.account, stretch.log_id, told, id)) else None
     return None
 
 

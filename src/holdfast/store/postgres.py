@@ -133,7 +133,7 @@ class _TryAgainError(Exception):
 
 
 def _transaction(connection: Connection, account: str, work: Callable[[Tx], T], begin: str) -> T:
-    with inside_transaction():
+    with inside_transaction:
         try:
             # One round trip for both; an account's name is letters, digits and . _ : @ - only, or the operator's *.
             connection.execute(f"{begin}; SET LOCAL holdfast.account = '{account}'")

@@ -117,7 +117,7 @@ class SqliteDatabase:
                 tx.execute(migration.sql)
                 migrations.record(tx, migration, now)
 
-        with _explained_failures():
+        with _explained_failures:
             self.write(EVERY_ACCOUNT, apply)
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ class SqliteDatabase:
 
     def _commit(self, batch: list[Job[Work[object]]]) -> None:
         try:
-            with _explained_failures(), inside_transaction():
+            with _explained_failures, inside_transaction:
                 connection = self._connected_writer()
                 if not _run(connection, batch, apart=False):
                     _run(connection, batch, apart=True)
@@ -217,7 +217,7 @@ def _run(connection: apsw.Connection, batch: list[Job[Work[object]]], *, apart: 
 
 
 def _snapshot(connection: apsw.Connection, account: str, work: Callable[[Tx], T]) -> T:
-    with _explained_failures(), inside_transaction():
+    with _explained_failures, inside_transaction:
         connection.execute("BEGIN")
         try:
             return work(SqliteTx(connection, account))
@@ -245,7 +245,7 @@ class _Readers:
             connection = self._idle.pop() if self._idle else None
         try:
             if connection is None:
-                with _explained_failures():
+                with _explained_failures:
                     connection = self._open_one()
             yield connection
         finally:
@@ -278,12 +278,18 @@ class _Readers:
             self._idle.pop().close(True)
 
 
-@contextmanager
-def _explained_failures() -> Iterator[None]:
-    try:
-        yield
-    except STORAGE_FAILURES as error:
-        raise _unavailable(error) from error
+class _Explained:
+    """Turns failures of the storage into errors that say what happened and what to do."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, STORAGE_FAILURES):
+            raise _unavailable(error) from error
+
+
+_explained_failures = _Explained()
 
 
 def _unavailable(error: apsw.Error) -> UnavailableError:

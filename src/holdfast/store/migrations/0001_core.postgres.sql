@@ -43,6 +43,7 @@ CREATE TABLE messages (
     log_id         bigint NOT NULL,
     seq            bigint NOT NULL,
     id             text NOT NULL,
+    id_given       smallint NOT NULL,
     role           text NOT NULL,
     parts          text NOT NULL,
     tokens         bigint NOT NULL,
@@ -53,7 +54,8 @@ CREATE TABLE messages (
     PRIMARY KEY (account_id, log_id, seq)
 );
 
-CREATE UNIQUE INDEX messages_by_id ON messages (account_id, id, log_id);
+-- An id made here holds its seq, and is found by that.
+CREATE UNIQUE INDEX messages_by_given_id ON messages (account_id, id, log_id) WHERE id_given = 1;
 
 -- English stems but no stop words, as in the SQLite index: a search for "to be" finds it.
 CREATE TEXT SEARCH DICTIONARY holdfast_stem (TEMPLATE = snowball, LANGUAGE = english);

@@ -44,6 +44,7 @@ CREATE TABLE messages (
     log_id         INTEGER NOT NULL,
     seq            INTEGER NOT NULL,
     id             TEXT NOT NULL,
+    id_given       INTEGER NOT NULL,
     role           TEXT NOT NULL,
     parts          TEXT NOT NULL,
     tokens         INTEGER NOT NULL,
@@ -54,7 +55,8 @@ CREATE TABLE messages (
 ) STRICT;
 
 CREATE UNIQUE INDEX messages_by_seq ON messages (account_id, log_id, seq);
-CREATE UNIQUE INDEX messages_by_id ON messages (account_id, id, log_id);
+-- An id made here holds its seq, and is found by that.
+CREATE UNIQUE INDEX messages_by_given_id ON messages (account_id, id, log_id) WHERE id_given = 1;
 
 CREATE VIRTUAL TABLE message_text USING fts5 (
     text, content = '', contentless_delete = 1, tokenize = 'porter unicode61'

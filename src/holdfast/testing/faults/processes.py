@@ -1,11 +1,12 @@
 """Writers as processes of their own, to be killed and started again."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 
@@ -25,7 +26,10 @@ class Teller:
         self._acknowledged = 0
         self._changed = threading.Condition()
         self._ended = False
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # In a session of its own, so that children it forked can be ended with it.
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
         self._errors = b""
         self._threads = [threading.Thread(target=self._read_events), threading.Thread(target=self._read_errors)]
         for thread in self._threads:
@@ -38,8 +42,10 @@ class Teller:
         assert reached, f"only {self._acknowledged} of {acknowledged} calls were acknowledged in {PATIENCE} s"
 
     def kill(self) -> None:
-        """SIGKILL: the program gets no chance to do anything more."""
-        self._process.send_signal(signal.SIGKILL)
+        """SIGKILL: the program and what it forked get no chance to do anything more."""
+        if not self._ended:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(PATIENCE)
         self._drain()
 

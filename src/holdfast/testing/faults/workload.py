@@ -66,7 +66,8 @@ class Append(msgspec.Struct, frozen=True):
         match self._shape[place]:
             case "output":
                 # Now and then one that fills hundreds of pages and so brings about a checkpoint.
-                return f"{self.word} found it. " * (60_000 if self.number % 16 == 2 else 1_500)
+                size = 900_000 if self.number % 16 == 2 else 20_000
+                return (f"{self.word} found it. " * 100_000)[:size]
             case "shared output":
                 return SHARED_OUTPUT
             case _:
