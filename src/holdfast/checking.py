@@ -14,6 +14,12 @@ _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 80
 
 
+def introduce(cls: type[T]) -> type[T]:
+    """Let msgspec look through a struct while it is imported: two threads that do so at once crash the process."""
+    msgspec.json.Decoder(cls)
+    return cls
+
+
 def conform(value: Any, cls: type[T], *, where: str = "", strict: bool = True) -> T:
     """`value` as a `cls`. `where` is the path to it, for the error; `strict=False` also reads numbers from text."""
     try:

@@ -8,13 +8,14 @@ from typing import Annotated, Any, Self
 import msgspec
 import platformdirs
 
-from holdfast.checking import conform
+from holdfast.checking import conform, introduce
 from holdfast.errors import InvalidArgumentError
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
 
 
+@introduce
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every knob with its default. `HOLDFAST_TOOL_OUTPUT_THRESHOLD=500` sets `tool_output_threshold`."""
 

@@ -75,13 +75,13 @@ class PartBase(Noun, frozen=True, tag_field="type", omit_defaults=True):
         return str(type(self).__struct_config__.tag)
 
 
-class TextPart(PartBase, frozen=True, tag="text"):
+class TextPart(PartBase, frozen=True, tag="text", gc=False):
     """`TextPart("How do I configure embedding?")`"""
 
     text: str
 
 
-class ContextPart(PartBase, frozen=True, tag="context"):
+class ContextPart(PartBase, frozen=True, tag="context", gc=False):
     """A reference to a memory, a resource or a skill, with the abstract that was shown."""
 
     uri: str
@@ -89,7 +89,7 @@ class ContextPart(PartBase, frozen=True, tag="context"):
     abstract: str = stated("")
 
 
-class ImagePart(PartBase, frozen=True, tag="image"):
+class ImagePart(PartBase, frozen=True, tag="image", gc=False):
     url: str
     description: str = ""
     detail: str = ""
@@ -208,7 +208,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     created_at: Moment | None = None
 
 
-class Message(Noun, frozen=True, omit_defaults=True):
+class Message(Noun, frozen=True, omit_defaults=True, gc=False):
     id: str
     role: Role
     parts: list[Part]

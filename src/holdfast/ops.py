@@ -5,7 +5,7 @@ from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
 
-from holdfast.checking import conform
+from holdfast.checking import conform, introduce
 from holdfast.model import (
     AccessRole,
     Account,
@@ -64,7 +64,7 @@ def operation(route: str, *, role: AccessRole = "user", audited: bool = False) -
     def enter(cls: type[O]) -> type[O]:
         (returns,) = (get_args(base)[0] for base in getattr(cls, "__orig_bases__", ()) if get_origin(base) is Operation)
         OPERATIONS[cls] = Entry(returns, role, verb, f"/api/v1{path}", audited)
-        return cls
+        return introduce(cls)
 
     return enter
 

@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from holdfast.checking import conform
+from holdfast.checking import conform, introduce
 from holdfast.errors import PermissionDeniedError
 from holdfast.model import AccessRole, Principal
 from holdfast.ops import Entry
 from holdfast.store import accounts
 from holdfast.store.database import Tx
+
+introduce(Principal)
 
 RANK: dict[AccessRole, int] = {"user": 0, "admin": 1, "root": 2}
 

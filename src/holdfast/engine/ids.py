@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 
 Clock = Callable[[], int]
@@ -25,6 +26,7 @@ class Ids:
         self._lock = threading.Lock()
         self._last = 0
         self._last_log = 0
+        _every.add(self)
 
     def new(self, prefix: str) -> str:
         """`new("msg")` -> `msg_` and 32 hexadecimal digits: 48 bits of milliseconds, 80 of chance."""
@@ -46,3 +48,16 @@ class Ids:
         with self._lock:
             self._last_log = fresh = max(fresh, self._last_log + 1)
         return fresh
+
+
+_every: "weakref.WeakSet[Ids]" = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    """A thread that held the lock does not exist here and will not release it."""
+    for ids in list(_every):
+        ids._lock = threading.Lock()  # noqa: SLF001
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

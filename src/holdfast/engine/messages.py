@@ -15,7 +15,6 @@ from holdfast.ops import AddMessage, AddMessages, GetMessages
 from holdfast.search.text import query_words
 from holdfast.store import appends, lineage, toolresults
 from holdfast.store import messages as store
-from holdfast.store import sessions as stored_sessions
 from holdfast.store.database import Tx
 from holdfast.store.sessions import StoredSession
 
@@ -33,42 +32,41 @@ def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepare
     earlier = _earlier(tx, session, op, ready)
     if earlier is not None:
         return earlier
-    if session.state == "archived":
-        raise FailedPreconditionError(
-            f"Session {session.session_id} is archived; set its state to active before adding to it",
-            resource=session.session_id,
-        )
-    if op.expected_seq is not None and op.expected_seq != session.last_seq:
-        raise ConflictError(
-            f"expected_seq: the last message is {session.last_seq}, not {op.expected_seq};"
-            " read what was added and try again",
-            resource=session.session_id,
-            type="session",
-            current_seq=session.last_seq,
-        )
+    last = session.last_seq
+    _require_open(session, op.expected_seq, last)
     drafts = ready.drafts
     # A clock that went back must not put this message's id before the last one's.
-    now = max(moment.now, session.last_message_at or 0)
-    ids = [
-        draft.id or message_id(now // 1_000, seq, moment.ids.chance())
-        for seq, draft in enumerate(drafts, session.last_seq + 1)
-    ]
-    total = store.append(tx, session.log_id, who.user_id, session.last_seq, session.tokens_total, drafts, ids)
+    now = max(moment.now, session.added_at or 0)
+    ids = [draft.id or message_id(now // 1_000, seq, moment.ids.chance()) for seq, draft in enumerate(drafts, last + 1)]
+    total = store.append(tx, session, who.user_id, drafts, ids, now)
     for output in ready.outputs:
-        seq = session.last_seq + 1 + output.message
-        toolresults.insert(tx, session.log_id, seq, output, drafts[output.message].created_at)
-    stored_sessions.advance(tx, session, by=len(drafts), tokens=total - session.tokens_total, now=now)
+        toolresults.insert(tx, session.log_id, last + 1 + output.message, output, drafts[output.message].created_at)
     result = Appended(
         session_id=session.session_id,
-        message_count=session.live_count + len(drafts),
+        message_count=last + len(drafts) - session.live_from + 1,
         pending_tokens=total - session.tokens_archived,
         added=len(drafts),
-        seq=session.last_seq + len(drafts),
+        seq=last + len(drafts),
         message_ids=ids,
     )
     if op.idempotency_key is not None:
         appends.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, ready), result)
     return result
+
+
+def _require_open(session: StoredSession, expected_seq: int | None, last: int) -> None:
+    if session.state == "archived":
+        raise FailedPreconditionError(
+            f"Session {session.session_id} is archived; set its state to active before adding to it",
+            resource=session.session_id,
+        )
+    if expected_seq is not None and expected_seq != last:
+        raise ConflictError(
+            f"expected_seq: the last message is {last}, not {expected_seq}; read what was added and try again",
+            resource=session.session_id,
+            type="session",
+            current_seq=last,
+        )
 
 
 def _earlier(tx: Tx, session: StoredSession, op: AddMessage | AddMessages, ready: Prepared) -> Appended | None:
@@ -110,7 +108,7 @@ def _same_again(
             resource=known,
             type="message",
         )
-    through = store.tokens_through(tx, lineage.stretches(tx, session, last, last)[0])
+    through, _ = store.state_at(tx, lineage.stretches(tx, session, last, last)[0])
     return Appended(
         session_id=session.session_id,
         message_count=max(0, last - session.live_from + 1),

@@ -105,20 +105,18 @@ def _delete(tx: Tx, who: Principal, op: DeleteSession, _ready: None, _moment: Mo
 def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment) -> SessionInfo:
     parent = require(tx, who, op.session_id, lock=True)
     at = _fork_point(tx, parent, op.at)
-    tokens = _tokens_through(tx, parent, at)
+    tokens, time = _state_at(tx, parent, at)
     archived_through = min(at, parent.live_from - 1)
-    blank = _blank(who, op.new_session_id or moment.ids.new("sess"), moment)
     child = msgspec.structs.replace(
-        blank,
+        _blank(who, op.new_session_id or moment.ids.new("sess"), moment),
         title=parent.title if op.title is None else op.title,
         metadata=parent.metadata,
-        last_seq=at,
         live_from=archived_through + 1,
-        tokens_total=tokens,
         tokens_archived=parent.tokens_archived if archived_through < at else tokens,
-        fork_seq=at,
         forked_from=parent.session_id,
-        last_message_at=parent.last_message_at if at else None,
+        fork_seq=at,
+        fork_tokens=tokens,
+        fork_time=time,
     )
     if not _insert(tx, who, child, moment):
         raise _taken(child.session_id)
@@ -139,11 +137,12 @@ def _fork_point(tx: Tx, parent: StoredSession, at: int | str | None) -> int:
     return seq
 
 
-def _tokens_through(tx: Tx, session: StoredSession, seq: int) -> int:
+def _state_at(tx: Tx, session: StoredSession, seq: int) -> tuple[int, int | None]:
+    """The tokens of a session through message `seq`, and that message's time."""
     if seq == session.last_seq:
-        return session.tokens_total
+        return session.tokens_total, session.last_message_at
     holding = lineage.stretches(tx, session, seq, seq)
-    return messages.tokens_through(tx, holding[0]) if holding else 0
+    return messages.state_at(tx, holding[0]) if holding else (0, None)
 
 
 def _record_use(tx: Tx, who: Principal, _op: RecordUse, uses: list[usages.Use], moment: Moment) -> UseRecorded:
@@ -196,13 +195,12 @@ def _blank(who: Principal, session_id: str, moment: Moment) -> StoredSession:
         state="active",
         created_at=moment.now,
         updated_at=moment.now,
-        last_message_at=None,
-        last_seq=0,
         live_from=1,
-        tokens_total=0,
         tokens_archived=0,
-        fork_seq=0,
         forked_from=None,
+        fork_seq=0,
+        fork_tokens=0,
+        fork_time=None,
     )
 
 

@@ -5,6 +5,8 @@ import msgspec
 from holdfast.model import Appended
 from holdfast.store.database import Tx
 
+_decode = msgspec.json.Decoder(Appended).decode
+
 
 def find(tx: Tx, log_id: int, key: str) -> tuple[str, Appended] | None:
     """The fingerprint and the result of the append that used this key."""
@@ -12,7 +14,7 @@ def find(tx: Tx, log_id: int, key: str) -> tuple[str, Appended] | None:
         "SELECT fingerprint, result FROM appends WHERE account_id = ? AND log_id = ? AND key = ?",
         (tx.account, log_id, key),
     )
-    return (row[0], msgspec.json.decode(row[1], type=Appended)) if row else None
+    return (row[0], _decode(row[1])) if row else None
 
 
 def insert(tx: Tx, log_id: int, key: str, fingerprint: str, result: Appended) -> None:

@@ -62,7 +62,8 @@ class GroupCommit(Generic[W]):
             self._pass_on([job])
 
     def forget_waiting(self) -> None:
-        """In a forked child the threads that waited do not exist."""
+        """In a forked child the threads that waited do not exist, nor one that was about to and held the lock."""
+        self._mutex = threading.Lock()
         self._waiting.clear()
 
     def _leads(self, job: Job[W]) -> bool:

@@ -8,13 +8,14 @@ from holdfast.model import Message, Part, Role, seq_told_by
 from holdfast.store.database import Row, Tx
 from holdfast.store.lineage import Stretch
 from holdfast.store.moments import from_micros
+from holdfast.store.sessions import StoredSession
 
 _COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
 _decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
 
 _INSERT = (
     "INSERT INTO messages (account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through, author,"
-    " created_at, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " created_at, added_at, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -25,6 +26,9 @@ class Extra(msgspec.Struct, frozen=True, omit_defaults=True):
     turn_id: str | None = None
     message_kind: str | None = None
     source_message_ids: list[str] | None = None
+
+
+_decode_extra = msgspec.json.Decoder(Extra).decode
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -51,11 +55,11 @@ class StoredMessage(msgspec.Struct, frozen=True):
     seq: int
 
 
-def append(
-    tx: Tx, log_id: int, author: str, after: int, tokens: int, drafts: Sequence[Draft], ids: Sequence[str]
-) -> int:
-    """Store `drafts` behind message `after` of a log that holds `tokens` so far; the new number of tokens."""
-    for seq, (draft, id) in enumerate(zip(drafts, ids, strict=True), after + 1):  # noqa: A001
+def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft], ids: Sequence[str], now: int) -> int:
+    """Store `drafts` behind the last message of a session, which is locked; the session's new number of tokens."""
+    tokens = session.tokens_total
+    log_id = session.log_id
+    for seq, (draft, id) in enumerate(zip(drafts, ids, strict=True), session.last_seq + 1):  # noqa: A001
         tokens += draft.tokens
         tx.execute(
             _INSERT,
@@ -71,6 +75,7 @@ def append(
                 tokens,
                 author,
                 draft.created_at,
+                now,
                 draft.extra,
             ),
         )
@@ -120,13 +125,13 @@ def stored(tx: Tx, stretches: Sequence[Stretch]) -> list[StoredMessage]:
     return [StoredMessage(*row) for row in rows]
 
 
-def tokens_through(tx: Tx, stretch: Stretch) -> int:
-    """The tokens of a session up to and including the last message of `stretch`."""
+def state_at(tx: Tx, stretch: Stretch) -> tuple[int, int]:
+    """The tokens of a session up to and including the last message of `stretch`, and that message's time."""
     row = tx.one(
-        "SELECT tokens_through FROM messages WHERE account_id = ? AND log_id = ? AND seq = ?",
+        "SELECT tokens_through, created_at FROM messages WHERE account_id = ? AND log_id = ? AND seq = ?",
         (tx.account, stretch.log_id, stretch.last),
     )
-    return row[0] if row else 0
+    return (row[0], row[1]) if row else (0, 0)
 
 
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:
@@ -147,4 +152,4 @@ def _messages(rows: Sequence[Row]) -> list[Message]:
 
 
 def _with_extra(message: Message, extra: str) -> Message:
-    return msgspec.structs.replace(message, **msgspec.structs.asdict(msgspec.json.decode(extra, type=Extra)))
+    return msgspec.structs.replace(message, **msgspec.structs.asdict(_decode_extra(extra)))

@@ -2,6 +2,8 @@
 
 import functools
 import os
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -69,7 +71,8 @@ class PostgresDatabase:
         self._wait_seconds = wait_seconds
         self._closed = False
         self._pool: ConnectionPool[Connection] | None = None
-        self._pid = 0
+        self._opening = threading.Lock()
+        _open_databases.add(self)
 
     def read(self, account: str, work: Callable[[Tx], T]) -> T:
         return self._run(account, work, BEGIN_READ)
@@ -89,9 +92,17 @@ class PostgresDatabase:
 
     def close(self) -> None:
         self._closed = True
-        pool, self._pool = self._pool, None
-        if pool is not None and self._pid == os.getpid():
+        with self._opening:
+            pool, self._pool = self._pool, None
+        if pool is not None:
             pool.close()
+
+    def forget_parent(self) -> None:
+        """In a forked child the pool's sockets are the parent's, and threads that held its locks do not exist."""
+        if self._pool is not None:
+            _inherited.append(self._pool)
+        self._pool = None
+        self._opening = threading.Lock()
 
     def _run(self, account: str, work: Callable[[Tx], T], begin: str) -> T:
         for attempt in range(1, ATTEMPTS + 1):
@@ -111,19 +122,22 @@ class PostgresDatabase:
             raise _unavailable(error, "nothing was written; check that the server runs and try again") from error
 
     def _connected_pool(self) -> "ConnectionPool[Connection]":
-        if self._closed:
-            raise FailedPreconditionError("this client was closed; connect again to use the database")
-        if self._pool is None or self._pid != os.getpid():  # a forked child must not touch its parent's sockets
-            self._pid = os.getpid()
-            self._pool = ConnectionPool(
-                self._url,
-                min_size=1,
-                max_size=self._pool_max,
-                timeout=self._wait_seconds,
-                kwargs={"autocommit": True},
-                open=True,
-            )
-        return self._pool
+        pool = self._pool
+        if pool is not None:
+            return pool
+        with self._opening:
+            if self._closed:
+                raise FailedPreconditionError("this client was closed; connect again to use the database")
+            if self._pool is None:
+                self._pool = ConnectionPool(
+                    self._url,
+                    min_size=1,
+                    max_size=self._pool_max,
+                    timeout=self._wait_seconds,
+                    kwargs={"autocommit": True},
+                    open=True,
+                )
+            return self._pool
 
 
 class _TryAgainError(Exception):
@@ -173,3 +187,17 @@ def _unavailable(error: Exception, advice: str) -> HoldfastError:
 @functools.cache
 def _placeholders(sql: str) -> Any:
     return sql.replace("%", "%%").replace("?", "%s")
+
+
+_open_databases: "weakref.WeakSet[PostgresDatabase]" = weakref.WeakSet()
+_inherited: list[object] = []
+"""Pools of a parent process, kept for good: their end would wait for threads that do not exist here."""
+
+
+def _after_fork_in_child() -> None:
+    for database in list(_open_databases):
+        database.forget_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -10,14 +10,25 @@ from holdfast.store.database import Tx
 from holdfast.store.moments import from_micros
 
 _COLUMNS = (
-    "user_id, session_id, log_id, title, metadata, state, created_at, updated_at, last_message_at,"
-    " last_seq, live_from, tokens_total, tokens_archived, fork_seq, forked_from"
+    "user_id, session_id, log_id, title, metadata, state, created_at, updated_at, live_from, tokens_archived,"
+    " forked_from, fork_seq, fork_tokens, fork_time"
 )
-_BY_NAME = f"SELECT {_COLUMNS} FROM sessions WHERE account_id = ? AND user_id = ? AND session_id = ?"
+_OF_THE_LAST_MESSAGE = ", ".join(
+    f"(SELECT m.{column} FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id"
+    " ORDER BY m.seq DESC LIMIT 1)"
+    for column in ("seq", "tokens_through", "created_at", "added_at")
+)
+_SELECT = f"SELECT {_COLUMNS}, {_OF_THE_LAST_MESSAGE} FROM sessions s"
+_THE_ONE = "account_id = ? AND user_id = ? AND session_id = ?"
+_EXISTS = f"SELECT 1 FROM sessions WHERE {_THE_ONE}"
+_FIND = f"{_SELECT} WHERE s.account_id = ? AND s.user_id = ? AND s.session_id = ?"
 
 
 class StoredSession(msgspec.Struct, frozen=True):
-    """A row of `sessions`. Message `seq` is live from `live_from` on; up to `fork_seq` it is an ancestor's."""
+    """A row of `sessions` and what its last message tells.
+
+    Message `seq` is live from `live_from` on; up to `fork_seq` it is an ancestor's.
+    """
 
     user_id: str
     session_id: str
@@ -27,13 +38,32 @@ class StoredSession(msgspec.Struct, frozen=True):
     state: SessionState
     created_at: int
     updated_at: int
-    last_message_at: int | None
-    last_seq: int
     live_from: int
-    tokens_total: int
     tokens_archived: int
-    fork_seq: int
     forked_from: str | None
+    fork_seq: int
+    fork_tokens: int
+    fork_time: int | None
+    own_seq: int | None = None
+    own_tokens: int | None = None
+    own_time: int | None = None
+    added_at: int | None = None
+
+    @property
+    def last_seq(self) -> int:
+        return self.fork_seq if self.own_seq is None else self.own_seq
+
+    @property
+    def tokens_total(self) -> int:
+        return self.fork_tokens if self.own_tokens is None else self.own_tokens
+
+    @property
+    def last_message_at(self) -> int | None:
+        return self.fork_time if self.own_time is None else self.own_time
+
+    @property
+    def changed_at(self) -> int:
+        return max(self.updated_at, self.added_at or 0)
 
     @property
     def live_count(self) -> int:
@@ -41,14 +71,19 @@ class StoredSession(msgspec.Struct, frozen=True):
 
 
 def find(tx: Tx, user_id: str, session_id: str, *, lock: bool = False) -> StoredSession | None:
-    """The session, or None. With `lock` it stays as it is until the transaction ends."""
-    row = tx.one(_BY_NAME + tx.dialect.lock_row if lock else _BY_NAME, (tx.account, user_id, session_id))
+    """The session, or None. With `lock` nobody else adds to it or changes it until the transaction ends."""
+    key = (tx.account, user_id, session_id)
+    # The lock is a statement of its own: what is read next must see what the one before us added. And a session
+    # that comes into being between the two is not there yet: it would be read but not locked.
+    if lock and tx.dialect.lock_row and not tx.one(f"{_EXISTS}{tx.dialect.lock_row}", key):
+        return None
+    row = tx.one(_FIND, key)
     return StoredSession(*row) if row else None
 
 
 def insert(tx: Tx, session: StoredSession) -> bool:
     """Whether the name was free."""
-    values = msgspec.structs.astuple(session)
+    values = msgspec.structs.astuple(session)[: _COLUMNS.count(",") + 1]
     marks = ", ".join("?" * len(values))
     row = tx.one(
         f"INSERT INTO sessions (account_id, {_COLUMNS}) VALUES (?, {marks}) ON CONFLICT DO NOTHING RETURNING 1",
@@ -57,34 +92,16 @@ def insert(tx: Tx, session: StoredSession) -> bool:
     return row is not None
 
 
-def advance(tx: Tx, session: StoredSession, *, by: int, tokens: int, now: int) -> None:
-    """Move the end of the log. The caller holds the session's lock."""
-    tx.execute(
-        "UPDATE sessions SET last_seq = ?, tokens_total = ?, last_message_at = ?, updated_at = ?"
-        " WHERE account_id = ? AND user_id = ? AND session_id = ?",
-        (
-            session.last_seq + by,
-            session.tokens_total + tokens,
-            now,
-            now,
-            tx.account,
-            session.user_id,
-            session.session_id,
-        ),
-    )
-
-
 def update(tx: Tx, session: StoredSession, *, title: str, metadata: str, state: str, now: int) -> None:
     tx.execute(
-        "UPDATE sessions SET title = ?, metadata = ?, state = ?, updated_at = ?"
-        " WHERE account_id = ? AND user_id = ? AND session_id = ?",
+        f"UPDATE sessions SET title = ?, metadata = ?, state = ?, updated_at = ? WHERE {_THE_ONE}",
         (title, metadata, state, now, tx.account, session.user_id, session.session_id),
     )
 
 
 def delete(tx: Tx, session: StoredSession) -> None:
     tx.execute(
-        "DELETE FROM sessions WHERE account_id = ? AND user_id = ? AND session_id = ?",
+        f"DELETE FROM sessions WHERE {_THE_ONE}",
         (tx.account, session.user_id, session.session_id),
     )
 
@@ -98,21 +115,18 @@ def page(
     tx: Tx, user_id: str, *, limit: int, before: int | None, q: str | None, state: str | None
 ) -> list[StoredSession]:
     """Newest first. Log ids sort by the time of creation, so they order the listing and mark its pages."""
-    where = ["account_id = ?", "user_id = ?"]
+    where = ["s.account_id = ?", "s.user_id = ?"]
     params: list[str | int] = [tx.account, user_id]
     if before is not None:
-        where.append("log_id < ?")
+        where.append("s.log_id < ?")
         params.append(before)
     if q is not None:
-        where.append("(LOWER(session_id) LIKE ? ESCAPE '!' OR LOWER(title) LIKE ? ESCAPE '!')")
+        where.append("(LOWER(s.session_id) LIKE ? ESCAPE '!' OR LOWER(s.title) LIKE ? ESCAPE '!')")
         params += [_containing(q)] * 2
     if state is not None:
-        where.append("state = ?")
+        where.append("s.state = ?")
         params.append(state)
-    rows = tx.all(
-        f"SELECT {_COLUMNS} FROM sessions WHERE {' AND '.join(where)} ORDER BY log_id DESC LIMIT ?",
-        (*params, limit),
-    )
+    rows = tx.all(f"{_SELECT} WHERE {' AND '.join(where)} ORDER BY s.log_id DESC LIMIT ?", (*params, limit))
     return [StoredSession(*row) for row in rows]
 
 
@@ -131,7 +145,7 @@ def info(tx: Tx, session: StoredSession) -> SessionInfo:
         metadata=decode_metadata(session.metadata),
         state=session.state,
         created_at=from_micros(session.created_at),
-        updated_at=from_micros(session.updated_at),
+        updated_at=from_micros(session.changed_at),
         last_message_at=None if session.last_message_at is None else from_micros(session.last_message_at),
         message_count=session.live_count,
         total_message_count=session.last_seq,
@@ -146,7 +160,7 @@ def line(session: StoredSession) -> SessionRow:
     return SessionRow(
         session_id=session.session_id,
         uri=session_uri(session.user_id, session.session_id),
-        mod_time=from_micros(session.updated_at),
+        mod_time=from_micros(session.changed_at),
         created_at=from_micros(session.created_at),
         title=session.title,
         state=session.state,

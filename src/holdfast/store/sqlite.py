@@ -4,6 +4,7 @@ import atexit
 import copy
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -40,6 +41,8 @@ WRITER_PRAGMAS = """
     PRAGMA temp_store = MEMORY;
     PRAGMA cache_size = -16000;
     PRAGMA journal_size_limit = 67108864;
+    -- Where a sync had failed, what is read from the log may not be on the disk: write it out before adding to it.
+    PRAGMA wal_checkpoint(PASSIVE);
 """
 READER_PRAGMAS = """
     PRAGMA query_only = ON;
@@ -68,7 +71,7 @@ class SqliteTx:
     dialect = DIALECT
 
     def __init__(self, connection: apsw.Connection, account: str) -> None:
-        self._execute = connection.execute
+        self._execute = connection.cursor().execute  # one for all statements: to make one costs as much as a statement
         self.account = account
 
     def execute(self, sql: str, params: Params = ()) -> None:
@@ -121,15 +124,27 @@ class SqliteDatabase:
             self.write(EVERY_ACCOUNT, apply)
 
     def close(self) -> None:
-        with self.quiet():
+        with self._quiet():
             self._closed = True
+            self._disconnect()
         _open_databases.discard(self)
 
     @contextmanager
-    def quiet(self) -> Iterator[None]:
-        """Wait until nothing runs, disconnect, and let nothing begin. What follows opens connections anew."""
+    def ready_to_fork(self) -> Iterator[None]:
+        """Hold no connection to a file. What follows on both sides opens connections anew."""
+        with self._quiet():
+            if self.file != ":memory:":
+                self._disconnect()
+            yield
+
+    def forget_waiting(self) -> None:
+        self.group.forget_waiting()
+        self._readers.forget_waiting()
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Wait until nothing runs, and let nothing begin."""
         with self.group.exclusive(), self._readers.paused():
-            self._disconnect()
             yield
 
     def _commit(self, batch: list[Job[Work[object]]]) -> None:
@@ -161,7 +176,7 @@ class SqliteDatabase:
 
     def _open(self, pragmas: str) -> apsw.Connection:
         connection = apsw.Connection(self.file, vfs=self._vfs)
-        connection.set_busy_timeout(self._busy_timeout_ms)
+        connection.set_busy_handler(_patient(self._busy_timeout_ms / 1_000))
         connection.create_scalar_function("lower", _lower, 1, deterministic=True)  # its own knows only ASCII
         connection.execute(pragmas).fetchall()  # a statement that answers holds back those behind it until it is read
         return connection
@@ -176,14 +191,31 @@ class SqliteDatabase:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             return
-        with suppress(apsw.Error):
-            connection.close(True)
+        _shut(connection)
 
     def _disconnect(self) -> None:
         self._readers.close()
-        if self._writer is not None:
-            self._writer.close(True)
-            self._writer = None
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            _shut(writer)
+
+
+def _patient(seconds: float) -> Callable[[int], bool]:
+    """Look every half millisecond whether another process is done.
+
+    SQLite's own timeout looks ever more seldom, and never in the moment between two commits of a busy neighbour.
+    """
+    deadline = 0.0
+
+    def look_again(times: int) -> bool:
+        nonlocal deadline
+        now = time.monotonic()
+        if times == 0:
+            deadline = now + seconds
+        time.sleep(0.0005)
+        return now < deadline
+
+    return look_again
 
 
 def _run(connection: apsw.Connection, batch: list[Job[Work[object]]], *, apart: bool) -> bool:
@@ -192,7 +224,7 @@ def _run(connection: apsw.Connection, batch: list[Job[Work[object]]], *, apart: 
     Savepoints make the text index write itself out at each one, so they are used only once a job has failed
     after it had already written. Most refusals come before the first write and cost their neighbours nothing.
     """
-    execute = connection.execute
+    execute = connection.cursor().execute
     execute("BEGIN IMMEDIATE")
     for job in batch:
         account, work = job.work
@@ -222,7 +254,14 @@ def _snapshot(connection: apsw.Connection, account: str, work: Callable[[Tx], T]
         try:
             return work(SqliteTx(connection, account))
         finally:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # a failed disk ends it by itself
+                connection.execute("ROLLBACK")
+
+
+def _shut(connection: apsw.Connection) -> None:
+    """A disk that fails meanwhile is no reason to keep anything open: what was committed is safe."""
+    with suppress(apsw.Error):
+        connection.close(True)
 
 
 class _Readers:
@@ -255,7 +294,7 @@ class _Readers:
                     if len(self._idle) < self._keep:
                         self._idle.append(connection)
                     else:
-                        connection.close(True)
+                        _shut(connection)
                 if self._in_use == 0:
                     self._changed.notify_all()
 
@@ -273,9 +312,13 @@ class _Readers:
                 self._paused = False
                 self._changed.notify_all()
 
+    def forget_waiting(self) -> None:
+        """In a forked child the threads that waited do not exist, nor one that was about to and held the lock."""
+        self._changed = threading.Condition()
+
     def close(self) -> None:
         while self._idle:
-            self._idle.pop().close(True)
+            _shut(self._idle.pop())
 
 
 class _Explained:
@@ -313,7 +356,7 @@ def _lower(*text: Any) -> str:
 
 def _interrupted() -> UnavailableError:
     return UnavailableError(
-        "the thread that was writing for others was interrupted: try again",
+        "the thread that was writing for others was interrupted: the outcome of this call is unknown",
         service="sqlite",
         reason="interrupted",
     )
@@ -321,27 +364,28 @@ def _interrupted() -> UnavailableError:
 
 _open_databases: "weakref.WeakSet[SqliteDatabase]" = weakref.WeakSet()
 _forking: list[tuple[SqliteDatabase, AbstractContextManager[None]]] = []
+_one_fork_at_a_time = threading.Lock()
 
 
 def _before_fork() -> None:
     """SQLite's locks do not survive a fork: close every connection first; both sides open new ones when needed."""
+    _one_fork_at_a_time.acquire()
     for database in list(_open_databases):
-        if database.file == ":memory:":
-            continue
-        quiet = database.quiet()
-        quiet.__enter__()
-        _forking.append((database, quiet))
+        ready = database.ready_to_fork()
+        ready.__enter__()
+        _forking.append((database, ready))
 
 
 def _after_fork_in_parent() -> None:
     while _forking:
-        _, quiet = _forking.pop()
-        quiet.__exit__(None, None, None)
+        _, ready = _forking.pop()
+        ready.__exit__(None, None, None)
+    _one_fork_at_a_time.release()
 
 
 def _after_fork_in_child() -> None:
     for database, _ in _forking:
-        database.group.forget_waiting()
+        database.forget_waiting()
     _after_fork_in_parent()
 
 

@@ -8,6 +8,8 @@ from holdfast.model import SkillUse, Usage
 from holdfast.store.database import Tx
 from holdfast.store.moments import from_micros
 
+_decode_skill = msgspec.json.Decoder(SkillUse).decode
+
 
 class Use(msgspec.Struct, frozen=True):
     id: str
@@ -49,7 +51,7 @@ def delete(tx: Tx, log_id: int) -> None:
 
 
 def _usage(id: str, kind: Literal["context", "skill"], uri: str, detail: str | None, created_at: int) -> Usage:
-    skill = SkillUse(uri) if detail is None else msgspec.json.decode(detail, type=SkillUse)
+    skill = SkillUse(uri) if detail is None else _decode_skill(detail)
     return Usage(
         id=id,
         kind=kind,

@@ -3,6 +3,7 @@ CREATE TABLE accounts (
     created_at bigint NOT NULL
 );
 
+-- What grows with every message is read from the last one: an append does not touch its session.
 CREATE TABLE sessions (
     account_id      text NOT NULL REFERENCES accounts,
     user_id         text NOT NULL,
@@ -13,13 +14,12 @@ CREATE TABLE sessions (
     state           text NOT NULL,
     created_at      bigint NOT NULL,
     updated_at      bigint NOT NULL,
-    last_message_at bigint,
-    last_seq        bigint NOT NULL,
     live_from       bigint NOT NULL,
-    tokens_total    bigint NOT NULL,
     tokens_archived bigint NOT NULL,
-    fork_seq        bigint NOT NULL,
     forked_from     text,
+    fork_seq        bigint NOT NULL,
+    fork_tokens     bigint NOT NULL,
+    fork_time       bigint,
     PRIMARY KEY (account_id, user_id, session_id)
 );
 
@@ -50,6 +50,7 @@ CREATE TABLE messages (
     tokens_through bigint NOT NULL,
     author         text NOT NULL,
     created_at     bigint NOT NULL,
+    added_at       bigint NOT NULL,
     extra          text,
     PRIMARY KEY (account_id, log_id, seq)
 );

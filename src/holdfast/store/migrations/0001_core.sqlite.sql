@@ -3,6 +3,7 @@ CREATE TABLE accounts (
     created_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- What grows with every message is read from the last one: an append does not touch its session.
 CREATE TABLE sessions (
     account_id      TEXT NOT NULL REFERENCES accounts,
     user_id         TEXT NOT NULL,
@@ -13,13 +14,12 @@ CREATE TABLE sessions (
     state           TEXT NOT NULL,
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
-    last_message_at INTEGER,
-    last_seq        INTEGER NOT NULL,
     live_from       INTEGER NOT NULL,
-    tokens_total    INTEGER NOT NULL,
     tokens_archived INTEGER NOT NULL,
-    fork_seq        INTEGER NOT NULL,
     forked_from     TEXT,
+    fork_seq        INTEGER NOT NULL,
+    fork_tokens     INTEGER NOT NULL,
+    fork_time       INTEGER,
     PRIMARY KEY (account_id, user_id, session_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -51,6 +51,7 @@ CREATE TABLE messages (
     tokens_through INTEGER NOT NULL,
     author         TEXT NOT NULL,
     created_at     INTEGER NOT NULL,
+    added_at       INTEGER NOT NULL,
     extra          TEXT
 ) STRICT;
 
@@ -61,6 +62,8 @@ CREATE UNIQUE INDEX messages_by_given_id ON messages (account_id, id, log_id) WH
 CREATE VIRTUAL TABLE message_text USING fts5 (
     text, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
 );
+-- Pieces of a page each would push their neighbours about with every append; small ones fit in between.
+INSERT INTO message_text (message_text, rank) VALUES ('pgsz', 1000);
 
 CREATE TABLE appends (
     account_id  TEXT NOT NULL,

@@ -90,6 +90,12 @@ class ExactlyOnceContract:
         by_seq = {m.seq: m.id for m in client.get_messages("chat_001").messages}
         assert all(by_seq[result.seq] == result.message_id for result in added)
 
+    def test_many_writers_that_create_a_session_together_get_gapless_numbers(self, client: Any) -> None:
+        with ThreadPoolExecutor(8) as threads:
+            for session_id in (f"s{n}" for n in range(10)):
+                added = list(threads.map(lambda _: client.add_message(session_id, "user", "hi"), range(8)))  # noqa: B023
+                assert sorted(result.seq for result in added) == list(range(1, 9))
+
     def test_only_one_of_many_conditional_appends_wins(self, client: Any) -> None:
         client.create_session("chat_001")
 

@@ -1,4 +1,4 @@
-"""Disks that fail: full or unreadable, as system calls of SQLite's own disk layer see it, or unable to sync."""
+"""Disks that are full or unreadable, as SQLite's own disk layer sees it."""
 
 import ctypes
 import errno
@@ -104,28 +104,3 @@ def _callback(name: str, pointer: int, call: Callable[..., int]) -> Any:
     prototype = _PROTOTYPES[name]
     real = prototype(pointer)
     return prototype(lambda *arguments: call(real, *arguments))
-
-
-class UnsyncableDisk(apsw.VFS):
-    """A disk layer whose syncs may fail. A database uses it by its `name`."""
-
-    def __init__(self) -> None:
-        self.name = f"unsyncable-{next(_numbers)}"
-        self.trouble = Trouble()
-        super().__init__(self.name, "")
-
-    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - apsw's name
-        return _UnsyncableFile(self.trouble, name, flags)
-
-
-class _UnsyncableFile(apsw.VFSFile):
-    def __init__(self, trouble: Trouble, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
-        self._trouble = trouble
-        super().__init__("", name, flags)
-
-    def xSync(self, flags: int) -> None:  # noqa: N802 - apsw's name
-        if self._trouble.strikes():
-            error = apsw.IOError("the sync failed")
-            error.extendedresult = apsw.SQLITE_IOERR_FSYNC
-            raise error
-        super().xSync(flags)

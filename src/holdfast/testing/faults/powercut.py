@@ -1,16 +1,20 @@
-"""A power cut: what was synced is there, and of what was written since then any part, sector by sector."""
+"""Failed syncs and power cuts: what was synced is there, and of what was written since any part, by sectors."""
 
 import itertools
 import random
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
 
+from holdfast.testing.faults.disks import Trouble
 from holdfast.testing.faults.workload import Event, Ledger
 
 SECTOR = 512
+SECTORS_IN_PAGE = 8
+"""The system writes out whole pages; a disk keeps or loses single sectors."""
 
 _numbers = itertools.count(1)
 
@@ -34,6 +38,12 @@ class Synced(msgspec.Struct, frozen=True):
     file: str
 
 
+class Dropped(msgspec.Struct, frozen=True):
+    """A sync failed. As Linux does, take what it should have written for written from then on."""
+
+    file: str
+
+
 class Deleted(msgspec.Struct, frozen=True):
     file: str
     synced: bool
@@ -41,26 +51,38 @@ class Deleted(msgspec.Struct, frozen=True):
 
 
 Change = Wrote | Truncated
-DiskEvent = Created | Wrote | Truncated | Synced | Deleted
+DiskEvent = Created | Wrote | Truncated | Synced | Dropped | Deleted
 
 
 class RecordingDisk(apsw.VFS):
-    """A disk layer that keeps a history: what the disk was told, and between it what the callers were told."""
+    """A disk layer that keeps a history: what the disk was told, and between it what the callers were told.
+
+    A database uses it by its `name`. Its syncs may be made to fail.
+    """
 
     def __init__(self) -> None:
         self.name = f"recording-{next(_numbers)}"
         self.history: list[DiskEvent | Event] = []
+        self.syncs = Trouble()
         super().__init__(self.name, "")
 
     def note(self, event: Event) -> None:
         """For `attempt`: what a caller was told takes its place in the history."""
         self.history.append(event)
 
+    def ledger(self) -> Ledger:
+        """What the callers were told, all in all."""
+        ledger = Ledger()
+        for event in self.history:
+            if isinstance(event, Event):
+                ledger.note(event)
+        return ledger
+
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - apsw's name
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         if path is not None and not Path(path).exists():
             self.history.append(Created(Path(path).name))
-        return _RecordingFile(self.history, name, path, flags)
+        return _RecordingFile(self, name, path, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802 - apsw's name
         super().xDelete(filename, syncdir)
@@ -69,13 +91,10 @@ class RecordingDisk(apsw.VFS):
 
 class _RecordingFile(apsw.VFSFile):
     def __init__(
-        self,
-        history: list[DiskEvent | Event],
-        name: str | apsw.URIFilename | None,
-        path: str | None,
-        flags: list[int],
+        self, disk: RecordingDisk, name: str | apsw.URIFilename | None, path: str | None, flags: list[int]
     ) -> None:
-        self._history = history
+        self._history = disk.history
+        self._syncs = disk.syncs
         self._file = Path(path).name if path is not None else ""
         super().__init__("", name, flags)
 
@@ -88,6 +107,11 @@ class _RecordingFile(apsw.VFSFile):
         super().xTruncate(newsize)
 
     def xSync(self, flags: int) -> None:  # noqa: N802 - apsw's name
+        if self._syncs.strikes():
+            self._history.append(Dropped(self._file))
+            error: Any = apsw.IOError("the sync failed")
+            error.extendedresult = apsw.SQLITE_IOERR_FSYNC
+            raise error
         super().xSync(flags)
         self._history.append(Synced(self._file))
 
@@ -97,14 +121,24 @@ class _Life:
 
     def __init__(self) -> None:
         self.base = bytearray()
+        self.seen = bytearray()
+        """What programs read, but for the changes: the same, unless a sync failed."""
         self.changes: list[Change] = []
         self.new = True
 
     def sync(self) -> None:
-        for change in self.changes:
-            _apply(self.base, change)
-        self.changes.clear()
+        sectors = self.drop()
+        for page in {sector // SECTORS_IN_PAGE for sector in sectors}:
+            for sector in range(page * SECTORS_IN_PAGE, (page + 1) * SECTORS_IN_PAGE):
+                _copy_sector(self.seen, self.base, sector)
+        del self.base[len(self.seen) :]
         self.new = False
+
+    def drop(self) -> set[int]:
+        """Forget that anything has yet to be written; the sectors that would have been."""
+        sectors = {sector for change in self.changes for sector in _apply(self.seen, change)}
+        self.changes.clear()
+        return sectors
 
     def torn(self, draw: random.Random) -> bytes:
         """What a cut may leave: each sector as it was at some moment since the sync, and the length likewise."""
@@ -112,7 +146,7 @@ class _Life:
         least = len(self.changes) if reach == "everything" else 0
         most = 0 if reach == "nothing" else len(self.changes)
         moments: dict[int, int] = {}
-        now, left, sizes = self.base.copy(), self.base.copy(), [len(self.base)]
+        now, left, sizes = self.seen.copy(), self.base.copy(), [len(self.base)]
         for count, change in enumerate(self.changes, 1):
             for sector in _apply(now, change):
                 if count <= moments.setdefault(sector, draw.randint(least, most)):
@@ -139,15 +173,17 @@ def cut(history: Iterable[DiskEvent | Event], folder: Path, draw: random.Random)
                 for name in files if life.new and file.endswith(("-journal", "-wal")) else [file]:
                     files[name] = files[name][-1:]
                 life.sync()
+            case Dropped(file):
+                _present(files, file).drop()
             case Deleted(file, synced):
                 files[file] = [None] if synced else [*files[file], None]
             case _:
                 ledger.note(event)
     folder.mkdir()
     for file, lives in files.items():
-        life = draw.choice(lives)
-        if life is not None:
-            (folder / file).write_bytes(life.torn(draw))
+        left = draw.choice(lives)
+        if left is not None:
+            (folder / file).write_bytes(left.torn(draw))
     return ledger
 
 

@@ -1,0 +1,57 @@
+"""A thousand messages as objects, against the raw rows with their JSON parsed."""
+
+import json
+from typing import Any
+
+import apsw
+
+import holdfast
+import raw
+from measure import Figure, at_most, interleaved, summary
+from scale import Setup
+from texts import Texts
+
+MESSAGES = 1_000
+BATCH = 100
+
+
+def measure(setup: Setup) -> list[Figure]:
+    file = setup.folder / "ours.db"
+    texts = Texts(seed=4)
+    with holdfast.connect(file) as client:
+        for _ in range(0, MESSAGES, BATCH):
+            client.batch_add_messages("s", [{"role": "user", "content": text} for text in texts.several(BATCH)])
+        connection = raw.connect(file)
+        if len(client.get_messages("s", limit=MESSAGES).messages) != len(_raw_messages(connection)):
+            raise AssertionError("the two ways of reading do not read the same")
+        ours, baseline = map(
+            summary,
+            interleaved(
+                setup.scale.read_rounds,
+                lambda _: client.get_messages("s", limit=MESSAGES),
+                lambda _: _raw_messages(connection),
+                warm_up=10,
+            ),
+        )
+        connection.close()
+    ratio = ours.p50 / baseline.p50
+    return [
+        Figure(
+            work=f"read {MESSAGES:,} messages as objects",
+            ours=ours,
+            against="raw rows + json.loads",
+            baseline=baseline,
+            ratio=ratio,
+            checks=[at_most(1.0, ratio, "≤ 1.0x")],
+        )
+    ]
+
+
+def _raw_messages(connection: apsw.Connection) -> list[Any]:
+    rows: list[Any] = connection.execute(
+        "SELECT id, role, created_at, seq, tokens, extra, parts FROM messages"
+        " WHERE account_id = 'default' AND log_id = (SELECT log_id FROM sessions WHERE session_id = 's')"
+        " ORDER BY seq LIMIT ?",
+        (MESSAGES,),
+    ).fetchall()
+    return [json.loads(row[-1]) for row in rows]

@@ -1,0 +1,68 @@
+"""How much is measured, and where."""
+
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+
+class Scale(msgspec.Struct, frozen=True):
+    append_rounds: int
+    long_session: int
+    growth_blocks: int
+    """Each with a new short session and `growth_rounds` appends."""
+    growth_rounds: int
+    forks: int
+    thread_rounds: int
+    thread_seconds: float
+    """Of each phase of a round."""
+    thread_raw_batches: int
+    """Of 64 appends, in each round."""
+    read_rounds: int
+    startups: int
+
+
+FULL = Scale(
+    append_rounds=5_000,
+    long_session=100_000,
+    growth_blocks=20,
+    growth_rounds=100,
+    forks=30,
+    thread_rounds=4,
+    thread_seconds=2.0,
+    thread_raw_batches=60,
+    read_rounds=400,
+    startups=9,
+)
+QUICK = Scale(
+    append_rounds=300,
+    long_session=2_000,
+    growth_blocks=2,
+    growth_rounds=50,
+    forks=5,
+    thread_rounds=1,
+    thread_seconds=0.4,
+    thread_raw_batches=8,
+    read_rounds=20,
+    startups=2,
+)
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """What a part of the bench is given: an empty folder on the disk to be measured, sizes, and a terminal."""
+
+    folder: Path
+    scale: Scale
+    console: Console
+
+    def progress(self) -> Progress:
+        return Progress(
+            TextColumn("  {task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )

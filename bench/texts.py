@@ -1,0 +1,29 @@
+"""Messages like people's: a few words often, most words seldom, never the same text twice."""
+
+import random
+from itertools import accumulate
+
+_SYLLABLES = [consonant + vowel for consonant in "bdfghklmnprstvz" for vowel in ("a", "e", "i", "o", "u", "ea", "or")]
+_ENDINGS = ["", "", "", "", "s", "ed", "ing", "er", "ly", "ation"]
+
+
+class Texts:
+    """A seeded source of texts of about `chars` characters."""
+
+    def __init__(self, seed: int, chars: int = 240, vocabulary: int = 20_000) -> None:
+        self._random = random.Random(seed)
+        self._chars = chars
+        self._words = [self._word() for _ in range(vocabulary)]
+        # Zipf: the word of rank r is said in proportion to 1/r.
+        self._weights = list(accumulate(1 / rank for rank in range(1, vocabulary + 1)))
+
+    def one(self) -> str:
+        words = self._random.choices(self._words, cum_weights=self._weights, k=self._chars // 6)
+        return " ".join(words)[: self._chars]
+
+    def several(self, count: int) -> list[str]:
+        return [self.one() for _ in range(count)]
+
+    def _word(self) -> str:
+        stem = "".join(self._random.choices(_SYLLABLES, k=self._random.choice((1, 2, 2, 3))))
+        return stem + self._random.choice(_ENDINGS)
