@@ -113,21 +113,42 @@ def test_a_leader_that_is_interrupted_leaves_nobody_waiting() -> None:
         assert second.result(10) == "done"
 
 
+def test_whose_leader_is_interrupted_is_told_and_not_taken_for_done() -> None:
+    recorder = Recorder()
+
+    def commit(batch: list[Job[str]]) -> None:
+        recorder.commit(batch)
+        if len(batch) > 1:
+            raise KeyboardInterrupt
+
+    group = GroupCommit(commit)
+    with ThreadPoolExecutor(3) as threads:
+        threads.submit(group.run, "first")
+        assert recorder.entered.wait(10)
+        leader = threads.submit(group.run, "leader")
+        _until(lambda: len(group._waiting) == 1)
+        led = threads.submit(group.run, "led")
+        _until(lambda: len(group._waiting) == 2)
+        recorder.go_on.set()
+        assert isinstance(leader.exception(10), KeyboardInterrupt)
+        assert "unknown" in str(led.exception(10))
+
+
 def test_a_caller_that_gives_up_waiting_passes_the_lead_on() -> None:
     """As when Ctrl-C reaches a thread just as it was chosen to lead."""
     recorder = Recorder()
     recorder.go_on.set()
     group = GroupCommit(recorder.commit)
-    group._led = True
-    quitter, waiting = Job("quitter"), Job("waiting")
+    first, quitter, waiting = Job("first"), Job("quitter"), Job("waiting")
+    group._leader = first
     for job in (quitter, waiting):
         job.wake = threading.Lock()
         job.wake.acquire()
         group._waiting.append(job)
-    group._pass_on([])
-    assert quitter.lead
-    group._abandon(quitter)
-    assert waiting.lead
+    group._leave([first], committed=True)
+    assert group._leader is quitter
+    group._leave([quitter], committed=False)
+    assert group._leader is waiting
     assert waiting.wake is not None
     assert waiting.wake.acquire(timeout=1)
 
@@ -135,8 +156,9 @@ def test_a_caller_that_gives_up_waiting_passes_the_lead_on() -> None:
 def test_a_caller_that_gives_up_waiting_leaves_the_queue() -> None:
     group = GroupCommit(Recorder().commit)
     job = Job("quitter")
+    group._leader = Job("first")
     group._waiting.append(job)
-    group._abandon(job)
+    group._leave([job], committed=False)
     assert not group._waiting
 
 

@@ -1,6 +1,9 @@
 """Ids sort by time and never repeat."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from holdfast.engine.ids import Ids, system_clock
 
@@ -37,3 +40,20 @@ def test_threads_never_get_the_same_id() -> None:
     with ThreadPoolExecutor(8) as threads:
         made = list(threads.map(lambda _: ids.new("x"), range(4_000)))
     assert len(set(made)) == 4_000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+def test_a_forked_child_makes_other_ids_than_its_parent() -> None:
+    """With a clock that stands still, only chance tells them apart."""
+    ids = Ids(lambda: 1)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(write, f"{ids.new('x')} {ids.chance()} {ids.log_id()}".encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs = os.read(read, 1_000).decode().split()
+    os.close(read)
+    os.close(write)
+    mine = [ids.new("x"), str(ids.chance()), str(ids.log_id())]
+    assert all(one != other for one, other in zip(mine, theirs, strict=True))

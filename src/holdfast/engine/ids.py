@@ -1,6 +1,7 @@
 """The clock and the ids. Everything that is stored takes both from here, so a test can fix them."""
 
 import os
+import random
 import threading
 import time
 import weakref
@@ -12,6 +13,9 @@ Clock = Callable[[], int]
 _RANDOM_BITS = 80
 _LOG_BITS = 21
 
+# Ids have to differ, not to be secret: no system call for each.
+_random = random.Random(os.urandom(32))  # noqa: S311
+
 
 def system_clock() -> int:
     return time.time_ns() // 1_000
@@ -20,9 +24,9 @@ def system_clock() -> int:
 class Ids:
     """Ids that sort by the time they were made, also within one millisecond of one process."""
 
-    def __init__(self, clock: Clock, entropy: Callable[[int], bytes] = os.urandom) -> None:
+    def __init__(self, clock: Clock, chance: Callable[[int], int] = _random.getrandbits) -> None:
         self._clock = clock
-        self._entropy = entropy
+        self._bits = chance
         self._lock = threading.Lock()
         self._last = 0
         self._last_log = 0
@@ -30,21 +34,21 @@ class Ids:
 
     def new(self, prefix: str) -> str:
         """`new("msg")` -> `msg_` and 32 hexadecimal digits: 48 bits of milliseconds, 80 of chance."""
-        fresh = (self._clock() // 1_000 << _RANDOM_BITS) | int.from_bytes(self._entropy(10), "big")
+        fresh = (self._clock() // 1_000 << _RANDOM_BITS) | self._bits(_RANDOM_BITS)
         with self._lock:
             if fresh <= self._last:
                 # The chance of a step this wide meeting another process's ids is nil, and the order holds.
-                fresh = self._last + 1 + int.from_bytes(self._entropy(4), "big")
+                fresh = self._last + 1 + self._bits(32)
             self._last = fresh
         return f"{prefix}_{fresh:032x}"
 
     def chance(self) -> int:
         """48 bits that tell apart what else is equal."""
-        return int.from_bytes(self._entropy(6), "big")
+        return self._bits(48)
 
     def log_id(self) -> int:
         """A 63-bit number for a log: milliseconds, then chance that tells processes apart."""
-        fresh = (self._clock() // 1_000 << _LOG_BITS) | (int.from_bytes(self._entropy(3), "big") >> 3)
+        fresh = (self._clock() // 1_000 << _LOG_BITS) | self._bits(_LOG_BITS)
         with self._lock:
             self._last_log = fresh = max(fresh, self._last_log + 1)
         return fresh
@@ -54,7 +58,8 @@ _every: "weakref.WeakSet[Ids]" = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:
-    """A thread that held the lock does not exist here and will not release it."""
+    """A child must not draw what its parent draws; and a thread that held a lock here does not exist."""
+    _random.seed(os.urandom(32))
     for ids in list(_every):
         ids._lock = threading.Lock()  # noqa: SLF001
 

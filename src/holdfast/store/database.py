@@ -22,12 +22,10 @@ class Dialect(msgspec.Struct, frozen=True):
     """Ends a SELECT whose row stays as it is until the transaction ends."""
     insert_text: str
     """Puts a message into the text index; parameters: account, log, seq, text."""
-    delete_text: str
-    """Takes messages out of the text index; parameters: account, log, the seq after which."""
-    match_text: str
-    """A condition on `messages m`; parameter: the query made by `text_query`."""
-    text_query: Callable[[list[str]], str]
-    """Turns words into a query for messages that hold all of them."""
+    delete_text: tuple[str, ...]
+    """Take messages out of the text index; parameters of each: account, log, the seq after which."""
+    match_text: Callable[[list[str]], tuple[str, list[str]]]
+    """A condition on `messages m` for those that hold all of some words, and its parameters."""
 
 
 class Tx(Protocol):
@@ -47,7 +45,7 @@ class Tx(Protocol):
 class Database(Protocol):
     """A durable place for transactions.
 
-    `work` may run more than once before its outcome counts, so it must have no effect but through its `tx`.
+    `work` may run in another thread, and more than once before its outcome counts: its only effect is through `tx`.
     When `write` returns, what `work` wrote survives a power cut. When it raises, nothing of it is visible,
     except after an UnavailableError that says the outcome is unknown.
     """

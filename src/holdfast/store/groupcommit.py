@@ -2,13 +2,17 @@
 
 A lone caller runs its own work in its own thread. While it waits for the disk, others queue; the first of them
 leads the next batch. No thread of our own is needed, and none can die and leave callers waiting.
+
+Ctrl-C may reach the main thread behind any call that it makes here. So what must happen together is done without a
+call in between, and leaving, which may be cut short, can be done again from its beginning.
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
+
+from holdfast.errors import UnavailableError
 
 T = TypeVar("T")
 W = TypeVar("W")
@@ -17,13 +21,13 @@ W = TypeVar("W")
 class Job(Generic[W]):
     """A piece of work and, once its batch is committed, its outcome."""
 
-    __slots__ = ("alone", "done", "error", "lead", "outcome", "wake", "work")
+    __slots__ = ("alone", "done", "error", "outcome", "wake", "work")
 
     def __init__(self, work: W, *, alone: bool = False) -> None:
         self.work = work
         self.alone = alone
         self.done = False
-        self.lead = False
+        """Whether another caller has led it."""
         self.outcome: Any = None
         self.error: BaseException | None = None
         self.wake: threading.Lock | None = None
@@ -36,17 +40,27 @@ class GroupCommit(Generic[W]):
         self._commit = commit
         self._most = most
         self._mutex = threading.Lock()
-        self._waiting: deque[Job[W]] = deque()
-        self._led = False
+        self._waiting: list[Job[W]] = []
+        self._leader: Job[W] | None = None
 
     def run(self, work: W) -> Any:
         job = Job(work)
-        if self._leads(job):
-            batch = self._gather(job)
-            try:
+        batch = [job]
+        committed = False
+        try:
+            self._take_turn(job)
+            if not job.done:
+                if self._waiting:
+                    self._gather(batch)
                 self._commit(batch)
-            finally:
-                self._pass_on(batch)
+                committed = True
+        finally:
+            if not job.done:
+                try:
+                    self._leave(batch, committed=committed)
+                except BaseException:
+                    self._leave(batch, committed=committed)
+                    raise
         if job.error is not None:
             raise job.error
         return job.outcome
@@ -55,61 +69,72 @@ class GroupCommit(Generic[W]):
     def exclusive(self) -> Iterator[None]:
         """Hold the writer with nothing running in it."""
         job = Job[Any](None, alone=True)
-        self._leads(job)
         try:
+            self._take_turn(job)
             yield
         finally:
-            self._pass_on([job])
+            try:
+                self._leave([job], committed=True)
+            except BaseException:
+                self._leave([job], committed=True)
+                raise
 
     def forget_waiting(self) -> None:
         """In a forked child the threads that waited do not exist, nor one that was about to and held the lock."""
         self._mutex = threading.Lock()
         self._waiting.clear()
 
-    def _leads(self, job: Job[W]) -> bool:
-        """Wait for this job's turn: True to lead a batch, False when another leader has done it meanwhile."""
+    def _take_turn(self, job: Job[W]) -> None:
+        """Return when this job leads, or when another leader has done it."""
         with self._mutex:
-            if not self._led:
-                self._led = True
-                return True
+            if self._leader is None:
+                self._leader = job
+                return
             wake = job.wake = threading.Lock()
             wake.acquire()
             self._waiting.append(job)
-        try:
+        while not job.done and self._leader is not job:
             wake.acquire()
-        except BaseException:
-            self._abandon(job)
-            raise
-        return not job.done
 
-    def _gather(self, leader: Job[W]) -> list[Job[W]]:
-        batch = [leader]
-        if not self._waiting:
-            return batch
+    def _gather(self, batch: list[Job[W]]) -> None:
         with self._mutex:
-            while self._waiting and not self._waiting[0].alone and len(batch) < self._most:
-                batch.append(self._waiting.popleft())
-        return batch
+            waiting, joining = self._waiting, 0
+            while joining < min(len(waiting), self._most - 1) and not waiting[joining].alone:
+                joining += 1
+            batch += waiting[:joining]
+            del waiting[:joining]
 
-    def _pass_on(self, batch: list[Job[W]]) -> None:
+    def _leave(self, batch: list[Job[W]], *, committed: bool) -> None:
+        """Pass the lead on and hand out the results; a caller that was interrupted while it waited just goes."""
+        job, *others = batch
         with self._mutex:
-            successor = self._waiting.popleft() if self._waiting else None
-            if successor is None:
-                self._led = False
+            waiting = self._waiting
+            if self._leader is not job:
+                if job in waiting:
+                    waiting.remove(job)
+            elif waiting:
+                self._leader = waiting[0]
+                del waiting[0]
             else:
-                successor.lead = True
-        if successor is not None and successor.wake is not None:
-            successor.wake.release()
-        for job in batch[1:]:
-            job.done = True
-            if job.wake is not None:
-                job.wake.release()
+                self._leader = None
+        if self._leader is not None:
+            _wake(self._leader)
+        for other in others:
+            if not committed and other.error is None:
+                other.error = _interrupted()
+            other.done = True
+            _wake(other)
 
-    def _abandon(self, job: Job[W]) -> None:
-        """An interrupted caller leaves the queue, and passes the lead on if it was just given to it."""
-        with self._mutex:
-            if job in self._waiting:
-                self._waiting.remove(job)
-                return
-        if job.lead:
-            self._pass_on([job])
+
+def _wake(job: Job[Any]) -> None:
+    if job.wake is not None:
+        with suppress(RuntimeError):  # it is awake already
+            job.wake.release()
+
+
+def _interrupted() -> UnavailableError:
+    return UnavailableError(
+        "the thread that was writing for others was interrupted: the outcome of this call is unknown",
+        service="sqlite",
+        reason="interrupted",
+    )

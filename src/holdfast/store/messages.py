@@ -85,14 +85,12 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
 
 def read(tx: Tx, stretches: Sequence[Stretch], limit: int, words: Sequence[str] | None = None) -> list[Message]:
     """Up to `limit` messages in order; with `words`, those that contain all of them."""
-    matching, query = "", []
-    if words is not None:
-        matching, query = f" AND {tx.dialect.match_text}", [tx.dialect.text_query(list(words))]
+    condition, query = ("TRUE", []) if words is None else tx.dialect.match_text(list(words))
     rows: list[Row] = []
     for stretch in stretches:
         rows += tx.all(
             f"SELECT {_COLUMNS} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ?"
-            f"{matching} ORDER BY m.seq LIMIT ?",
+            f" AND {condition} ORDER BY m.seq LIMIT ?",
             (tx.account, stretch.log_id, stretch.first, stretch.last, *query, limit - len(rows)),
         )
         if len(rows) == limit:
@@ -136,7 +134,8 @@ def state_at(tx: Tx, stretch: Stretch) -> tuple[int, int]:
 
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:
     """Erase the messages of a log behind `seq`, also from the text index."""
-    tx.execute(tx.dialect.delete_text, (tx.account, log_id, seq))
+    for statement in tx.dialect.delete_text:
+        tx.execute(statement, (tx.account, log_id, seq))
     tx.execute("DELETE FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq))
 
 

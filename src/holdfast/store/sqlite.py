@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import apsw
 
 from holdfast.errors import FailedPreconditionError, UnavailableError
-from holdfast.store import migrations
+from holdfast.store import migrations, textindex
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Tx, inside_transaction
 from holdfast.store.groupcommit import GroupCommit, Job
 
@@ -24,13 +24,9 @@ Work = tuple[str, Callable[[Tx], T]]
 DIALECT = Dialect(
     name="sqlite",
     lock_row="",
-    insert_text="INSERT INTO message_text (rowid, text) VALUES (last_insert_rowid(), ?4)",
-    delete_text=(
-        "DELETE FROM message_text WHERE rowid IN"
-        " (SELECT n FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?)"
-    ),
-    match_text="m.n IN (SELECT rowid FROM message_text WHERE message_text MATCH ?)",
-    text_query=lambda words: " AND ".join(f'"{word}"' for word in words),
+    insert_text=textindex.INSERT,
+    delete_text=textindex.DELETE,
+    match_text=textindex.match,
 )
 
 WRITER_PRAGMAS = """
@@ -50,6 +46,9 @@ READER_PRAGMAS = """
     PRAGMA temp_store = MEMORY;
 """
 
+GLANCE = 0.0005
+"""How long to sleep, in seconds, before looking again whether others are done."""
+
 # What fails for the whole file rather than for one statement.
 STORAGE_FAILURES = (
     apsw.FullError,
@@ -63,6 +62,7 @@ STORAGE_FAILURES = (
     apsw.PermissionsError,
     apsw.NoMemError,
     apsw.ProtocolError,
+    apsw.NoFTS5Error,  # so apsw calls any failure to read the file that it meets while it looks for FTS5
 )
 
 
@@ -70,8 +70,8 @@ class SqliteTx:
     __slots__ = ("_execute", "account")
     dialect = DIALECT
 
-    def __init__(self, connection: apsw.Connection, account: str) -> None:
-        self._execute = connection.cursor().execute  # one for all statements: to make one costs as much as a statement
+    def __init__(self, cursor: apsw.Cursor, account: str) -> None:
+        self._execute = cursor.execute
         self.account = account
 
     def execute(self, sql: str, params: Params = ()) -> None:
@@ -150,17 +150,15 @@ class SqliteDatabase:
     def _commit(self, batch: list[Job[Work[object]]]) -> None:
         try:
             with _explained_failures, inside_transaction:
-                connection = self._connected_writer()
-                if not _run(connection, batch, apart=False):
-                    _run(connection, batch, apart=True)
-        except BaseException as error:
+                _run(self._connected_writer(), batch)
+        except Exception as error:  # noqa: BLE001 - it is handed to the callers
             self._drop_writer()
             for job in batch:
-                job.outcome = None
                 # Each caller gets an error of its own: a traceback grows as it is raised.
-                job.error = copy.copy(error) if isinstance(error, Exception) else _interrupted()
-            if not isinstance(error, Exception):
-                raise
+                job.outcome, job.error = None, copy.copy(error)
+        except BaseException:
+            self._drop_writer()
+            raise
 
     def _connected_writer(self) -> apsw.Connection:
         if self._closed:
@@ -178,6 +176,7 @@ class SqliteDatabase:
         connection = apsw.Connection(self.file, vfs=self._vfs)
         connection.set_busy_handler(_patient(self._busy_timeout_ms / 1_000))
         connection.create_scalar_function("lower", _lower, 1, deterministic=True)  # its own knows only ASCII
+        textindex.register(connection)
         connection.execute(pragmas).fetchall()  # a statement that answers holds back those behind it until it is read
         return connection
 
@@ -201,7 +200,7 @@ class SqliteDatabase:
 
 
 def _patient(seconds: float) -> Callable[[int], bool]:
-    """Look every half millisecond whether another process is done.
+    """Look every so often whether another process is done.
 
     SQLite's own timeout looks ever more seldom, and never in the moment between two commits of a busy neighbour.
     """
@@ -212,47 +211,43 @@ def _patient(seconds: float) -> Callable[[int], bool]:
         now = time.monotonic()
         if times == 0:
             deadline = now + seconds
-        time.sleep(0.0005)
+        time.sleep(GLANCE)
         return now < deadline
 
     return look_again
 
 
-def _run(connection: apsw.Connection, batch: list[Job[Work[object]]], *, apart: bool) -> bool:
-    """Run a batch in one transaction. False if it must be run again with its jobs kept apart by savepoints.
-
-    Savepoints make the text index write itself out at each one, so they are used only once a job has failed
-    after it had already written. Most refusals come before the first write and cost their neighbours nothing.
-    """
-    execute = connection.cursor().execute
+def _run(connection: apsw.Connection, batch: list[Job[Work[object]]]) -> None:
+    """Run a batch in one transaction; work that fails is undone without its neighbours."""
+    cursor = connection.cursor()  # one for all statements: to make one costs as much as a statement
+    execute = cursor.execute
     execute("BEGIN IMMEDIATE")
+    shared = len(batch) > 1
+    changes = connection.total_changes()
     for job in batch:
         account, work = job.work
-        changes = connection.total_changes()
-        if apart:
+        if shared:
             execute("SAVEPOINT job")
         try:
-            job.outcome, job.error = work(SqliteTx(connection, account)), None
+            job.outcome = work(SqliteTx(cursor, account))
         except STORAGE_FAILURES:
             raise
         except Exception as error:  # noqa: BLE001 - it is handed to the caller whose work it was
-            job.outcome, job.error = None, error
-            if apart:
-                execute("ROLLBACK TO job")
-            elif connection.total_changes() != changes:
-                execute("ROLLBACK")
-                return False
-        if apart:
+            job.error = error
+            execute("ROLLBACK TO job" if shared else "ROLLBACK")
+        if shared:
             execute("RELEASE job")
-    execute("COMMIT")
-    return True
+    if connection.in_transaction:
+        if connection.total_changes() != changes:
+            textindex.settle(execute)
+        execute("COMMIT")
 
 
 def _snapshot(connection: apsw.Connection, account: str, work: Callable[[Tx], T]) -> T:
     with _explained_failures, inside_transaction:
-        connection.execute("BEGIN")
         try:
-            return work(SqliteTx(connection, account))
+            connection.execute("BEGIN")
+            return work(SqliteTx(connection.cursor(), account))
         finally:
             if connection.in_transaction:  # a failed disk ends it by itself
                 connection.execute("ROLLBACK")
@@ -265,60 +260,75 @@ def _shut(connection: apsw.Connection) -> None:
 
 
 class _Readers:
-    """Read connections, opened when needed, kept while idle, never held across a fork."""
+    """Read connections, opened when needed, kept while idle, never held across a fork.
+
+    As in `groupcommit`, Ctrl-C may come at any call: giving a connection back can be done again from its beginning.
+    """
 
     def __init__(self, open_one: Callable[[], apsw.Connection], idle: int) -> None:
         self._open_one = open_one
         self._keep = idle
         self._idle: list[apsw.Connection] = []
-        self._in_use = 0
+        self._users: set[object] = set()
         self._paused = False
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
 
     @contextmanager
     def borrowed(self) -> Iterator[apsw.Connection]:
-        with self._changed:
-            while self._paused:
-                self._changed.wait()
-            self._in_use += 1
-            connection = self._idle.pop() if self._idle else None
+        user = object()
+        connection = None
         try:
+            connection = self._enter(user)
             if connection is None:
                 with _explained_failures:
                     connection = self._open_one()
             yield connection
         finally:
-            with self._changed:
-                self._in_use -= 1
-                if connection is not None:
-                    if len(self._idle) < self._keep:
-                        self._idle.append(connection)
-                    else:
-                        _shut(connection)
-                if self._in_use == 0:
-                    self._changed.notify_all()
+            try:
+                self._leave(user, connection)
+            except BaseException:
+                self._leave(user, connection)
+                raise
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Wait until nobody reads, and let nobody begin."""
-        with self._changed:
-            while self._in_use or self._paused:
-                self._changed.wait()
-            self._paused = True
         try:
+            with self._lock:
+                self._paused = True
+            while self._users:
+                time.sleep(GLANCE)
             yield
         finally:
-            with self._changed:
-                self._paused = False
-                self._changed.notify_all()
+            self._paused = False
 
     def forget_waiting(self) -> None:
-        """In a forked child the threads that waited do not exist, nor one that was about to and held the lock."""
-        self._changed = threading.Condition()
+        """In a forked child nobody would release a lock that another thread held."""
+        self._lock = threading.Lock()
 
     def close(self) -> None:
         while self._idle:
             _shut(self._idle.pop())
+
+    def _enter(self, user: object) -> apsw.Connection | None:
+        while True:
+            with self._lock:
+                if not self._paused:
+                    self._users.add(user)
+                    return self._idle.pop() if self._idle else None
+            time.sleep(GLANCE)
+
+    def _leave(self, user: object, connection: apsw.Connection | None) -> None:
+        with self._lock:
+            if user not in self._users:
+                return
+            self._users.remove(user)
+            if connection is None:
+                return
+            if len(self._idle) < self._keep and not connection.in_transaction:
+                self._idle.append(connection)
+                return
+        _shut(connection)
 
 
 class _Explained:
@@ -341,7 +351,7 @@ def _unavailable(error: apsw.Error) -> UnavailableError:
             message = "the disk is full: nothing was written; free some space and try again"
         case apsw.BusyError() | apsw.LockedError():
             message = "another process kept the database locked: nothing was written; try again"
-        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | apsw.NoFTS5Error():
             message = "the database file cannot be opened for writing: check its folder and permissions"
         case apsw.CorruptError() | apsw.NotADBError():
             message = "the file is damaged or not a Holdfast database: restore it from a backup"
@@ -352,14 +362,6 @@ def _unavailable(error: apsw.Error) -> UnavailableError:
 
 def _lower(*text: Any) -> str:
     return str(text[0]).lower()
-
-
-def _interrupted() -> UnavailableError:
-    return UnavailableError(
-        "the thread that was writing for others was interrupted: the outcome of this call is unknown",
-        service="sqlite",
-        reason="interrupted",
-    )
 
 
 _open_databases: "weakref.WeakSet[SqliteDatabase]" = weakref.WeakSet()

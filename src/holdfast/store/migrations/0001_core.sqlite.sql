@@ -62,8 +62,11 @@ CREATE UNIQUE INDEX messages_by_given_id ON messages (account_id, id, log_id) WH
 CREATE VIRTUAL TABLE message_text USING fts5 (
     text, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
 );
--- Pieces of a page each would push their neighbours about with every append; small ones fit in between.
-INSERT INTO message_text (message_text, rank) VALUES ('pgsz', 1000);
+-- Texts that are not in the index yet; a search looks here as well.
+CREATE TABLE recent_text (
+    n    INTEGER PRIMARY KEY,
+    text TEXT NOT NULL
+) STRICT;
 
 CREATE TABLE appends (
     account_id  TEXT NOT NULL,

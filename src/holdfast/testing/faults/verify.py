@@ -173,7 +173,8 @@ KEYS = """
 """
 TEXT_INDEX = {
     "sqlite": """
-        SELECT m.n, d.id FROM messages m FULL JOIN message_text_docsize d ON d.id = m.n
+        SELECT m.n, d.id FROM messages m
+        FULL JOIN (SELECT id FROM message_text_docsize UNION ALL SELECT n FROM recent_text) d ON d.id = m.n
         WHERE m.n IS NULL OR d.id IS NULL
     """,
     "postgres": """
