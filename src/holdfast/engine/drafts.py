@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from holdfast.checking import conform
+from holdfast.config import Settings
 from holdfast.context import tokens
 from holdfast.engine.rule import Moment
 from holdfast.engine.sound import sound_json, sound_text
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import PART_TYPES, ImagePart, NewMessage, Part, PartBase, TextPart, ToolPart, as_text, spell_tool
-from holdfast.search import text
 from holdfast.store.messages import Draft, Extra
 from holdfast.store.moments import from_micros, to_micros
 from holdfast.store.toolresults import Output
@@ -40,15 +40,15 @@ def prepare(moment: Moment, messages: Sequence[NewMessage], path: str) -> Prepar
                 raise InvalidArgumentError(f"{where}id", f"{message.id!r} stands twice in this batch")
             seen.add(message.id)
         parts = _parts(message, where)
-        apart = _moved_apart(parts, number, moment.settings.tool_output_threshold, moment.settings.tool_output_preview)
-        drafts.append(_draft(moment, message, parts, where, sum(len(output.content) for output in apart)))
+        apart = _moved_apart(parts, number, moment.settings)
+        drafts.append(_draft(moment, message, parts, where, apart))
         outputs += apart
     return Prepared(drafts, outputs)
 
 
-def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, apart: int) -> Draft:
+def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, apart: list[Output]) -> Draft:
     encoded = _encode(parts)
-    size, most = len(encoded) + apart, moment.settings.max_message_bytes
+    size, most = len(encoded) + sum([len(output.content) for output in apart]), moment.settings.max_message_bytes
     if size > most:
         raise InvalidArgumentError(f"{where}parts", f"are {size} bytes, more than the {most} that a message may have")
     return Draft(
@@ -58,7 +58,7 @@ def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, a
         extra=_extra(message, where),
         tokens=tokens.of_parts(parts),
         created_at=moment.now if message.created_at is None else _micros(message.created_at, where),
-        text=text.indexed(parts),
+        said=parts,
     )
 
 
@@ -104,7 +104,7 @@ def _spelled(given: dict[str, Any], where: str) -> tuple[type[Part], dict[str, A
     return cls, spell_tool(given) if cls is ToolPart else given
 
 
-def _moved_apart(parts: list[Part], message: int, threshold: int, preview: int) -> list[Output]:
+def _moved_apart(parts: list[Part], message: int, settings: Settings) -> list[Output]:
     """Take large tool outputs out of `parts`, leaving a preview and the key under which the whole can be read."""
     outputs: list[Output] = []
     for number, part in enumerate(parts):
@@ -112,9 +112,9 @@ def _moved_apart(parts: list[Part], message: int, threshold: int, preview: int) 
             continue
         content = as_text(part.tool_output)
         result_id, chars, shown = "", 0, part.tool_output
-        if len(content) > threshold:
+        if len(content) > settings.tool_output_threshold:
             result_id = f"tr_{hashlib.sha256(content.encode()).hexdigest()[:40]}"
-            chars, shown = len(content), content[:preview]
+            chars, shown = len(content), content[: settings.tool_output_preview]
             outputs.append(Output(message, number, result_id, content, part.tool_id, part.tool_name))
         parts[number] = msgspec.structs.replace(
             part, tool_output=shown, tool_result_id=result_id, tool_output_chars=chars

@@ -12,11 +12,11 @@ from holdfast.engine.sound import sound_text
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.model import Appended, MessagePage, NewMessage, Principal, message_id
 from holdfast.ops import AddMessage, AddMessages, GetMessages
-from holdfast.search.text import query_words
 from holdfast.store import appends, lineage, toolresults
 from holdfast.store import messages as store
 from holdfast.store.database import Tx
 from holdfast.store.sessions import StoredSession
+from holdfast.store.words import query_words
 
 
 def _prepare(moment: Moment, _who: Principal, op: AddMessage | AddMessages) -> Prepared:

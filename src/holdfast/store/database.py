@@ -21,11 +21,11 @@ class Dialect(msgspec.Struct, frozen=True):
     lock_row: str
     """Ends a SELECT whose row stays as it is until the transaction ends."""
     insert_text: str
-    """Puts a message into the text index; parameters: account, log, seq, text."""
-    delete_text: tuple[str, ...]
-    """Take messages out of the text index; parameters of each: account, log, the seq after which."""
-    match_text: Callable[[list[str]], tuple[str, list[str]]]
-    """A condition on `messages m` for those that hold all of some words, and its parameters."""
+    """Puts a message into the text index; parameters: account, log, seq, text. Empty if it gets there by itself."""
+    delete_text: str
+    """Takes messages out of the text index; parameters: account, log, the seq after which."""
+    match_text: Callable[[str, list[str]], tuple[str, list[str]]]
+    """For an account and words: a condition on `messages m` for those that hold them all, and its parameters."""
 
 
 class Tx(Protocol):

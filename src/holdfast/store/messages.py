@@ -9,6 +9,7 @@ from holdfast.store.database import Row, Tx
 from holdfast.store.lineage import Stretch
 from holdfast.store.moments import from_micros
 from holdfast.store.sessions import StoredSession
+from holdfast.store.words import indexed
 
 _COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
 _decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
@@ -41,7 +42,8 @@ class Draft(msgspec.Struct, frozen=True):
     extra: str | None
     tokens: int
     created_at: int
-    text: str
+    said: list[Part]
+    """What `parts` encodes."""
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
@@ -79,13 +81,14 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
                 draft.extra,
             ),
         )
-        tx.execute(tx.dialect.insert_text, (tx.account, log_id, seq, draft.text))
+        if tx.dialect.insert_text:
+            tx.execute(tx.dialect.insert_text, (tx.account, log_id, seq, indexed(draft.said)))
     return tokens
 
 
 def read(tx: Tx, stretches: Sequence[Stretch], limit: int, words: Sequence[str] | None = None) -> list[Message]:
     """Up to `limit` messages in order; with `words`, those that contain all of them."""
-    condition, query = ("TRUE", []) if words is None else tx.dialect.match_text(list(words))
+    condition, query = ("TRUE", []) if words is None else tx.dialect.match_text(tx.account, list(words))
     rows: list[Row] = []
     for stretch in stretches:
         rows += tx.all(
@@ -134,8 +137,7 @@ def state_at(tx: Tx, stretch: Stretch) -> tuple[int, int]:
 
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:
     """Erase the messages of a log behind `seq`, also from the text index."""
-    for statement in tx.dialect.delete_text:
-        tx.execute(statement, (tx.account, log_id, seq))
+    tx.execute(tx.dialect.delete_text, (tx.account, log_id, seq))
     tx.execute("DELETE FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq))
 
 

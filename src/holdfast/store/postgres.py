@@ -24,8 +24,8 @@ DIALECT = Dialect(
     insert_text=(
         "INSERT INTO message_text (account_id, log_id, seq, words) VALUES (?, ?, ?, to_tsvector('holdfast_text', ?))"
     ),
-    delete_text=("DELETE FROM message_text WHERE account_id = ? AND log_id = ? AND seq > ?",),
-    match_text=lambda words: (_MATCH, [" & ".join(f"'{word}'" for word in words)]),
+    delete_text="DELETE FROM message_text WHERE account_id = ? AND log_id = ? AND seq > ?",
+    match_text=lambda _account, words: (_MATCH, [" & ".join(f"'{word}'" for word in words)]),
 )
 _MATCH = (
     "EXISTS (SELECT 1 FROM message_text t WHERE t.account_id = m.account_id AND t.log_id = m.log_id"

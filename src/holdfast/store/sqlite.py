@@ -24,7 +24,7 @@ Work = tuple[str, Callable[[Tx], T]]
 DIALECT = Dialect(
     name="sqlite",
     lock_row="",
-    insert_text=textindex.INSERT,
+    insert_text="",
     delete_text=textindex.DELETE,
     match_text=textindex.match,
 )
@@ -223,7 +223,6 @@ def _run(connection: apsw.Connection, batch: list[Job[Work[object]]]) -> None:
     execute = cursor.execute
     execute("BEGIN IMMEDIATE")
     shared = len(batch) > 1
-    changes = connection.total_changes()
     for job in batch:
         account, work = job.work
         if shared:
@@ -238,8 +237,6 @@ def _run(connection: apsw.Connection, batch: list[Job[Work[object]]]) -> None:
         if shared:
             execute("RELEASE job")
     if connection.in_transaction:
-        if connection.total_changes() != changes:
-            textindex.settle(execute)
         execute("COMMIT")
 
 

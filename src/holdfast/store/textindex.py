@@ -1,60 +1,58 @@
-"""The text index on SQLite: an FTS5 table, and beside it a list of the latest texts.
+"""The text index on SQLite: an FTS5 table that is up to 63 messages behind, and a search that reads those itself.
 
 FTS5 writes a segment of its own at every commit: for a single message, more pages than the message and all the rest.
-So a text goes into the list, in the transaction of its message, and the list into the index once it is long.
-A search looks in both. PostgreSQL's GIN index has its pending list for the same reason.
+So a trigger takes messages into it 64 at a time. PostgreSQL's GIN index has its pending list for the same reason.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import apsw
+import msgspec
 
-MOST_RECENT = 64
-"""How long the list gets: a search reads all of it, so it stays short."""
+from holdfast.model import Part
+from holdfast.store.words import indexed
 
-INSERT = "INSERT INTO recent_text (n, text) VALUES (last_insert_rowid(), ?4)"
-DELETE = tuple(
-    f"DELETE FROM {table} IN (SELECT n FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?)"
-    for table in ("message_text WHERE rowid", "recent_text WHERE n")
+DELETE = (
+    "DELETE FROM message_text WHERE rowid IN (SELECT n FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?)"
 )
-_IS_LONG = f"SELECT MAX(n) - MIN(n) >= {MOST_RECENT} FROM recent_text"
-_MOVE = "INSERT INTO message_text (rowid, text) SELECT n, text FROM recent_text ORDER BY n"
-_CLEAR = "DELETE FROM recent_text"
+_MATCH = (
+    "m.n IN (SELECT rowid FROM message_text WHERE message_text MATCH ? UNION ALL"
+    " SELECT n FROM messages WHERE n > (SELECT COALESCE(MAX(id), 0) FROM message_text_docsize)"
+    " AND account_id = ? AND holds(parts, ?))"
+)
+_decode = msgspec.json.Decoder(list[Part]).decode
 
 
-def match(words: list[str]) -> tuple[str, list[str]]:
+def match(account: str, words: list[str]) -> tuple[str, list[str]]:
     """A condition on `messages m` for those that hold all words, and its parameters."""
     query = " AND ".join(f'"{word}"' for word in words)
-    condition = (
-        "m.n IN (SELECT rowid FROM message_text WHERE message_text MATCH ?"
-        " UNION ALL SELECT n FROM recent_text WHERE holds(text, ?))"
-    )
-    return condition, [query, query]
-
-
-def settle(execute: Callable[[str], apsw.Cursor]) -> None:
-    """Move the list into the index if it has become long. Called at the end of a transaction that wrote."""
-    (long,) = execute(_IS_LONG).fetchall()[0]
-    if long:
-        execute(_MOVE)
-        execute(_CLEAR)
+    return _MATCH, [query, account, query]
 
 
 def register(connection: apsw.Connection) -> None:
-    """Give the connection `holds(text, query)`, which says of a text what FTS5 would say of it."""
+    """Give the connection `indexed_text(parts)`, which the trigger calls, and `holds(parts, query)`.
+
+    The latter says of a message what FTS5 would say of it.
+    """
     cut = connection.fts5_tokenizer("porter", ["unicode61"])
 
     def tokens(text: str, reason: int) -> list[str]:
         return [str(each) for each in cut(text.encode(), reason, None, include_offsets=False, include_colocated=False)]
 
+    def indexed_text(*values: Any) -> str:
+        return indexed(_decode(values[0]))
+
     def holds(*values: Any) -> bool:
-        text, query = values
-        said = tokens(text, apsw.FTS5_TOKENIZE_DOCUMENT)
+        parts, query = values
+        said = tokens(indexed_text(parts), apsw.FTS5_TOKENIZE_DOCUMENT)
         sought = (tokens(phrase, apsw.FTS5_TOKENIZE_QUERY) for phrase in query.split(" AND "))
         return all(_occurs(phrase, said) for phrase in sought)
 
-    connection.create_scalar_function("holds", holds, 2, deterministic=True)
+    for function, values in ((indexed_text, 1), (holds, 2)):
+        # Innocuous: a trigger may call it although the schema is not trusted.
+        connection.create_scalar_function(
+            function.__name__, function, values, deterministic=True, flags=apsw.SQLITE_INNOCUOUS
+        )
 
 
 def _occurs(phrase: list[str], said: list[str]) -> bool:

@@ -62,11 +62,13 @@ CREATE UNIQUE INDEX messages_by_given_id ON messages (account_id, id, log_id) WH
 CREATE VIRTUAL TABLE message_text USING fts5 (
     text, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
 );
--- Texts that are not in the index yet; a search looks here as well.
-CREATE TABLE recent_text (
-    n    INTEGER PRIMARY KEY,
-    text TEXT NOT NULL
-) STRICT;
+-- To index messages one by one would write more pages than all the rest; a search reads those that wait itself.
+CREATE TRIGGER messages_wait AFTER INSERT ON messages WHEN new.n % 64 = 0
+BEGIN
+    INSERT INTO message_text (rowid, text)
+        SELECT n, indexed_text(parts) FROM messages
+        WHERE n > (SELECT COALESCE(MAX(id), 0) FROM message_text_docsize) ORDER BY n;
+END;
 
 CREATE TABLE appends (
     account_id  TEXT NOT NULL,

@@ -3,7 +3,7 @@
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -14,25 +14,31 @@ SOCKET = ".s.PGSQL.5432"
 Side = Literal["before", "after"]
 
 
+def at_request(number: int) -> Callable[[bytes], bool]:
+    """For `Line.cut`: due at the so manyth request from now on."""
+    earlier = iter(range(1, number))
+    return lambda _request: next(earlier, None) is None
+
+
 class Line:
     """Passes everything on between clients and the server, until it is told where to cut."""
 
     def __init__(self, server: Path) -> None:
         self._server = server
         self._lock = threading.Lock()
-        self._left: int | None = None
+        self._due: Callable[[bytes], bool] | None = None
         self._side: Side = "before"
         self._calls: list[_Call] = []
 
-    def cut(self, request: int, side: Side) -> None:
-        """Cut a connection at the so manyth request: the server never gets it, or does and its answer is lost."""
+    def cut(self, due: Callable[[bytes], bool], side: Side) -> None:
+        """Cut a connection at the first request that is due: the server never gets it, or its answer is lost."""
         with self._lock:
-            self._left, self._side = request, side
+            self._due, self._side = due, side
 
     def mend(self) -> bool:
         """Cut nothing any more; whether the cut that was asked for has been made."""
         with self._lock:
-            made, self._left = self._left is None, None
+            made, self._due = self._due is None, None
             return made
 
     def serve(self, listener: socket.socket) -> None:
@@ -45,15 +51,12 @@ class Line:
         for call in self._calls:
             call.end()
 
-    def due(self) -> Side | None:
-        """Count a request: where to cut, if it is the one."""
+    def cut_at(self, request: bytes) -> Side | None:
+        """Where to cut, if this is the request to cut at."""
         with self._lock:
-            if self._left is None:
+            if self._due is None or not self._due(request):
                 return None
-            self._left -= 1
-            if self._left > 0:
-                return None
-            self._left = None
+            self._due = None
             return self._side
 
 
@@ -80,7 +83,7 @@ class _Call:
     def _requests(self) -> None:
         with suppress(OSError):
             while data := self._client.recv(1 << 16):
-                side = self._line.due()
+                side = self._line.cut_at(data)
                 if side == "before":
                     break
                 self._mute = side == "after"

@@ -1,5 +1,6 @@
 """Appends whose whole content follows from their name, and the ledger of what became of each."""
 
+import hashlib
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -51,11 +52,11 @@ class Append(msgspec.Struct, frozen=True):
 
     @property
     def word(self) -> str:
-        """A single word in every text index: letters and digits."""
+        """A single word in every text index, found in each of its messages and in no others."""
         return f"{self.writer}n{self.number}"
 
     def marks(self) -> list[str]:
-        """A word for each of its messages, which no other message has."""
+        """The first word of each of its messages, and the id of its tool call."""
         return [f"{self.word}m{place}" for place in range(len(self._shape))]
 
     def messages(self) -> list[dict[str, Any]]:
@@ -67,7 +68,8 @@ class Append(msgspec.Struct, frozen=True):
             case "output":
                 # Now and then one that fills hundreds of pages and so brings about a checkpoint.
                 size = 900_000 if self.number % 16 == 2 else 20_000
-                return (f"{self.word} found it. " * 100_000)[:size]
+                # Without the word itself: the preview may end within it, and so with the word of another append.
+                return (f"{hashlib.sha256(self.word.encode()).hexdigest()} found it. " * 20_000)[:size]
             case "shared output":
                 return SHARED_OUTPUT
             case _:
@@ -80,12 +82,13 @@ class Append(msgspec.Struct, frozen=True):
     def _message(self, kind: str, mark: str) -> dict[str, Any]:
         if kind == "text":
             draw = random.Random(mark)
-            return {"role": "user", "content": " ".join([mark, *draw.choices(_WORDS, k=draw.randint(1, 200))])}
+            said = draw.choices(_WORDS, k=draw.randint(1, 60))
+            return {"role": "user", "content": " ".join([mark, self.word, *said])}
         tool = {
             "type": "tool",
             "tool_id": mark,
             "tool_name": "search",
-            "tool_input": {"query": mark},
+            "tool_input": {"query": self.word},
             "tool_output": self.output(self.marks().index(mark)),
             "tool_status": "completed",
         }

@@ -1,1 +1,0 @@
-"""Finding things again. Pure functions: no storage, no network, no clock."""
