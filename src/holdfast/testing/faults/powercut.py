@@ -13,7 +13,7 @@ from holdfast.testing.faults.disks import Trouble
 from holdfast.testing.faults.workload import Event, Ledger
 
 SECTOR = 512
-SECTORS_IN_PAGE = 8
+PAGE = 8 * SECTOR
 """The system writes out whole pages; a disk keeps or loses single sectors."""
 
 _numbers = itertools.count(1)
@@ -128,9 +128,8 @@ class _Life:
 
     def sync(self) -> None:
         sectors = self.drop()
-        for page in {sector // SECTORS_IN_PAGE for sector in sectors}:
-            for sector in range(page * SECTORS_IN_PAGE, (page + 1) * SECTORS_IN_PAGE):
-                _copy_sector(self.seen, self.base, sector)
+        for page in {sector * SECTOR // PAGE for sector in sectors}:
+            _copy(self.seen, self.base, page * PAGE, PAGE)
         del self.base[len(self.seen) :]
         self.new = False
 
@@ -150,7 +149,7 @@ class _Life:
         for count, change in enumerate(self.changes, 1):
             for sector in _apply(now, change):
                 if count <= moments.setdefault(sector, draw.randint(least, most)):
-                    _copy_sector(now, left, sector)
+                    _copy(now, left, sector * SECTOR, SECTOR)
             sizes.append(len(now))
         size = sizes[draw.randint(least, most)]
         return bytes(left[:size].ljust(size, b"\0"))
@@ -207,7 +206,7 @@ def _apply(image: bytearray, change: Change) -> range:
             return range(min(size, before) // SECTOR, -(-max(size, before) // SECTOR))
 
 
-def _copy_sector(source: bytearray, destination: bytearray, sector: int) -> None:
-    start, end = sector * SECTOR, (sector + 1) * SECTOR
+def _copy(source: bytearray, destination: bytearray, start: int, size: int) -> None:
+    end = start + size
     destination.extend(bytes(max(0, end - len(destination))))
-    destination[start:end] = source[start:end].ljust(SECTOR, b"\0")
+    destination[start:end] = source[start:end].ljust(size, b"\0")

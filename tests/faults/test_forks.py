@@ -1,0 +1,45 @@
+"""Forked children and their parents use the same client, each with connections of its own."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.testing.faults.processes import running
+from holdfast.testing.faults.verify import verify
+from holdfast.testing.faults.workload import Ledger
+
+FORKING = str(Path(__file__).with_name("forking.py"))
+MIDWAY = str(Path(__file__).with_name("forking_midway.py"))
+
+
+@pytest.mark.parametrize("way", ["fork", "multiprocessing"])
+def test_parents_and_forked_children_lose_and_double_nothing(target: str, way: str) -> None:
+    ledger = Ledger()
+    with running([sys.executable, FORKING, target, way], ledger) as program:
+        program.finish()
+    writers = {append.writer for append in ledger.tried.values()}
+    assert {f"child{number}x{side}" for number in range(9) for side in "ab"} <= writers
+    assert not ledger.unanswered()
+    verify(target, ledger)
+
+
+@pytest.mark.parametrize(
+    ("target", "lock"),
+    [
+        ("sqlite", "_transport.engine.db.group._mutex"),
+        ("sqlite", "_transport.engine.db._readers._lock"),
+        ("sqlite", "_transport.engine.ids._lock"),
+        ("postgres", "_transport.engine.db._pool._lock"),
+        ("postgres", "_transport.engine.db._pool._tasks.mutex"),
+        ("postgres", "_transport.engine.db._opening"),
+    ],
+    indirect=["target"],
+)
+def test_a_child_is_not_held_up_by_locks_of_threads_that_it_does_not_have(target: str, lock: str) -> None:
+    ledger = Ledger()
+    with running([sys.executable, MIDWAY, target, lock], ledger) as program:
+        program.finish()
+    assert {append.writer for append in ledger.tried.values()} == {"before", "child", "parent"}
+    assert not ledger.unanswered()
+    verify(target, ledger)
