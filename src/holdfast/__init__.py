@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from holdfast import errors
-from holdfast.model import ContextPart, ImagePart, Message, TextPart, ToolPart
+from holdfast.model import Message
+from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
 
 if TYPE_CHECKING:
     from holdfast.client.aclient import AsyncClient, AsyncSession, connect_async

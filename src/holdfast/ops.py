@@ -12,7 +12,6 @@ from holdfast.model import (
     Appended,
     AuditPage,
     MessagePage,
-    Name,
     NewMessage,
     SessionInfo,
     SessionPage,
@@ -25,6 +24,7 @@ from holdfast.model import (
     Usage,
     UseRecorded,
 )
+from holdfast.noun import Name
 
 Seq = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]

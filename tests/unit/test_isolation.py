@@ -9,8 +9,9 @@ from holdfast.engine import Engine
 from holdfast.engine.access import RANK
 from holdfast.engine.engine import RULES
 from holdfast.errors import HoldfastError, PermissionDeniedError
-from holdfast.model import Principal, ToolPart
+from holdfast.model import Principal
 from holdfast.ops import OPERATIONS, AddMessage, GetMessages, GetSession, ListToolResults, Operation
+from holdfast.parts import ToolPart
 from holdfast.store.database import Database
 
 OWNER = Principal("acme", "alice", "user")

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.engine import Engine
 from holdfast.engine.ids import Ids
-from holdfast.model import Principal, TextPart, ToolPart
+from holdfast.model import Principal
 from holdfast.ops import (
     OPERATIONS,
     AddMessage,
@@ -34,6 +34,7 @@ from holdfast.ops import (
     SearchToolResult,
     UpdateSession,
 )
+from holdfast.parts import TextPart, ToolPart
 from holdfast.store import postgres as postgres_store
 from holdfast.store import sqlite
 from holdfast.store.database import Database, in_transaction

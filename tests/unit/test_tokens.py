@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.context import tokens
-from holdfast.model import ContextPart, ImagePart, TextPart, ToolPart
+from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from holdfast.model import (
     Message,
     MessagePage,
     NewMessage,
-    Part,
     Principal,
     Role,
     SessionInfo,
@@ -52,6 +51,7 @@ from holdfast.ops import (
     SearchToolResult,
     UpdateSession,
 )
+from holdfast.parts import Part
 
 PartLike = Part | dict[str, Any]
 

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 
-from holdfast.model import ContextPart, Part, TextPart, ToolPart, as_text
+from holdfast.parts import ContextPart, Part, TextPart, ToolPart, as_text
 
 _CJK = re.compile(r"[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")

@@ -13,7 +13,8 @@ from holdfast.context import tokens
 from holdfast.engine.rule import Moment
 from holdfast.engine.sound import sound_json, sound_text
 from holdfast.errors import InvalidArgumentError
-from holdfast.model import PART_TYPES, ImagePart, NewMessage, Part, PartBase, TextPart, ToolPart, as_text, spell_tool
+from holdfast.model import NewMessage
+from holdfast.parts import PART_TYPES, ImagePart, Part, PartBase, TextPart, ToolPart, as_text, spell_tool
 from holdfast.store.messages import Draft, Extra
 from holdfast.store.moments import from_micros, to_micros
 from holdfast.store.toolresults import Output

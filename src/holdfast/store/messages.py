@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.model import Message, Part, Role, seq_told_by
+from holdfast.model import Message, Role, seq_told_by
+from holdfast.parts import Part
 from holdfast.store.database import Row, Tx
 from holdfast.store.lineage import Stretch
 from holdfast.store.moments import from_micros

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from holdfast.model import Part
+from holdfast.parts import Part
 from holdfast.store.words import indexed
 
 DELETE = (

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from holdfast.model import ContextPart, ImagePart, Part, TextPart, ToolPart, as_text
+from holdfast.parts import ContextPart, ImagePart, Part, TextPart, ToolPart, as_text
 
 INDEXED_CHARS = 100_000
 """The index holds this much of a message; beyond it lies machine output rather than something said."""

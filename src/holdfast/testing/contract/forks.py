@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
-from holdfast.model import ToolPart
+from holdfast.parts import ToolPart
 
 
 def texts(client: Any, session_id: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import InvalidArgumentError, NotFoundError
-from holdfast.model import TextPart, ToolPart
+from holdfast.parts import TextPart, ToolPart
 
 DEEP: list[Any] = []
 for _ in range(200):

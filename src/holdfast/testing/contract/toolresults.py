@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import NotFoundError
-from holdfast.model import ToolPart
+from holdfast.parts import ToolPart
 
 LARGE = "".join(f"line {n}: über the lazy dog 🦊\n" for n in range(2_000))
 

@@ -11,7 +11,8 @@ from holdfast.context import tokens
 from holdfast.engine import Engine
 from holdfast.engine.access import principal
 from holdfast.errors import NotFoundError
-from holdfast.model import Message, TextPart, ToolPart
+from holdfast.model import Message
+from holdfast.parts import TextPart, ToolPart
 from holdfast.store.database import Database, Tx
 from holdfast.testing.faults.workload import Append, Ledger, attempt
 
