@@ -176,8 +176,8 @@ class SqliteDatabase:
         connection = apsw.Connection(self.file, vfs=self._vfs)
         connection.set_busy_handler(_patient(self._busy_timeout_ms / 1_000))
         connection.create_scalar_function("lower", _lower, 1, deterministic=True)  # its own knows only ASCII
-        textindex.register(connection)
         connection.execute(pragmas).fetchall()  # a statement that answers holds back those behind it until it is read
+        textindex.register(connection)
         return connection
 
     def _drop_writer(self) -> None:
