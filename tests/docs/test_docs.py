@@ -4,6 +4,7 @@ import contextlib
 import doctest
 import importlib
 import io
+import json
 import pkgutil
 import re
 import subprocess
@@ -88,3 +89,27 @@ def test_the_demo_runs_to_its_end() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "missing 0, gapless: True" in done.stdout
     assert "That was it." in done.stdout
+
+
+def test_the_bench_runs_to_its_end_and_writes_its_figures(tmp_path: Path) -> None:
+    """Whether it works, not how fast: a busy machine would make a timed test lie."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(ROOT / "bench/bench.py"),
+            "--quick",
+            "--dir",
+            str(tmp_path),
+            "--out",
+            str(tmp_path / "out"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    (written,) = (tmp_path / "out").iterdir()
+    figures = json.loads(written.read_text())["figures"]
+    assert len(figures) == 6
+    assert all(figure["ours"]["count"] > 0 for figure in figures)

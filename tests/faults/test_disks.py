@@ -1,5 +1,6 @@
 """Disks that are full, cannot sync or cannot be read, at every call in turn."""
 
+import errno
 import random
 import shutil
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from holdfast.errors import UnavailableError
 from holdfast.store.sqlite import SqliteDatabase
 from holdfast.testing.faults.disks import full_disk, unreadable_disk
 from holdfast.testing.faults.powercut import RecordingDisk, cut
-from holdfast.testing.faults.verify import client_on, verify
+from holdfast.testing.faults.verification import client_on, verify
 from holdfast.testing.faults.workload import Append, Failed, Ledger, Note, attempt, retry_unanswered
 
 FILE = "holdfast.db"
@@ -103,10 +104,11 @@ def test_a_failed_sync_costs_nothing_that_was_acknowledged_even_if_the_power_goe
 
 
 @pytest.mark.parametrize("times", [1, FOR_LONG])
-def test_a_disk_that_cannot_be_read_is_reported_and_then_survived(tmp_path: Path, times: int) -> None:
+@pytest.mark.parametrize("error", [errno.EIO, errno.ETIMEDOUT], ids=["of its own", "of a network"])
+def test_a_disk_that_cannot_be_read_is_reported_and_then_survived(tmp_path: Path, error: int, times: int) -> None:
     ledger, reported = Ledger(), 0
     live(tmp_path, ledger.note)
-    with unreadable_disk() as disk:
+    with unreadable_disk(error) as disk:
         with client_on(SqliteDatabase(str(tmp_path / FILE))) as client:
             client.get_messages("chat")
         for number in range(disk.calls):

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from holdfast.testing.faults.processes import running
-from holdfast.testing.faults.verify import verify
+from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import Ledger
 
 EXITING = str(Path(__file__).with_name("exiting.py"))

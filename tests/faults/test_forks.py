@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.testing.faults.processes import running
-from holdfast.testing.faults.verify import verify
+from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import Ledger
 
 FORKING = str(Path(__file__).with_name("forking.py"))

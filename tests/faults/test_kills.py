@@ -5,7 +5,7 @@ import time
 from contextlib import AbstractContextManager, ExitStack
 
 from holdfast.testing.faults.processes import Teller, writing
-from holdfast.testing.faults.verify import verify
+from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import Ledger
 from holdfast.testing.faults.writer import Orders
 

@@ -7,7 +7,7 @@ import pytest
 import holdfast
 from holdfast.testing.faults.processes import writing
 from holdfast.testing.faults.proxy import Side, at_request, line_to
-from holdfast.testing.faults.verify import verify
+from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import SHAPES, Append, Ledger, attempt, retry_unanswered
 from holdfast.testing.faults.writer import Orders
 from holdfast.testing.postgres import PostgresServer, postgres_server

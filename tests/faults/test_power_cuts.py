@@ -11,7 +11,7 @@ import pytest
 from holdfast.client.client import Client
 from holdfast.store.sqlite import SqliteDatabase
 from holdfast.testing.faults.powercut import RecordingDisk, Wrote, cut
-from holdfast.testing.faults.verify import client_on, verify
+from holdfast.testing.faults.verification import client_on, verify
 from holdfast.testing.faults.workload import Append, attempt, retry_unanswered
 
 FILE = "holdfast.db"

@@ -10,7 +10,7 @@ import apsw
 
 import holdfast
 from holdfast.testing.faults.processes import writing
-from holdfast.testing.faults.verify import verify
+from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import Ledger
 from holdfast.testing.faults.writer import Orders
 

@@ -1,5 +1,6 @@
 """PostgreSQL through psycopg: a pool of connections, one transaction each, behind row-level security."""
 
+import atexit
 import functools
 import os
 import threading
@@ -194,10 +195,17 @@ _inherited: list[object] = []
 """Pools of a parent process, kept for good: their end would wait for threads that do not exist here."""
 
 
+def _close_all() -> None:
+    """At the end of the process; a pool that is left open waits for its threads, and complains."""
+    for database in list(_open_databases):
+        database.close()
+
+
 def _after_fork_in_child() -> None:
     for database in list(_open_databases):
         database.forget_parent()
 
 
+atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -69,14 +69,14 @@ def full_disk() -> Iterator[Trouble]:
 
 
 @contextmanager
-def unreadable_disk() -> Iterator[Trouble]:
-    """Reads of every SQLite file in this process may end in an I/O error."""
+def unreadable_disk(error: int = errno.EIO) -> Iterator[Trouble]:
+    """Reads of every SQLite file in this process may end in an error."""
     trouble = Trouble()
 
     def read(real: Callable[..., int], fd: int, data: int, size: int, *offset: int) -> int:
         if not trouble.strikes():
             return real(fd, data, size, *offset)
-        ctypes.set_errno(errno.EIO)
+        ctypes.set_errno(error)
         return -1
 
     with _replaced(READS, read):

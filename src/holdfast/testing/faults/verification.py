@@ -58,20 +58,20 @@ def _check_session(client: Client, ledger: Ledger, session_id: str) -> set[str]:
     _check_counters(client, session_id, messages)
 
     by_mark = {append.marks()[0]: append for append in ledger.tried.values() if append.session_id == session_id}
-    found: set[str] = set()
+    found: dict[str, list[Message]] = {}
     rest = messages
     while rest:
         append = by_mark.get(_mark(rest[0]))
         assert append, f"message {rest[0].seq} of {session_id} was never tried, or not as the first of its batch"
-        size = len(append.marks())
-        _check_append(client, ledger, append, rest[:size])
         assert append.word not in found, f"{append.word} is there twice"
-        found.add(append.word)
-        rest = rest[size:]
+        size = len(append.marks())
+        found[append.word], rest = rest[:size], rest[size:]
+    for word, its_messages in found.items():
+        _check_append(client, ledger, ledger.tried[word], its_messages)
     for writer in {append.writer for append in by_mark.values()}:
         seqs = [event.seq for event in ledger.in_one_go(session_id, writer)]
         assert seqs == sorted(seqs), f"the messages of {writer} in {session_id} are not in the order of their appends"
-    return found
+    return set(found)
 
 
 def _check_append(client: Client, ledger: Ledger, append: Append, messages: list[Message]) -> None:
