@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+import holdfast
 from holdfast.testing.faults.processes import running
 from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import Ledger
 
 FORKING = str(Path(__file__).with_name("forking.py"))
+ASYNC = str(Path(__file__).with_name("forking_async.py"))
 MIDWAY = str(Path(__file__).with_name("forking_midway.py"))
 
 
@@ -43,3 +45,11 @@ def test_a_child_is_not_held_up_by_locks_of_threads_that_it_does_not_have(target
     assert {append.writer for append in ledger.tried.values()} == {"before", "child", "parent"}
     assert not ledger.unanswered()
     verify(target, ledger)
+
+
+def test_a_forked_child_may_use_the_asynchronous_client_of_its_parent(target: str) -> None:
+    with running([sys.executable, "-W", "ignore::DeprecationWarning", ASYNC, target], Ledger()) as program:
+        program.finish()
+    with holdfast.connect(target) as client:
+        texts = [message.text for message in client.session("chat").messages]
+    assert sorted(texts) == sorted(f"{who} {number}" for who in ("before", "child", "after") for number in range(5))

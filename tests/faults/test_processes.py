@@ -58,7 +58,7 @@ def test_a_reader_beside_a_writing_process_never_sees_a_gap_or_half_a_batch(targ
             assert len(messages) >= seen
             seen, looks = len(messages), looks + 1
         writer.finish()
-    assert looks > 10
+    assert looks > 2
     verify(target, ledger)
 
 

@@ -1,7 +1,9 @@
 """How a client's operations reach a gate."""
 
 import asyncio
+import os
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
@@ -56,8 +58,13 @@ class AsyncLocalTransport:
     def __init__(self, open_one: Callable[[], Engine], who: Principal) -> None:
         self.who = who
         self._open_one = open_one
-        self._opening = threading.Lock()
         self._engine: Engine | None = None
+        self.start()
+        _open_transports.add(self)
+
+    def start(self) -> None:
+        """Get threads: at first, and in a forked child, which has none of its parent's."""
+        self._opening = threading.Lock()
         self._threads = ThreadPoolExecutor(self.THREADS, thread_name_prefix="holdfast")
 
     async def call(self, op: Operation[R]) -> R:
@@ -68,6 +75,7 @@ class AsyncLocalTransport:
         if engine is not None:
             await asyncio.get_running_loop().run_in_executor(None, engine.close)
         self._threads.shutdown(wait=False)
+        _open_transports.discard(self)
 
     def _opened(self) -> Engine:
         with self._opening:
@@ -77,6 +85,18 @@ class AsyncLocalTransport:
 
     async def _hop(self, work: Callable[[], R]) -> R:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+_open_transports: "weakref.WeakSet[AsyncLocalTransport]" = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for transport in list(_open_transports):
+        transport.start()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def open_transport(target: str | None, account: str, user: str, role: str, settings: Settings | None) -> Transport:
