@@ -43,6 +43,7 @@ def generate(source: str) -> str:
     for line, column, text in sorted(set(edits), reverse=True):
         lines[line - 1] = lines[line - 1][:column] + text + lines[line - 1][column:]
     body = re.sub(r"\b(" + "|".join(NAMES) + r")\b", lambda found: NAMES[found[1]], "".join(lines))
+    body = body.replace("holdfast.client.transport", "holdfast.client.atransport")
     first_statement = body.index("from collections")
     return _formatted(f"{HEADER}\n{body[first_statement:].replace('a `with`', 'an `async with`')}")
 

@@ -20,7 +20,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Every knob with its default. `HOLDFAST_TOOL_OUTPUT_THRESHOLD=500` sets `tool_output_threshold`."""
 
     path: str | None = None
-    """Where the embedded database lives: a folder, a file or `:memory:`; by default the platform's data folder."""
+    """Where everything is kept: a folder, a file, `:memory:` or a `postgresql://` URL; by default the data folder."""
 
     max_message_bytes: Positive = 16 * 1024 * 1024
     """A message whose JSON is larger than this is refused."""
@@ -58,8 +58,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         path = path or self.path
         if path == ":memory:":
             return path
-        place = Path(path or platformdirs.user_data_dir("holdfast", appauthor=False)).expanduser()
-        is_file = place.is_file() or (place.suffix in {".db", ".sqlite", ".sqlite3"} and not place.is_dir())
+        try:
+            place = Path(path or platformdirs.user_data_dir("holdfast", appauthor=False)).expanduser()
+            is_file = place.is_file() or (place.suffix in {".db", ".sqlite", ".sqlite3"} and not place.is_dir())
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InvalidArgumentError("path", f"{path!r} cannot be used: {error}") from None
         return str((place if is_file else place / "holdfast.db").absolute())
 
 

@@ -6,11 +6,12 @@ Attributes are typed (`info.created_at` is a datetime); reading a noun as a dict
 
 import re
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from holdfast.noun import Name, Noun
+from holdfast.errors import InvalidArgumentError
+from holdfast.noun import Name, Noun, require_name
 from holdfast.parts import Part, TextPart
 
 Role = Literal["user", "assistant", "system", "tool"]
@@ -25,11 +26,20 @@ _MADE = re.compile("msg_[0-9a-f]{32}")
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Who calls. The account is the tenant; a user's sessions are private within it."""
+    """Who calls. The account is the tenant; a user's sessions are private within it.
 
-    account_id: Name = "default"
-    user_id: Name = "default"
+    It is checked when it is made, however it is made: its names go into URIs and its account into every WHERE.
+    """
+
+    account_id: str = "default"
+    user_id: str = "default"
     role: AccessRole = "user"
+
+    def __post_init__(self) -> None:
+        require_name("account_id", self.account_id)
+        require_name("user_id", self.user_id)
+        if self.role not in get_args(AccessRole):
+            raise InvalidArgumentError("role", f"{self.role!r} is not one of {', '.join(get_args(AccessRole))}")
 
 
 class UserRef(Noun, frozen=True):

@@ -1,21 +1,28 @@
 """What all nouns have in common: they are frozen, and they also read as the dictionaries they are on the wire."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import msgspec
 
+from holdfast.errors import InvalidArgumentError
+
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,127}"
+_NAME_REMEDY = "use 1 to 128 letters, digits or . _ : @ - and begin with a letter, a digit or _"
+
 Name = Annotated[
     str,
-    msgspec.Meta(
-        # `$` alone would let a trailing newline through.
-        pattern=r"^[A-Za-z0-9_][A-Za-z0-9._:@-]*$(?!\n)",
-        min_length=1,
-        max_length=128,
-        description="use 1 to 128 letters, digits or . _ : @ - and begin with a letter, a digit or _",
-    ),
+    # `$` alone would let a trailing newline through.
+    msgspec.Meta(pattern=rf"^{_NAME}$(?!\n)", min_length=1, max_length=128, description=_NAME_REMEDY),
 ]
 """A single safe path segment: session, account, user and message ids."""
+
+
+def require_name(field: str, value: Any) -> None:
+    """Refuse what is not a `Name`, where no type is there to do it."""
+    if not isinstance(value, str) or not re.fullmatch(_NAME, value):
+        raise InvalidArgumentError(field, f"{value!r} is not allowed; {_NAME_REMEDY}")
 
 
 class Noun(msgspec.Struct, frozen=True):
@@ -28,19 +35,27 @@ class Noun(msgspec.Struct, frozen=True):
         return msgspec.to_builtins(getattr(self, type(self).__struct_fields__[encoded.index(key)]))
 
     def get(self, key: str, default: Any = None) -> Any:
-        try:
-            return self[key]
-        except KeyError:
-            return default
+        return self[key] if key in self.keys() else default
 
     def keys(self) -> tuple[str, ...]:
         return type(self).__struct_encode_fields__
 
+    def values(self) -> list[Any]:
+        return [self[key] for key in self.keys()]
+
     def items(self) -> list[tuple[str, Any]]:
-        return [(key, self[key]) for key in self]
+        return [(key, self[key]) for key in self.keys()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The noun as it is on the wire, all the way down."""
+        built: dict[str, Any] = msgspec.to_builtins(self)
+        return built
 
     def __iter__(self) -> Iterator[str]:
-        return iter(type(self).__struct_encode_fields__)
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
 
     def __contains__(self, key: object) -> bool:
-        return key in type(self).__struct_encode_fields__
+        return key in self.keys()

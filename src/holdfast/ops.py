@@ -25,12 +25,15 @@ from holdfast.model import (
     UseRecorded,
 )
 from holdfast.noun import Name
+from holdfast.sound import sound_text
 
 Seq = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Title = Annotated[str, msgspec.Meta(max_length=500)]
 Uri = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
-Cursor = Annotated[str, msgspec.Meta(max_length=64)]
+Cursor = Annotated[
+    str, msgspec.Meta(pattern=r"^[0-9a-f]{1,16}$(?!\n)", description="use the next_cursor of the page before")
+]
 
 
 R = TypeVar("R")
@@ -157,7 +160,10 @@ class RecordUse(Operation[UseRecorded], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/used")
 class ListUsage(Operation[list[Usage]], frozen=True, kw_only=True):
+    """In the order in which they were recorded, behind the one with the id `after`."""
+
     session_id: Name
+    after: Name | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
 
 
@@ -172,7 +178,7 @@ class ListToolResults(Operation[ToolResultPage], frozen=True, kw_only=True):
 class ReadToolResult(Operation[ToolResultSlice], frozen=True, kw_only=True):
     session_id: Name
     tool_result_id: Name
-    offset: Seq = 0
+    offset: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 2)] = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 20_000
 
 
@@ -200,7 +206,7 @@ class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
     """The account's audit records, newest first."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
-    cursor: Cursor | None = None
+    cursor: Name | None = None
 
 
 def checked(op: O) -> O:
@@ -208,7 +214,11 @@ def checked(op: O) -> O:
     fields = msgspec.structs.asdict(op)
     for name in _NESTED.get(type(op), ()):
         fields[name] = _opened(fields[name])
-    return conform(fields, type(op))
+    valid = conform(fields, type(op))
+    for name, value in fields.items():
+        if isinstance(value, str):
+            sound_text(name, value)
+    return valid
 
 
 _NESTED: dict[type[Operation[Any]], tuple[str, ...]] = {AddMessages: ("messages",), RecordUse: ("skill",)}

@@ -1,6 +1,6 @@
 """What a message is made of: text, references to context, images and tool calls."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -8,6 +8,7 @@ from holdfast.noun import Noun
 
 ToolStatus = Literal["pending", "running", "completed", "error"]
 ContextType = Literal["memory", "resource", "skill"]
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def stated(default: str) -> Any:
@@ -19,6 +20,12 @@ class PartBase(Noun, frozen=True, tag_field="type", omit_defaults=True):
     @property
     def type(self) -> str:
         return str(type(self).__struct_config__.tag)
+
+    def keys(self) -> tuple[str, ...]:
+        return "type", *super().keys()
+
+    def __getitem__(self, key: str) -> Any:
+        return self.type if key == "type" else super().__getitem__(key)
 
 
 class TextPart(PartBase, frozen=True, tag="text", gc=False):
@@ -35,10 +42,30 @@ class ContextPart(PartBase, frozen=True, tag="context", gc=False):
     abstract: str = stated("")
 
 
-class ImagePart(PartBase, frozen=True, tag="image", gc=False):
+def spell_image(fields: dict[str, Any]) -> dict[str, Any]:
+    """Translate `image_url`, which is a url or an object with one, to the stored spelling."""
+    spelled = dict(fields)
+    image = spelled.pop("image_url", None)
+    return {**spelled, **(image if isinstance(image, dict) else {} if image is None else {"url": image})}
+
+
+class _AnyImage(msgspec.StructMeta):
+    def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805 - the class being called
+        return super().__call__(*args, **spell_image(fields))
+
+
+class ImagePart(PartBase, frozen=True, tag="image", gc=False, metaclass=_AnyImage):
+    """`ImagePart("file:///login.png", "The login page")`; `image_url=` works too."""
+
     url: str
     description: str = ""
     detail: str = ""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, url: str = ..., description: str = ..., detail: str = ..., *, image_url: str | dict[str, Any] = ...
+        ) -> None: ...
 
 
 TOOL_SPELLINGS = {
@@ -53,19 +80,20 @@ TOOL_SPELLINGS = {
 
 def spell_tool(fields: dict[str, Any]) -> dict[str, Any]:
     """Translate the short spellings of a tool call (`input`, `output`, `success`, ...) to the stored ones."""
-    spelled = {TOOL_SPELLINGS.get(key, key): value for key, value in fields.items()}
+    short = {TOOL_SPELLINGS[key]: value for key, value in fields.items() if key in TOOL_SPELLINGS}
+    spelled = {**short, **{key: value for key, value in fields.items() if key not in TOOL_SPELLINGS}}
     success = spelled.pop("success", None)
     if isinstance(success, bool) and "tool_status" not in spelled:
         spelled["tool_status"] = "completed" if success else "error"
     return spelled
 
 
-class _AnySpelling(msgspec.StructMeta):
+class _AnyTool(msgspec.StructMeta):
     def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805 - the class being called
         return super().__call__(*args, **spell_tool(fields))
 
 
-class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnySpelling):
+class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnyTool):
     """A tool call and, once there is one, its result.
 
     The short spelling works too: `ToolPart(tool_name="search", input={...}, output={...}, success=True)`.
@@ -79,9 +107,9 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnySpelling):
     tool_input: Any = None
     tool_output: Any = stated("")
     tool_status: ToolStatus = stated("pending")
-    duration_ms: float | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    duration_ms: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
     tool_result_id: str = ""
     tool_output_chars: int = 0
 
@@ -100,9 +128,13 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnySpelling):
             duration_ms: float | None = ...,
             prompt_tokens: int | None = ...,
             completion_tokens: int | None = ...,
+            id: str = ...,
+            name: str = ...,
             input: Any = ...,
             output: Any = ...,
+            status: ToolStatus = ...,
             success: bool = ...,
+            duration: float = ...,
         ) -> None: ...
 
     @property
@@ -123,6 +155,7 @@ PART_TYPES: dict[str, type[Part]] = {
     "text": TextPart,
     "context": ContextPart,
     "image": ImagePart,
+    "image_url": ImagePart,
     "tool": ToolPart,
 }
 

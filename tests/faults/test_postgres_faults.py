@@ -56,7 +56,7 @@ def test_a_connection_cut_at_the_commit_leaves_the_outcome_unknown_until_the_ret
 ) -> None:
     target, ledger = postgres.new_database(), Ledger()
     with line_to(target) as (through, line), holdfast.connect(through) as client:
-        line.cut(lambda request: b"COMMIT" in request, side)
+        line.cut(lambda request: b"COMMIT\0" in request, side)  # a statement ends with NUL; BEGIN says COMMITTED
         assert not attempt(client, Append("chat", "writer", BATCH, keyed=True), ledger.note)
         assert not ledger.refused()
         retry_unanswered(client, ledger)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast.store.database import Tx
 from holdfast.store.sqlite import SqliteDatabase
-from holdfast.store.words import query_words
+from holdfast.store.words import cut
 
 BEHIND = 64
 
@@ -27,7 +27,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> holdfast.Client:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=st.lists(TEXTS, min_size=1, max_size=6), query=TEXTS.filter(lambda text: bool(query_words(text))))
+@given(texts=st.lists(TEXTS, min_size=1, max_size=6), query=TEXTS.filter(lambda text: bool(cut(text))))
 def test_a_search_finds_the_same_before_and_after_messages_are_indexed(
     client: holdfast.Client, texts: list[str], query: str
 ) -> None:

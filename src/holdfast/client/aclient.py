@@ -1,12 +1,13 @@
 """The asynchronous client. Generated from `client.py` by `tools/unasync.py`; do not edit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from holdfast.client.transport import AsyncTransport, open_async_transport
+from holdfast.client.atransport import AsyncTransport, open_async_transport
+from holdfast.client.opening import target_name
 from holdfast.config import Settings
 from holdfast.engine.ids import Ids, system_clock
 from holdfast.errors import NotFoundError
@@ -56,6 +57,11 @@ from holdfast.parts import Part
 PartLike = Part | dict[str, Any]
 
 
+def _listed(value: Any) -> Any:
+    """Any row of things as a list; what is not one goes to the gate as it is, to be refused there by name."""
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
+
+
 def connect_async(
     target: str | Path | None = None,
     *,
@@ -69,7 +75,7 @@ def connect_async(
     Without a `target`, in a file in the platform's data folder; else in the folder or file it names, in `:memory:`,
     or on the server of a `postgresql://` URL. Close the client when done, or use it in an `async with` statement.
     """
-    return AsyncClient(open_async_transport(None if target is None else str(target), account, user, role, settings))
+    return AsyncClient(open_async_transport(target_name(target), account, user, role, settings))
 
 
 class AsyncClient:
@@ -168,7 +174,7 @@ class AsyncClient:
             session_id=session_id,
             role=role,
             content=content,
-            parts=None if parts is None else list(parts),
+            parts=_listed(parts),
             id=id,
             peer_id=peer_id,
             turn_id=turn_id,
@@ -188,10 +194,10 @@ class AsyncClient:
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
     ) -> Appended:
-        """Append 1 to 100 messages, all or none. Each is a dictionary like the arguments of `add_message`."""
+        """Append 1 to 100 messages, all or none: dictionaries with `role` and `content` or `parts`, as on the wire."""
         op = AddMessages(
             session_id=session_id,
-            messages=list(messages),  # type: ignore[arg-type]  # the gate reads dictionaries
+            messages=_listed(messages),
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
         )
@@ -221,8 +227,9 @@ class AsyncClient:
         op = RecordUse(session_id=session_id, contexts=contexts, skill=skill)  # type: ignore[arg-type]  # as above
         return await self._transport.call(op)
 
-    async def list_usage(self, session_id: str, *, limit: int = 1_000) -> list[Usage]:
-        return await self._transport.call(ListUsage(session_id=session_id, limit=limit))
+    async def list_usage(self, session_id: str, *, after: str | None = None, limit: int = 1_000) -> list[Usage]:
+        """What was used, in the order in which it was recorded; `after` is the id of the last one seen."""
+        return await self._transport.call(ListUsage(session_id=session_id, after=after, limit=limit))
 
     async def list_tool_results(
         self, session_id: str, *, tool_name: str | None = None, limit: int = 50
@@ -276,7 +283,16 @@ class AsyncSession:
     @property
     async def messages(self) -> list[Message]:
         """The live messages, oldest first."""
-        return await self._all(live=True)
+        found: list[Message] = []
+        first: int | None = 1
+        while first is not None:
+            try:
+                page = await self._client.get_messages(self.session_id, first, live=True, limit=10_000)
+            except NotFoundError:  # nothing was added yet
+                return []
+            found += page.messages
+            first = page.next_seq
+        return found
 
     @property
     async def stats(self) -> SessionInfo:
@@ -284,30 +300,44 @@ class AsyncSession:
 
     @property
     async def usage_records(self) -> list[Usage]:
-        try:
-            return await self._client.list_usage(self.session_id)
-        except NotFoundError:
-            return []
+        found: list[Usage] = []
+        while True:
+            try:
+                page = await self._client.list_usage(
+                    self.session_id, after=found[-1].id if found else None, limit=10_000
+                )
+            except NotFoundError:  # nothing was added yet
+                return []
+            found += page
+            if len(page) < 10_000:  # noqa: PLR2004 - the limit above
+                return found
 
     async def add_message(
         self,
         role: Role,
-        parts: Sequence[PartLike] | None = None,
+        parts: Sequence[PartLike] | str | None = None,
         content: str | None = None,
         *,
         id: str | None = None,
         peer_id: str | None = None,
+        turn_id: str | None = None,
+        message_kind: str | None = None,
+        source_message_ids: list[str] | None = None,
         created_at: datetime | str | None = None,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
     ) -> Appended:
+        """Append one message: parts, or simply a text."""
         return await self._client.add_message(
             self.session_id,
             role,
-            content,
-            parts,
+            parts if isinstance(parts, str) else content,
+            None if isinstance(parts, str) else parts,
             id=id,
             peer_id=peer_id,
+            turn_id=turn_id,
+            message_kind=message_kind,
+            source_message_ids=source_message_ids,
             created_at=created_at,
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
@@ -332,15 +362,3 @@ class AsyncSession:
     async def fork(self, at: int | str | None = None, *, new_session_id: str | None = None) -> "AsyncSession":
         forked = await self._client.fork_session(self.session_id, at, new_session_id=new_session_id)
         return AsyncSession(self._client, forked.session_id)
-
-    async def _all(self, *, live: bool) -> list[Message]:
-        found: list[Message] = []
-        first: int | None = 1
-        while first is not None:
-            try:
-                page = await self._client.get_messages(self.session_id, first, live=live, limit=10_000)
-            except NotFoundError:  # nothing was added yet
-                return []
-            found += page.messages
-            first = page.next_seq
-        return found

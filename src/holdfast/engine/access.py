@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from holdfast.checking import conform, introduce
+from holdfast.engine.rule import Moment
 from holdfast.errors import PermissionDeniedError
 from holdfast.model import AccessRole, Principal
 from holdfast.ops import Entry
-from holdfast.store import accounts
+from holdfast.store import accounts, audit
 from holdfast.store.database import Tx
-
-introduce(Principal)
 
 RANK: dict[AccessRole, int] = {"user": 0, "admin": 1, "root": 2}
 
@@ -24,18 +22,19 @@ def allow(who: Principal, entry: Entry, name: str) -> None:
         )
 
 
-def principal(account: str, user: str, role: str) -> Principal:
-    """A checked principal: its names go into URIs and its account into every WHERE."""
-    return conform({"account_id": account, "user_id": user, "role": role}, Principal)
-
-
-def require_account(tx: Tx, who: Principal, now: int) -> None:
+def require_account(tx: Tx, who: Principal, moment: Moment) -> None:
     """The account must exist; the operator's own use of a name brings it into being."""
     if accounts.exists(tx, tx.account):
         return
     if who.role != "root":
         raise PermissionDeniedError(f"there is no account {tx.account}; an operator can create it")
-    accounts.insert(tx, tx.account, now)
+    if accounts.insert(tx, tx.account, moment.now):
+        record(tx, who, "CreateAccount", tx.account, moment)
+
+
+def record(tx: Tx, who: Principal, action: str, resource: str, moment: Moment) -> None:
+    """The audit line; it commits or vanishes with the deed."""
+    audit.record(tx, moment.ids.new("aud"), who, action, resource, moment.now)
 
 
 def resource_of(op: Any, result: Any) -> str:

@@ -11,10 +11,10 @@ from holdfast.checking import conform
 from holdfast.config import Settings
 from holdfast.context import tokens
 from holdfast.engine.rule import Moment
-from holdfast.engine.sound import sound_json, sound_text
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import NewMessage
-from holdfast.parts import PART_TYPES, ImagePart, Part, PartBase, TextPart, ToolPart, as_text, spell_tool
+from holdfast.parts import PART_TYPES, ImagePart, Part, PartBase, TextPart, ToolPart, as_text, spell_image, spell_tool
+from holdfast.sound import plain, sound_json, sound_text
 from holdfast.store.messages import Draft, Extra
 from holdfast.store.moments import from_micros, to_micros
 from holdfast.store.toolresults import Output
@@ -44,19 +44,21 @@ def prepare(moment: Moment, messages: Sequence[NewMessage], path: str) -> Prepar
         apart = _moved_apart(parts, number, moment.settings)
         drafts.append(_draft(moment, message, parts, where, apart))
         outputs += apart
-    return Prepared(drafts, outputs)
+    return Prepared(drafts, sorted(outputs, key=lambda output: output.hash))
 
 
 def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, apart: list[Output]) -> Draft:
     encoded = _encode(parts)
-    size, most = len(encoded) + sum([len(output.content) for output in apart]), moment.settings.max_message_bytes
+    extra = _extra(message, where)
+    size = len(encoded) + len(extra or "") + sum([len(output.content.encode()) for output in apart])
+    most = moment.settings.max_message_bytes
     if size > most:
         raise InvalidArgumentError(f"{where}parts", f"are {size} bytes, more than the {most} that a message may have")
     return Draft(
         id=message.id,
         role=message.role,
         parts=encoded.decode(),
-        extra=_extra(message, where),
+        extra=extra,
         tokens=tokens.of_parts(parts),
         created_at=moment.now if message.created_at is None else _micros(message.created_at, where),
         said=parts,
@@ -67,42 +69,43 @@ def _parts(message: NewMessage, where: str) -> list[Part]:
     if message.parts is None:
         if message.content is None:
             raise InvalidArgumentError(f"{where}parts", "are missing; give parts or content")
-        return [TextPart(sound_text(f"{where}content", message.content))]
+        return [TextPart(sound_text(f"{where}content", plain(message.content)))]
     if not 1 <= len(message.parts) <= MAX_PARTS:
         raise InvalidArgumentError(f"{where}parts", f"has {len(message.parts)} parts; give 1 to {MAX_PARTS}")
     return [_part(part, f"{where}parts[{number}]") for number, part in enumerate(message.parts)]
 
 
 def _part(given: Any, where: str) -> Part:
-    if isinstance(given, PartBase):
+    if isinstance(given, PartBase) and given.type in PART_TYPES:
         cls, fields = PART_TYPES[given.type], msgspec.structs.asdict(given)
     elif isinstance(given, dict):
         cls, fields = _spelled(given, where)
     else:
         raise InvalidArgumentError(where, f"is a {type(given).__name__}; give a part object or a dictionary")
-    part: Part = conform(fields, cls, where=where)
+    part: Part = conform({name: plain(value) for name, value in fields.items()}, cls, where=where)
     for name in cls.__struct_fields__:
         value = getattr(part, name)
         if isinstance(value, str):
             sound_text(f"{where}.{name}", value)
-        elif isinstance(value, dict | list):
+        elif value is not None:
             sound_json(f"{where}.{name}", value)
     return part
 
 
 def _spelled(given: dict[str, Any], where: str) -> tuple[type[Part], dict[str, Any]]:
     kind = given.get("type")
-    if kind == "image_url":
-        image = given.get("image_url")
-        fields = {"url": image} if isinstance(image, str) else image
-        if not isinstance(fields, dict):
-            raise InvalidArgumentError(f"{where}.image_url", "is missing; give a url or an object with one")
-        return ImagePart, {**given, **fields, "type": "image"}
     cls = PART_TYPES.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        known = ", ".join([*PART_TYPES, "image_url"])
-        raise InvalidArgumentError(f"{where}.type", f"{kind!r} is not a type of part; use one of {known}")
-    return cls, spell_tool(given) if cls is ToolPart else given
+        raise InvalidArgumentError(
+            f"{where}.type", f"{kind!r} is not a type of part; use one of {', '.join(PART_TYPES)}"
+        )
+    fields = {key: value for key, value in given.items() if key != "type"}
+    if cls is ImagePart:
+        fields = spell_image(fields)
+        if "url" not in fields:
+            missing = "url" if kind == "image" else "image_url"
+            raise InvalidArgumentError(f"{where}.{missing}", "is missing; say where the image is")
+    return cls, spell_tool(fields) if cls is ToolPart else fields
 
 
 def _moved_apart(parts: list[Part], message: int, settings: Settings) -> list[Output]:
@@ -141,6 +144,6 @@ def _micros(created_at: datetime, where: str) -> int:
     try:
         micros = to_micros(created_at)
         from_micros(micros)
-    except OverflowError:
-        raise InvalidArgumentError(f"{where}created_at", f"{created_at} lies outside the years 1 to 9999") from None
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidArgumentError(f"{where}created_at", f"{created_at!r} lies outside the years 1 to 9999") from None
     return micros

@@ -8,7 +8,6 @@ from holdfast.engine.ids import Clock, Ids, system_clock
 from holdfast.engine.rule import Moment, Rule
 from holdfast.model import Principal
 from holdfast.ops import OPERATIONS, Operation, checked
-from holdfast.store import audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 
 R = TypeVar("R")
@@ -36,7 +35,11 @@ class Engine:
         self.settings = settings or Settings()
         self.clock = clock
         self.ids = ids or Ids(clock)
-        db.migrate(clock())
+        try:
+            db.migrate(clock())
+        except BaseException:
+            db.close()
+            raise
 
     def call(self, who: Principal, op: Operation[R]) -> R:
         """Do `op` on behalf of `who`: allowed, checked, prepared outside and done inside one transaction."""
@@ -50,8 +53,7 @@ class Engine:
         def work(tx: Tx) -> R:
             result: R = rule.handle(tx, who, op, ready, moment)
             if entry.audited:
-                resource = access.resource_of(op, result)
-                audit.record(tx, self.ids.new("aud"), who, cls.__name__, resource, moment.now)
+                access.record(tx, who, cls.__name__, access.resource_of(op, result), moment)
             return result
 
         run = self.db.write if rule.writes(op) else self.db.read

@@ -8,7 +8,6 @@ import msgspec
 from holdfast.engine import sessions
 from holdfast.engine.drafts import Prepared, prepare
 from holdfast.engine.rule import Moment, Rule, always
-from holdfast.engine.sound import sound_text
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.model import Appended, MessagePage, NewMessage, Principal, message_id
 from holdfast.ops import AddMessage, AddMessages, GetMessages
@@ -16,12 +15,10 @@ from holdfast.store import appends, lineage, toolresults
 from holdfast.store import messages as store
 from holdfast.store.database import Tx
 from holdfast.store.sessions import StoredSession
-from holdfast.store.words import query_words
+from holdfast.store.words import cut
 
 
 def _prepare(moment: Moment, _who: Principal, op: AddMessage | AddMessages) -> Prepared:
-    if op.idempotency_key is not None:
-        sound_text("idempotency_key", op.idempotency_key)
     if isinstance(op, AddMessage):
         return prepare(moment, [op], "")
     return prepare(moment, op.messages, "messages[{}].")
@@ -36,10 +33,10 @@ def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepare
     _require_open(session, op.expected_seq, last)
     drafts = ready.drafts
     # A clock that went back must not put this message's id before the last one's.
-    now = max(moment.now, session.added_at or 0)
+    now = max(moment.now, session.last_added_at)
     ids = [draft.id or message_id(now // 1_000, seq, moment.ids.chance()) for seq, draft in enumerate(drafts, last + 1)]
     total = store.append(tx, session, who.user_id, drafts, ids, now)
-    for output in ready.outputs:
+    for output in ready.outputs:  # sorted by content, in one order for everyone
         toolresults.insert(tx, session.log_id, last + 1 + output.message, output, drafts[output.message].created_at)
     result = Appended(
         session_id=session.session_id,
@@ -82,11 +79,12 @@ def _earlier(tx: Tx, session: StoredSession, op: AddMessage | AddMessages, ready
                     type="idempotency_key",
                 )
             return result
-    for place, message in enumerate(_given(op)):
-        if message.id is not None:
-            seq = store.seq_of(tx, lineage.stretches(tx, session), message.id)
-            if seq is not None:
-                return _same_again(tx, session, op, ready, seq - place, message.id)
+    named = [(place, message.id) for place, message in enumerate(_given(op)) if message.id is not None]
+    stretches = lineage.stretches(tx, session) if named else []
+    for place, id in named:  # noqa: A001
+        seq = store.seq_of(tx, stretches, id)
+        if seq is not None:
+            return _same_again(tx, session, op, ready, seq - place, id)
     return None
 
 
@@ -108,7 +106,7 @@ def _same_again(
             resource=known,
             type="message",
         )
-    through, _ = store.state_at(tx, lineage.stretches(tx, session, last, last)[0])
+    through, _, _ = store.state_at(tx, lineage.stretches(tx, session, last, last)[0])
     return Appended(
         session_id=session.session_id,
         message_count=max(0, last - session.live_from + 1),
@@ -126,16 +124,16 @@ def _given(op: AddMessage | AddMessages) -> Sequence[NewMessage]:
 def _fingerprint(op: AddMessage | AddMessages, ready: Prepared) -> str:
     """What makes two appends the same: everything the caller said, nothing that was chosen for them."""
     said = [
-        (given.id, draft.role, draft.parts, draft.extra, draft.created_at if given.created_at else None)
+        (given.id, draft.role, draft.said, draft.extra, draft.created_at if given.created_at else None)
         for given, draft in zip(_given(op), ready.drafts, strict=True)
     ]
-    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
 
 
 def _get(tx: Tx, who: Principal, op: GetMessages, _ready: None, _moment: Moment) -> MessagePage:
     session = sessions.require(tx, who, op.session_id)
     first = max(op.first, session.live_from) if op.live else op.first
-    words = None if op.q is None else query_words(op.q)
+    words = None if op.q is None else cut(op.q)
     if words is not None and not words:
         return MessagePage(session.session_id, [], None)
     stretches = lineage.stretches(tx, session, first, op.last)
@@ -144,13 +142,8 @@ def _get(tx: Tx, who: Principal, op: GetMessages, _ready: None, _moment: Moment)
     return MessagePage(session.session_id, found, found[-1].seq + 1 if more else None)
 
 
-def _check_query(_moment: Moment, _who: Principal, op: GetMessages) -> None:
-    if op.q is not None:
-        sound_text("q", op.q)
-
-
 RULES: dict[type, Rule] = {
     AddMessage: Rule(_append, always, _prepare),
     AddMessages: Rule(_append, always, _prepare),
-    GetMessages: Rule(_get, prepare=_check_query),
+    GetMessages: Rule(_get),
 }

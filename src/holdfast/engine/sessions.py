@@ -6,8 +6,7 @@ import msgspec
 
 from holdfast.engine import access
 from holdfast.engine.rule import Moment, Rule, always
-from holdfast.engine.sound import sound_json, sound_text
-from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from holdfast.errors import AlreadyExistsError, ConflictError, InvalidArgumentError, NotFoundError
 from holdfast.model import Principal, SessionInfo, SessionPage, SessionRef, Usage, UseRecorded
 from holdfast.ops import (
     CreateSession,
@@ -19,12 +18,15 @@ from holdfast.ops import (
     RecordUse,
     UpdateSession,
 )
+from holdfast.sound import sound_json, sound_text
 from holdfast.store import accounts, appends, lineage, messages, toolresults, usages
 from holdfast.store import sessions as store
 from holdfast.store.database import Tx
 from holdfast.store.sessions import StoredSession
 
 MAX_METADATA_BYTES = 64 * 1024
+ATTEMPTS = 5
+"""How often to create a session that another deletes in between."""
 
 
 def require(tx: Tx, who: Principal, session_id: str, *, lock: bool = False) -> StoredSession:
@@ -36,11 +38,17 @@ def require(tx: Tx, who: Principal, session_id: str, *, lock: bool = False) -> S
 
 def ensure(tx: Tx, who: Principal, session_id: str, moment: Moment) -> StoredSession:
     """The session, locked; created if it is missing."""
-    found = store.find(tx, who.user_id, session_id, lock=True)
-    if found is not None:
-        return found
-    _insert(tx, who, _blank(who, session_id, moment), moment)
-    return require(tx, who, session_id, lock=True)
+    for _ in range(ATTEMPTS):
+        found = store.find(tx, who.user_id, session_id, lock=True)
+        if found is not None:
+            return found
+        if _insert(tx, who, _blank(who, session_id, moment), moment):
+            access.record(tx, who, "CreateSession", session_id, moment)
+    raise ConflictError(
+        f"Session {session_id} is being created and deleted at the same time; try again",
+        resource=session_id,
+        type="session",
+    )
 
 
 def _create(tx: Tx, who: Principal, op: CreateSession, metadata: str, moment: Moment) -> SessionInfo:
@@ -64,24 +72,19 @@ def _list(tx: Tx, who: Principal, op: ListSessions, before: int | None, _moment:
 
 
 def _read_cursor(_moment: Moment, _who: Principal, op: ListSessions) -> int | None:
-    if op.q is not None:
-        sound_text("q", op.q)
-    if op.cursor is None:
-        return None
-    try:
-        return min(int(op.cursor, 16), 2**63 - 1)
-    except ValueError:
-        raise InvalidArgumentError("cursor", f"{op.cursor!r} is not a cursor that a listing returned") from None
+    return None if op.cursor is None else min(int(op.cursor, 16), 2**63 - 1)
 
 
-def _update(tx: Tx, who: Principal, op: UpdateSession, _ready: None, moment: Moment) -> SessionInfo:
+def _update(tx: Tx, who: Principal, op: UpdateSession, _metadata: str, moment: Moment) -> SessionInfo:
     session = require(tx, who, op.session_id, lock=True)
-    merged = store.decode_metadata(session.metadata) | (op.metadata or {})
+    changes = op.metadata or {}
+    removed = {key for key, value in changes.items() if value is None}
+    merged = {**store.decode_metadata(session.metadata), **changes}
     store.update(
         tx,
         session,
         title=session.title if op.title is None else op.title,
-        metadata=_encode_metadata({key: value for key, value in merged.items() if value is not None}),
+        metadata=_encode_metadata({key: value for key, value in merged.items() if key not in removed}),
         state=op.state or session.state,
         now=moment.now,
     )
@@ -94,18 +97,18 @@ def _delete(tx: Tx, who: Principal, op: DeleteSession, _ready: None, _moment: Mo
     store.delete(tx, session)
     appends.delete(tx, session.log_id)
     usages.delete(tx, session.log_id)
-    for log_id in lineage.cut_off(tx, session):
-        if not store.log_is_alive(tx, log_id):
-            kept = lineage.needed_through(tx, log_id)
-            toolresults.delete_after(tx, log_id, kept)
-            messages.delete_after(tx, log_id, kept)
+    orphans = [log_id for log_id in lineage.cut_off(tx, session) if not store.log_is_alive(tx, log_id)]
+    ends = [(log_id, lineage.needed_through(tx, log_id)) for log_id in orphans]
+    toolresults.delete_after(tx, ends)
+    for log_id, kept in ends:
+        messages.delete_after(tx, log_id, kept)
     return SessionRef(session.session_id)
 
 
 def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment) -> SessionInfo:
     parent = require(tx, who, op.session_id, lock=True)
     at = _fork_point(tx, parent, op.at)
-    tokens, time = _state_at(tx, parent, at)
+    tokens, time, added = _state_at(tx, parent, at)
     archived_through = min(at, parent.live_from - 1)
     child = msgspec.structs.replace(
         _blank(who, op.new_session_id or moment.ids.new("sess"), moment),
@@ -117,6 +120,7 @@ def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment)
         fork_seq=at,
         fork_tokens=tokens,
         fork_time=time,
+        fork_added=added,
     )
     if not _insert(tx, who, child, moment):
         raise _taken(child.session_id)
@@ -137,16 +141,14 @@ def _fork_point(tx: Tx, parent: StoredSession, at: int | str | None) -> int:
     return seq
 
 
-def _state_at(tx: Tx, session: StoredSession, seq: int) -> tuple[int, int | None]:
-    """The tokens of a session through message `seq`, and that message's time."""
-    if seq == session.last_seq:
-        return session.tokens_total, session.last_message_at
+def _state_at(tx: Tx, session: StoredSession, seq: int) -> tuple[int, int | None, int | None]:
+    """The tokens of a session through message `seq`, that message's time, and when it was added."""
     holding = lineage.stretches(tx, session, seq, seq)
-    return messages.state_at(tx, holding[0]) if holding else (0, None)
+    return messages.state_at(tx, holding[0]) if holding else (0, None, None)
 
 
-def _record_use(tx: Tx, who: Principal, _op: RecordUse, uses: list[usages.Use], moment: Moment) -> UseRecorded:
-    session = ensure(tx, who, _op.session_id, moment)
+def _record_use(tx: Tx, who: Principal, op: RecordUse, uses: list[usages.Use], moment: Moment) -> UseRecorded:
+    session = ensure(tx, who, op.session_id, moment)
     for use in uses:
         usages.insert(tx, session.log_id, who.user_id, use, moment.now)
     skills = sum(use.kind == "skill" for use in uses)
@@ -154,7 +156,7 @@ def _record_use(tx: Tx, who: Principal, _op: RecordUse, uses: list[usages.Use], 
 
 
 def _prepare_use(moment: Moment, _who: Principal, op: RecordUse) -> list[usages.Use]:
-    if not op.contexts and op.skill is None:
+    if op.contexts is None and op.skill is None:
         raise InvalidArgumentError("contexts", "nothing was used; give contexts, a skill, or both")
     uses = []
     for number, uri in enumerate(op.contexts or ()):
@@ -164,23 +166,23 @@ def _prepare_use(moment: Moment, _who: Principal, op: RecordUse) -> list[usages.
         if not op.skill.uri:
             raise InvalidArgumentError("skill.uri", "is empty; name the skill that was used")
         detail = sound_json("skill", msgspec.structs.asdict(op.skill))
+        if len(detail) > moment.settings.max_message_bytes:
+            raise InvalidArgumentError("skill", f"is larger than {moment.settings.max_message_bytes} bytes")
         uses.append(usages.Use(moment.ids.new("use"), "skill", op.skill.uri, detail))
     return uses
 
 
 def _list_usage(tx: Tx, who: Principal, op: ListUsage, _ready: None, _moment: Moment) -> list[Usage]:
-    return usages.read(tx, require(tx, who, op.session_id).log_id, op.limit)
+    return usages.read(tx, require(tx, who, op.session_id).log_id, op.after, op.limit)
 
 
-def _check_details(_moment: Moment, _who: Principal, op: CreateSession | UpdateSession | ForkSession) -> str:
-    if op.title is not None:
-        sound_text("title", op.title)
-    return "{}" if isinstance(op, ForkSession) else _encode_metadata(op.metadata or {})
+def _check_metadata(_moment: Moment, _who: Principal, op: CreateSession | UpdateSession) -> str:
+    return _encode_metadata(op.metadata or {})
 
 
 def _encode_metadata(metadata: dict[str, Any]) -> str:
     encoded = sound_json("metadata", metadata)
-    if len(encoded) > MAX_METADATA_BYTES:
+    if len(encoded.encode()) > MAX_METADATA_BYTES:
         raise InvalidArgumentError("metadata", f"is larger than {MAX_METADATA_BYTES} bytes; keep large data elsewhere")
     return encoded
 
@@ -201,11 +203,12 @@ def _blank(who: Principal, session_id: str, moment: Moment) -> StoredSession:
         fork_seq=0,
         fork_tokens=0,
         fork_time=None,
+        fork_added=None,
     )
 
 
 def _insert(tx: Tx, who: Principal, session: StoredSession, moment: Moment) -> bool:
-    access.require_account(tx, who, moment.now)
+    access.require_account(tx, who, moment)
     return store.insert(tx, session)
 
 
@@ -214,12 +217,12 @@ def _taken(session_id: str) -> AlreadyExistsError:
 
 
 RULES: dict[type, Rule] = {
-    CreateSession: Rule(_create, always, _check_details),
+    CreateSession: Rule(_create, always, _check_metadata),
     GetSession: Rule(_get, lambda op: op.auto_create),
     ListSessions: Rule(_list, prepare=_read_cursor),
-    UpdateSession: Rule(_update, always, _check_details),
+    UpdateSession: Rule(_update, always, _check_metadata),
     DeleteSession: Rule(_delete, always),
-    ForkSession: Rule(_fork, always, _check_details),
+    ForkSession: Rule(_fork, always),
     RecordUse: Rule(_record_use, always, _prepare_use),
     ListUsage: Rule(_list_usage),
 }

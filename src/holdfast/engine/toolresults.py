@@ -1,8 +1,10 @@
 """Reading and searching tool outputs that were too large for their messages."""
 
+import itertools
+import re
+
 from holdfast.engine.rule import Moment, Rule
 from holdfast.engine.sessions import require
-from holdfast.engine.sound import sound_text
 from holdfast.errors import NotFoundError
 from holdfast.model import Principal, TextMatch, ToolResultMatches, ToolResultPage, ToolResultSlice
 from holdfast.ops import ListToolResults, ReadToolResult, SearchToolResult
@@ -31,15 +33,11 @@ def find(content: str, q: str, limit: int, context_chars: int) -> list[TextMatch
     >>> find("one Two three two", "two", 5, 2)
     [TextMatch(offset=4, context='e Two t'), TextMatch(offset=14, context='e two')]
     """
-    folded, sought = content.lower(), q.lower()
-    if len(folded) != len(content):  # lower-casing a few letters changes their number, and so every offset
-        folded, sought = content, q
-    matches: list[TextMatch] = []
-    at = folded.find(sought)
-    while at >= 0 and len(matches) < limit:
-        matches.append(TextMatch(at, content[max(0, at - context_chars) : at + len(sought) + context_chars]))
-        at = folded.find(sought, at + len(sought))
-    return matches
+    found = re.finditer(re.escape(q), content, re.IGNORECASE)
+    return [
+        TextMatch(match.start(), content[max(0, match.start() - context_chars) : match.end() + context_chars])
+        for match in itertools.islice(found, limit)
+    ]
 
 
 def _slice(
@@ -52,12 +50,8 @@ def _slice(
     return found
 
 
-def _check_query(_moment: Moment, _who: Principal, op: SearchToolResult) -> None:
-    sound_text("q", op.q)
-
-
 RULES: dict[type, Rule] = {
     ListToolResults: Rule(_list),
     ReadToolResult: Rule(_read),
-    SearchToolResult: Rule(_search, prepare=_check_query),
+    SearchToolResult: Rule(_search),
 }

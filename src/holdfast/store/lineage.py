@@ -25,10 +25,17 @@ def stretches(tx: Tx, session: StoredSession, first: int = 1, last: int | None =
 
 def branch(tx: Tx, parent: StoredSession, at: int, log_id: int) -> None:
     """Let the log `log_id` share the messages of `parent` up to `at`. Copies no message."""
-    for stretch in stretches(tx, parent, 1, at):
+    columns = "account_id, log_id, first_seq, last_seq, base_id"
+    tx.execute(
+        f"INSERT INTO lineage ({columns}) SELECT account_id, ?, first_seq,"
+        " CASE WHEN last_seq < ? THEN last_seq ELSE ? END, base_id"
+        " FROM lineage WHERE account_id = ? AND log_id = ? AND first_seq <= ?",
+        (log_id, at, at, tx.account, parent.log_id, at),
+    )
+    if at > parent.fork_seq:
         tx.execute(
-            "INSERT INTO lineage (account_id, log_id, first_seq, last_seq, base_id) VALUES (?, ?, ?, ?, ?)",
-            (tx.account, log_id, stretch.first, stretch.last, stretch.log_id),
+            f"INSERT INTO lineage ({columns}) VALUES (?, ?, ?, ?, ?)",
+            (tx.account, log_id, parent.fork_seq + 1, at, parent.log_id),
         )
 
 

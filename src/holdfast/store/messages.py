@@ -104,15 +104,19 @@ def read(tx: Tx, stretches: Sequence[Stretch], limit: int, words: Sequence[str] 
 
 def seq_of(tx: Tx, stretches: Sequence[Stretch], id: str) -> int | None:
     """The number of the message with this id within `stretches`."""
-    given = "SELECT log_id, seq FROM messages WHERE account_id = ? AND id = ? AND id_given = 1"
-    for log_id, seq in tx.all(given, (tx.account, id)):
-        if any(s.log_id == log_id and s.first <= seq <= s.last for s in stretches):
-            return int(seq)
     told = seq_told_by(id)
     for stretch in stretches:
-        if told is not None and stretch.first <= told <= stretch.last:
-            there = "SELECT 1 FROM messages WHERE account_id = ? AND log_id = ? AND seq = ? AND id = ?"
-            return told if tx.one(there, (tx.account, stretch.log_id, told, id)) else None
+        row = tx.one(
+            "SELECT seq FROM messages WHERE account_id = ? AND id = ? AND log_id = ? AND id_given = 1",
+            (tx.account, id, stretch.log_id),
+        )
+        if row is None and told is not None:
+            row = tx.one(
+                "SELECT seq FROM messages WHERE account_id = ? AND log_id = ? AND seq = ? AND id = ?",
+                (tx.account, stretch.log_id, told, id),
+            )
+        if row is not None and stretch.first <= row[0] <= stretch.last:
+            return int(row[0])
     return None
 
 
@@ -127,13 +131,13 @@ def stored(tx: Tx, stretches: Sequence[Stretch]) -> list[StoredMessage]:
     return [StoredMessage(*row) for row in rows]
 
 
-def state_at(tx: Tx, stretch: Stretch) -> tuple[int, int]:
-    """The tokens of a session up to and including the last message of `stretch`, and that message's time."""
+def state_at(tx: Tx, stretch: Stretch) -> tuple[int, int | None, int | None]:
+    """The tokens of a session through the last message of `stretch`, that message's time, and when it was added."""
     row = tx.one(
-        "SELECT tokens_through, created_at FROM messages WHERE account_id = ? AND log_id = ? AND seq = ?",
+        "SELECT tokens_through, created_at, added_at FROM messages WHERE account_id = ? AND log_id = ? AND seq = ?",
         (tx.account, stretch.log_id, stretch.last),
     )
-    return (row[0], row[1]) if row else (0, 0)
+    return (row[0], row[1], row[2]) if row else (0, None, None)
 
 
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:

@@ -4,15 +4,18 @@ import atexit
 import functools
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.sql import Literal
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from holdfast.errors import FailedPreconditionError, HoldfastError, UnavailableError
+from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, UnavailableError
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Tx, inside_transaction
 
@@ -33,7 +36,8 @@ _MATCH = (
     " AND t.seq = m.seq AND t.words @@ to_tsquery('holdfast_text', ?))"
 )
 
-BEGIN_WRITE = "BEGIN"
+# Said in full: what the server is set to by default is not up to us.
+BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 ATTEMPTS = 5
@@ -67,6 +71,10 @@ class PostgresDatabase:
     """One PostgreSQL database. Any number of processes on any number of machines may use it."""
 
     def __init__(self, url: str, *, pool_max: int = 16, wait_seconds: float = 30.0) -> None:
+        try:
+            conninfo_to_dict(url)
+        except psycopg.ProgrammingError as error:
+            raise InvalidArgumentError("target", f"is not a PostgreSQL URL: {str(error).strip()}") from None
         self._url = url
         self._pool_max = pool_max
         self._wait_seconds = wait_seconds
@@ -110,7 +118,10 @@ class PostgresDatabase:
             try:
                 return self._attempt(account, work, begin)
             except _TryAgainError as failure:
-                self._connected_pool().check()  # a server that went away took every connection with it
+                if isinstance(failure.cause, UNDONE):
+                    time.sleep(0.01 * attempt * (threading.get_ident() % 97) / 97)  # not all at the same moment again
+                else:
+                    self._connected_pool().check()  # a server that went away took every connection with it
                 if attempt == ATTEMPTS:
                     raise _unavailable(failure.cause, "nothing was written; try again") from failure.cause
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -119,7 +130,9 @@ class PostgresDatabase:
         try:
             with self._connected_pool().connection() as connection:
                 return _transaction(connection, account, work, begin)
-        except (PoolTimeout, PoolClosed) as error:
+        except PoolClosed:
+            raise _closed() from None
+        except PoolTimeout as error:
             raise _unavailable(error, "nothing was written; check that the server runs and try again") from error
 
     def _connected_pool(self) -> "ConnectionPool[Connection]":
@@ -128,7 +141,7 @@ class PostgresDatabase:
             return pool
         with self._opening:
             if self._closed:
-                raise FailedPreconditionError("this client was closed; connect again to use the database")
+                raise _closed()
             if self._pool is None:
                 self._pool = ConnectionPool(
                     self._url,
@@ -136,6 +149,7 @@ class PostgresDatabase:
                     max_size=self._pool_max,
                     timeout=self._wait_seconds,
                     kwargs={"autocommit": True},
+                    configure=_insist_on_durability,
                     open=True,
                 )
             return self._pool
@@ -150,14 +164,17 @@ class _TryAgainError(Exception):
 def _transaction(connection: Connection, account: str, work: Callable[[Tx], T], begin: str) -> T:
     with inside_transaction:
         try:
-            # One round trip for both; an account's name is letters, digits and . _ : @ - only, or the operator's *.
-            connection.execute(f"{begin}; SET LOCAL holdfast.account = '{account}'")
+            # One round trip for both.
+            connection.execute(f"{begin}; SET LOCAL holdfast.account = {Literal(account).as_string(connection)}")
             result = work(PostgresTx(connection, account))
         except psycopg.OperationalError as error:
             _roll_back(connection)
             if isinstance(error, UNDONE) or connection.closed:
                 raise _TryAgainError(error) from error
             raise _unavailable(error, "nothing was written; try again") from error
+        except psycopg.Error as error:
+            _roll_back(connection)
+            raise _unavailable(error, "nothing was written; check the database and the rights of its user") from error
         except BaseException:
             _roll_back(connection)
             raise
@@ -171,6 +188,17 @@ def _transaction(connection: Connection, account: str, work: Callable[[Tx], T], 
                 error, "the outcome of this call is unknown; retry it with the same idempotency key"
             ) from error
         return result
+
+
+def _insist_on_durability(connection: Connection) -> None:
+    """A server may be set to acknowledge before it has written; what it does beyond that is its operator's choice."""
+    connection.execute(
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+    )
+
+
+def _closed() -> FailedPreconditionError:
+    return FailedPreconditionError("this client was closed; connect again to use the database")
 
 
 def _roll_back(connection: Connection) -> None:

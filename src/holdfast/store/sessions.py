@@ -11,7 +11,7 @@ from holdfast.store.moments import from_micros
 
 _COLUMNS = (
     "user_id, session_id, log_id, title, metadata, state, created_at, updated_at, live_from, tokens_archived,"
-    " forked_from, fork_seq, fork_tokens, fork_time"
+    " forked_from, fork_seq, fork_tokens, fork_time, fork_added"
 )
 _OF_THE_LAST_MESSAGE = ", ".join(
     f"(SELECT m.{column} FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id"
@@ -44,10 +44,11 @@ class StoredSession(msgspec.Struct, frozen=True):
     fork_seq: int
     fork_tokens: int
     fork_time: int | None
+    fork_added: int | None
     own_seq: int | None = None
     own_tokens: int | None = None
     own_time: int | None = None
-    added_at: int | None = None
+    own_added: int | None = None
 
     @property
     def last_seq(self) -> int:
@@ -62,8 +63,12 @@ class StoredSession(msgspec.Struct, frozen=True):
         return self.fork_time if self.own_time is None else self.own_time
 
     @property
+    def last_added_at(self) -> int:
+        return (self.fork_added if self.own_added is None else self.own_added) or 0
+
+    @property
     def changed_at(self) -> int:
-        return max(self.updated_at, self.added_at or 0)
+        return max(self.updated_at, self.own_added or 0)
 
     @property
     def live_count(self) -> int:
@@ -86,7 +91,8 @@ def insert(tx: Tx, session: StoredSession) -> bool:
     values = msgspec.structs.astuple(session)[: _COLUMNS.count(",") + 1]
     marks = ", ".join("?" * len(values))
     row = tx.one(
-        f"INSERT INTO sessions (account_id, {_COLUMNS}) VALUES (?, {marks}) ON CONFLICT DO NOTHING RETURNING 1",
+        f"INSERT INTO sessions (account_id, {_COLUMNS}) VALUES (?, {marks})"
+        " ON CONFLICT (account_id, user_id, session_id) DO NOTHING RETURNING 1",
         (tx.account, *values),
     )
     return row is not None

@@ -99,7 +99,7 @@ class SqliteDatabase:
         self._readers = _Readers(self._open_reader, idle_readers)
         self._closed = False
         if file != ":memory:":
-            Path(file).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make_folder(Path(file).parent)
         _open_databases.add(self)
 
     def write(self, account: str, work: Callable[[Tx], T]) -> T:
@@ -120,8 +120,12 @@ class SqliteDatabase:
                 tx.execute(migration.sql)
                 migrations.record(tx, migration, now)
 
-        with _explained_failures:
+        try:
             self.write(EVERY_ACCOUNT, apply)
+        except apsw.SQLError as error:
+            raise FailedPreconditionError(
+                f"{self.file} is a database of another program; name another file ({error})"
+            ) from error
 
     def close(self) -> None:
         with self._quiet():
@@ -197,6 +201,17 @@ class SqliteDatabase:
         writer, self._writer = self._writer, None
         if writer is not None:
             _shut(writer)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except (OSError, ValueError) as error:
+        raise UnavailableError(
+            f"the folder {str(folder)!r} cannot be made: {error}",
+            service="sqlite",
+            reason=type(error).__name__,
+        ) from error
 
 
 def _patient(seconds: float) -> Callable[[int], bool]:

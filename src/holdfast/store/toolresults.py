@@ -94,14 +94,16 @@ def read(
     return None
 
 
-def delete_after(tx: Tx, log_id: int, seq: int) -> None:
-    """Drop what messages behind `seq` show; content that nobody shows any more goes with it."""
-    shown = tx.all(
-        "SELECT hash FROM tool_results WHERE account_id = ? AND log_id = ? AND seq > ?",
-        (tx.account, log_id, seq),
-    )
-    # In one order for everyone: two deletions that share outputs must not wait for each other in a circle.
-    for hash_, times in sorted(Counter(row[0] for row in shown).items()):
+def delete_after(tx: Tx, ends: Sequence[tuple[int, int]]) -> None:
+    """Drop what messages behind the `seq` of each log show; content that nobody shows any more goes with it."""
+    behind = "account_id = ? AND log_id = ? AND seq > ?"
+    shown: Counter[str] = Counter()
+    for log_id, seq in ends:
+        rows = tx.all(f"SELECT hash FROM tool_results WHERE {behind}", (tx.account, log_id, seq))
+        shown.update(row[0] for row in rows)
+    # In one order for everyone: two transactions that share outputs must not wait for each other in a circle.
+    for hash_, times in sorted(shown.items()):
         tx.execute("UPDATE blobs SET refs = refs - ? WHERE account_id = ? AND hash = ?", (times, tx.account, hash_))
         tx.execute("DELETE FROM blobs WHERE account_id = ? AND hash = ? AND refs <= 0", (tx.account, hash_))
-    tx.execute("DELETE FROM tool_results WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq))
+    for log_id, seq in ends:
+        tx.execute(f"DELETE FROM tool_results WHERE {behind}", (tx.account, log_id, seq))

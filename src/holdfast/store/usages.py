@@ -27,11 +27,12 @@ def insert(tx: Tx, log_id: int, author: str, use: Use, now: int) -> None:
     )
 
 
-def read(tx: Tx, log_id: int, limit: int) -> list[Usage]:
-    """In the order in which they were recorded."""
+def read(tx: Tx, log_id: int, after: str | None, limit: int) -> list[Usage]:
+    """In the order in which they were recorded, behind the one with the id `after`."""
     rows = tx.all(
-        "SELECT id, kind, uri, detail, created_at FROM usages WHERE account_id = ? AND log_id = ? ORDER BY id LIMIT ?",
-        (tx.account, log_id, limit),
+        "SELECT id, kind, uri, detail, created_at FROM usages WHERE account_id = ? AND log_id = ? AND id > ?"
+        " ORDER BY id LIMIT ?",
+        (tx.account, log_id, after or "", limit),
     )
     return [_usage(*row) for row in rows]
 

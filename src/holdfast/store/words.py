@@ -1,6 +1,7 @@
 """What of a message goes into the text index, and how a query is put to it."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
 from holdfast.parts import ContextPart, ImagePart, Part, TextPart, ToolPart, as_text
@@ -26,18 +27,17 @@ def indexed(parts: Iterable[Part]) -> str:
                 pieces.append(part.description)
             case ToolPart():
                 pieces += (part.tool_name, as_text(part.tool_input), as_text(part.tool_output))
-    text = "\n".join(pieces) if len(pieces) > 1 else pieces[0]
-    return spaced(text[:INDEXED_CHARS])
+    return " ".join(cut("\n".join(pieces)[:INDEXED_CHARS]))
 
 
-def query_words(query: str) -> list[str]:
-    """The words of a query, cut as the index cuts them.
+def cut(text: str) -> list[str]:
+    """The words of a text or a query, alike for every database: plain letters, each unspaced sign by itself.
 
-    >>> query_words('the "quick" 狐狸')
-    ['the', 'quick', '狐', '狸']
+    >>> cut('the "quick" Café 狐狸')
+    ['the', 'quick', 'cafe', '狐', '狸']
     """
-    return _WORD.findall(spaced(query))
-
-
-def spaced(text: str) -> str:
-    return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
+    if text.isascii():
+        return _WORD.findall(text)
+    letters = unicodedata.normalize("NFKD", text.lower())
+    plain = unicodedata.normalize("NFC", "".join([sign for sign in letters if not unicodedata.combining(sign)]))
+    return _WORD.findall(_UNSPACED.sub(r" \1 ", plain))

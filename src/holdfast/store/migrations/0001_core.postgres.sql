@@ -20,6 +20,7 @@ CREATE TABLE sessions (
     fork_seq        bigint NOT NULL,
     fork_tokens     bigint NOT NULL,
     fork_time       bigint,
+    fork_added      bigint,
     PRIMARY KEY (account_id, user_id, session_id)
 );
 
@@ -72,8 +73,6 @@ CREATE TABLE message_text (
     PRIMARY KEY (account_id, log_id, seq)
 );
 
-CREATE INDEX message_text_words ON message_text USING gin (words);
-
 CREATE TABLE appends (
     account_id  text NOT NULL,
     log_id      bigint NOT NULL,
@@ -104,6 +103,8 @@ CREATE TABLE tool_results (
     created_at bigint NOT NULL,
     PRIMARY KEY (account_id, log_id, seq, part)
 );
+
+CREATE INDEX tool_results_by_hash ON tool_results (account_id, log_id, hash);
 
 CREATE TABLE usages (
     account_id text NOT NULL,

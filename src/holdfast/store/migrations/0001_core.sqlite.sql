@@ -20,6 +20,7 @@ CREATE TABLE sessions (
     fork_seq        INTEGER NOT NULL,
     fork_tokens     INTEGER NOT NULL,
     fork_time       INTEGER,
+    fork_added      INTEGER,
     PRIMARY KEY (account_id, user_id, session_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -60,13 +61,13 @@ CREATE UNIQUE INDEX messages_by_seq ON messages (account_id, log_id, seq);
 CREATE UNIQUE INDEX messages_by_given_id ON messages (account_id, id, log_id) WHERE id_given = 1;
 
 CREATE VIRTUAL TABLE message_text USING fts5 (
-    text, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+    scope, text, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
 );
 -- To index messages one by one would write more pages than all the rest; a search reads those that wait itself.
 CREATE TRIGGER messages_wait AFTER INSERT ON messages WHEN new.n % 64 = 0
 BEGIN
-    INSERT INTO message_text (rowid, text)
-        SELECT n, indexed_text(parts) FROM messages
+    INSERT INTO message_text (rowid, scope, text)
+        SELECT n, 'a' || hex(account_id), indexed_text(parts) FROM messages
         WHERE n > (SELECT COALESCE(MAX(id), 0) FROM message_text_docsize) ORDER BY n;
 END;
 
@@ -100,6 +101,8 @@ CREATE TABLE tool_results (
     created_at INTEGER NOT NULL,
     PRIMARY KEY (account_id, log_id, seq, part)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX tool_results_by_hash ON tool_results (account_id, log_id, hash);
 
 CREATE TABLE usages (
     account_id TEXT NOT NULL,

@@ -68,12 +68,20 @@ class AccessContract:
             client.delete_session("chat_001")
         records = client.list_audit().records
         assert [(record.action, record.resource) for record in reversed(records)] == [
+            ("CreateAccount", "acme"),
             ("CreateSession", "chat_001"),
             ("UpdateSession", "chat_001"),
             ("ForkSession", "child"),
             ("DeleteSession", "chat_001"),
         ]
         assert {(record.user_id, record.role) for record in records} == {("alice", "root")}
+
+    def test_a_session_that_comes_into_being_by_the_way_is_audited_too(self, client: Any) -> None:
+        client.get_session("a", auto_create=True)
+        client.add_message("b", "user", "hi")
+        client.session_used("c", ["viking://x"])
+        created = [record.resource for record in client.list_audit().records if record.action == "CreateSession"]
+        assert created == ["c", "b", "a"]
 
     def test_the_audit_is_read_in_pages(self, client: Any) -> None:
         for number in range(5):
@@ -83,7 +91,7 @@ class AccessContract:
             page = client.list_audit(limit=2, cursor=cursor)
             seen += [record.resource for record in page.records]
             cursor = page.next_cursor
-        assert (seen, cursor) == (["s4", "s3", "s2", "s1", "s0"], None)
+        assert (seen, cursor) == (["s4", "s3", "s2", "s1", "s0", "acme"], None)
 
     @pytest.mark.parametrize("account", ["*", "", "a/b", "x'; DROP TABLE messages; --"])
     def test_an_unsafe_account_is_refused_when_connecting(self, connect_as: Callable[..., Any], account: str) -> None:

@@ -9,9 +9,8 @@ from holdfast.client.transport import LocalTransport
 from holdfast.config import Settings
 from holdfast.context import tokens
 from holdfast.engine import Engine
-from holdfast.engine.access import principal
 from holdfast.errors import NotFoundError
-from holdfast.model import Message
+from holdfast.model import Message, Principal
 from holdfast.parts import TextPart, ToolPart
 from holdfast.store.database import Database, Tx
 from holdfast.testing.faults.workload import Append, Ledger, attempt
@@ -21,7 +20,7 @@ PROBE = "probe"
 
 
 def client_on(database: Database, settings: Settings | None = None) -> Client:
-    return Client(LocalTransport(Engine(database, settings), principal("default", "default", "root")))
+    return Client(LocalTransport(Engine(database, settings), Principal("default", "default", "root")))
 
 
 def verify(target: str, ledger: Ledger) -> None:

@@ -29,7 +29,15 @@ def sound_text(field: str, text: str) -> str:
 def sound_json(field: str, value: Any) -> str:
     """`value` as JSON text, or an error if it is not JSON or would not come back as it is."""
     _check(field, value, 0)
-    return _encode(value).decode()
+    try:
+        return _encode(value).decode()
+    except (TypeError, ValueError, RecursionError) as error:  # a subclass of a number, an integer of 5,000 digits
+        raise InvalidArgumentError(field, f"cannot be written as JSON: {error}; convert it first") from None
+
+
+def plain(value: Any) -> Any:
+    """A string of a class of its own as a simple one; anything else as it is."""
+    return str.__str__(value) if isinstance(value, str) and type(value) is not str else value
 
 
 def _check(field: str, value: Any, depth: int) -> None:

@@ -1,0 +1,92 @@
+"""How an asynchronous client's operations reach a gate."""
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from holdfast.client.opening import open_engine, require_target
+from holdfast.config import Settings
+from holdfast.engine import Engine
+from holdfast.errors import FailedPreconditionError
+from holdfast.model import AccessRole, Principal
+from holdfast.ops import Operation
+
+R = TypeVar("R")
+
+
+class AsyncTransport(Protocol):
+    who: Principal
+
+    async def call(self, op: Operation[R]) -> R: ...
+    async def close(self) -> None: ...
+
+
+class AsyncLocalTransport:
+    """Into an engine in this process, one thread hop per operation, so that the event loop never waits for a disk.
+
+    The engine is opened by the first operation, in its thread. A cancelled caller stops waiting; the operation
+    itself runs to its end, as a commit cannot be half called off.
+    """
+
+    THREADS = 32
+
+    def __init__(self, open_one: Callable[[], Engine], who: Principal) -> None:
+        self.who = who
+        self._open_one = open_one
+        self._engine: Engine | None = None
+        self._closed = False
+        self.start()
+        _open_transports.add(self)
+
+    def start(self) -> None:
+        """Get threads: at first, and in a forked child, which has none of its parent's."""
+        self._opening = threading.Lock()
+        self._threads = ThreadPoolExecutor(self.THREADS, thread_name_prefix="holdfast")
+
+    async def call(self, op: Operation[R]) -> R:
+        if self._closed:
+            raise FailedPreconditionError("this client was closed; connect again to use it")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._call, op)
+
+    async def close(self) -> None:
+        """Let what was begun come to its end, also what nobody waits for any more."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.get_running_loop().run_in_executor(None, self._finish)
+        _open_transports.discard(self)
+
+    def _call(self, op: Operation[R]) -> R:
+        with self._opening:
+            if self._engine is None:
+                self._engine = self._open_one()
+        return self._engine.call(self.who, op)
+
+    def _finish(self) -> None:
+        self._threads.shutdown(wait=True)
+        if self._engine is not None:
+            self._engine.close()
+
+
+_open_transports: "weakref.WeakSet[AsyncLocalTransport]" = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for transport in list(_open_transports):
+        transport.start()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def open_async_transport(
+    target: str | None, account: str, user: str, role: AccessRole, settings: Settings | None
+) -> AsyncTransport:
+    who = Principal(account, user, role)
+    require_target(target)
+    return AsyncLocalTransport(lambda: open_engine(target, settings), who)
