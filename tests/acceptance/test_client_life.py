@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import holdfast
@@ -97,6 +98,30 @@ def test_a_closed_client_says_so(target: str) -> None:
     client.close()
     with pytest.raises(FailedPreconditionError, match="closed"):
         client.create_session("chat_001")
+
+
+def test_a_closed_asynchronous_client_says_so(target: str) -> None:
+    async def main() -> None:
+        client = holdfast.connect_async(target)
+        await client.create_session("chat_001")
+        await client.close()
+        await client.close()
+        with pytest.raises(FailedPreconditionError, match="closed"):
+            await client.create_session("chat_002")
+
+    asyncio.run(main())
+
+
+def test_an_asynchronous_client_closed_while_it_opens_leaves_nothing_open(tmp_path: Path) -> None:
+    async def main() -> None:
+        client = holdfast.connect_async(tmp_path)
+        adding = asyncio.ensure_future(client.add_message("chat_001", "user", "hello"))
+        await asyncio.sleep(0)
+        adding.cancel()
+        await client.close()
+
+    asyncio.run(main())
+    assert [file.name for file in tmp_path.iterdir()] == ["holdfast.db"]
 
 
 def test_the_synchronous_client_works_inside_a_running_event_loop(target: str) -> None:
@@ -197,6 +222,34 @@ def test_a_file_that_is_not_a_database_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="not a Holdfast database"):
         holdfast.connect(file)
     assert file.read_text().startswith("dear diary")
+
+
+def test_a_database_of_another_program_is_named(tmp_path: Path) -> None:
+    connection = apsw.Connection(str(tmp_path / "other.db"))
+    connection.execute("CREATE TABLE messages (mail TEXT)")
+    connection.close()
+    with pytest.raises(FailedPreconditionError, match="database of another program"):
+        holdfast.connect(tmp_path / "other.db")
+
+
+@pytest.mark.parametrize("target", [5, b"x", "~nosuchuser/x", "postgresql://x?nonsense=1"])
+def test_a_target_that_cannot_be_used_is_named(target: Any) -> None:
+    with pytest.raises(InvalidArgumentError):
+        holdfast.connect(target)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for folder in (tmp_path / "file" / "deeper", "a\0b"):
+        with pytest.raises(UnavailableError, match="cannot be made"):
+            holdfast.connect(folder)
+
+
+def test_settings_of_the_wrong_kind_are_named() -> None:
+    with pytest.raises(InvalidArgumentError, match="settings"):
+        holdfast.connect(":memory:", settings={})  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="tool_output_threshold"):
+        holdfast.connect(":memory:", settings=holdfast.Settings(tool_output_threshold=-1))
 
 
 def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from holdfast.engine import Engine
 from holdfast.engine.access import RANK
 from holdfast.engine.engine import RULES
-from holdfast.errors import HoldfastError, PermissionDeniedError
+from holdfast.errors import HoldfastError, InvalidArgumentError, PermissionDeniedError
 from holdfast.model import Principal
 from holdfast.ops import OPERATIONS, AddMessage, GetMessages, GetSession, ListToolResults, Operation
 from holdfast.parts import ToolPart
@@ -125,3 +125,11 @@ def test_names_in_a_path_are_fields_of_the_operation() -> None:
         for piece in entry.path.split("/"):
             if piece.startswith("{"):
                 assert piece.strip("{}") in cls.__struct_fields__, (cls, piece)
+
+
+@pytest.mark.parametrize("account", ["*", "", "a/b", "x'; SET LOCAL holdfast.account = '*"])
+def test_a_principal_with_an_unsafe_account_cannot_be_made(account: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="account_id"):
+        Principal(account, "alice", "user")
+    with pytest.raises(InvalidArgumentError, match="user_id"):
+        Principal("acme", account, "user")

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import holdfast
+from holdfast.store import textindex
 from holdfast.store.database import Tx
 from holdfast.store.sqlite import SqliteDatabase
 from holdfast.store.words import cut
@@ -65,3 +66,30 @@ def test_a_deleted_message_leaves_the_index_and_its_place_can_be_taken(tmp_path:
             client.delete_session("new")
             assert database.read("default", indexed) == []
     database.close()
+
+
+def test_a_message_that_cannot_be_read_stops_neither_appends_nor_searches(tmp_path: Path) -> None:
+    """As after damage, or when a later version left something new."""
+    database = SqliteDatabase(str(tmp_path / "holdfast.db"))
+    with holdfast.connect(tmp_path / "holdfast.db") as client:
+        client.add_message("bad", "user", "x")
+        database.write("default", lambda tx: tx.execute("UPDATE messages SET parts = ']' WHERE account_id = 'default'"))
+        for number in range(1, 130):
+            client.add_message("good", "user", f"word{number}")
+            assert client.get_messages("good", q=f"word{number}").messages[0].seq == number
+    database.close()
+
+
+def test_other_accounts_words_cost_a_search_nothing(tmp_path: Path) -> None:
+    """The account is part of the query to the index itself."""
+    file = tmp_path / "holdfast.db"
+    with holdfast.connect(file, account="crowd") as crowd, holdfast.connect(file, account="small") as small:
+        crowd.batch_add_messages("s", [{"role": "user", "content": "fox"}] * 64)
+        small.add_message("s", "user", "fox")
+        small.batch_add_messages("t", [{"role": "user", "content": "filler"}] * 64)
+        database = SqliteDatabase(str(file))
+        condition, (query, *_) = textindex.match("small", ["fox"])
+        sql = "SELECT rowid FROM message_text WHERE message_text MATCH ?"
+        rows = database.read("small", lambda tx: tx.all(sql, (query,)))
+        assert ("MATCH" in condition, rows) == (True, [(65,)])
+        database.close()

@@ -32,6 +32,11 @@ class ExactlyOnceContract:
         again = {"type": "tool", "name": "t", "input": {"a": 1}, "success": True}
         assert client.add_message("chat_001", "assistant", parts=[again], idempotency_key="k") == first
 
+    def test_the_order_of_keys_does_not_make_another_body(self, client: Any) -> None:
+        bodies = [ToolPart(tool_name="t", tool_input=order) for order in ({"a": 1, "b": 2}, {"b": 2, "a": 1})]
+        results = [client.add_message("s", "assistant", parts=[body], idempotency_key="k") for body in bodies]
+        assert results[0] == results[1]
+
     @pytest.mark.parametrize("handle", [{"idempotency_key": "k1"}, {"id": "m1"}])
     @pytest.mark.parametrize(
         "other", [{"content": "bye"}, {"role": "assistant"}, {"peer_id": "bob"}, {"created_at": "2026-01-01T00:00:00Z"}]

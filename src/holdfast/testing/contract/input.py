@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from holdfast.errors import InvalidArgumentError, NotFoundError
@@ -38,6 +39,17 @@ BAD_MESSAGES = [
     ("parts[0].tool_input.a", {"role": "user", "parts": [ToolPart(input={"a": "x\0"})]}),
     ("parts[0].tool_output", {"role": "user", "parts": [ToolPart(output="\ud800")]}),
     ("parts[0].tool_input", {"role": "user", "parts": [ToolPart(input=DEEP)]}),
+    ("parts[0].tool_input", {"role": "user", "parts": [ToolPart(input=float("nan"))]}),
+    ("parts[0].tool_input[1]", {"role": "user", "parts": [ToolPart(input=(1, float("inf")))]}),
+    ("parts[0].tool_output", {"role": "user", "parts": [ToolPart(output=object())]}),
+    ("parts[0].tool_output", {"role": "user", "parts": [ToolPart(output=b"bytes")]}),
+    ("parts[0].tool_output", {"role": "user", "parts": [ToolPart(output={"a", "set"})]}),
+    ("parts[0].tool_output", {"role": "user", "parts": [ToolPart(output=TextPart("x"))]}),
+    ("parts[0].tool_output", {"role": "user", "parts": [ToolPart(output=msgspec.Raw(b"]"))]}),
+    ("parts[0].duration_ms", {"role": "user", "parts": [ToolPart(duration_ms=float("inf"))]}),
+    ("parts[0].duration_ms", {"role": "user", "parts": [ToolPart(duration_ms=-1)]}),
+    ("parts[0].prompt_tokens", {"role": "user", "parts": [ToolPart(prompt_tokens=-3)]}),
+    ("parts", {"role": "user", "parts": 5}),
     ("parts[0].duration_ms", {"role": "user", "parts": [{"type": "tool", "duration_ms": "long"}]}),
     ("created_at", {"role": "user", "content": "x", "created_at": "yesterday"}),
     ("created_at", {"role": "user", "content": "x", "created_at": "2026-02-30T00:00:00Z"}),
@@ -93,6 +105,34 @@ class InputContract:
         with pytest.raises(InvalidArgumentError, match=r"messages\[1\]\.id: 'm1' stands twice"):
             client.batch_add_messages("chat_001", [{"role": "user", "content": "x", "id": "m1"}] * 2)
 
+    @pytest.mark.parametrize("cursor", ["page two", "-ff", "1_0", "", "f" * 17, "\0"])
+    def test_a_made_up_cursor_is_refused(self, client: Any, cursor: str) -> None:
+        with pytest.raises(InvalidArgumentError, match="cursor"):
+            client.list_sessions(cursor=cursor)
+
+    @pytest.mark.parametrize("cursor", ["a b", "\0", "\ud800"])
+    def test_a_made_up_cursor_of_the_audit_is_refused(self, client: Any, cursor: str) -> None:
+        with pytest.raises(InvalidArgumentError, match="cursor"):
+            client.list_audit(cursor=cursor)
+
+    def test_limits_are_in_bytes(self, client: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes"):
+            client.add_message("chat_001", "tool", parts=[ToolPart(output="🦊" * 5_000_000)])
+        with pytest.raises(InvalidArgumentError, match="metadata"):
+            client.create_session("chat_001", metadata={"k": "🦊" * 20_000})
+
+    def test_a_number_that_json_cannot_hold_is_refused(self, client: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match=r"parts\[0\]\.tool_output"):
+            client.add_message("chat_001", "tool", parts=[ToolPart(output=10**5000)])
+
+    def test_a_string_of_a_class_of_its_own_is_a_string(self, client: Any) -> None:
+        class Label(str):
+            __slots__ = ()
+
+        client.add_message("chat_001", "user", parts=[TextPart(Label("one")), {"type": "text", "text": Label("two")}])
+        client.add_message("chat_001", "user", Label("three"))
+        assert [message.text for message in client.get_messages("chat_001").messages] == ["one\ntwo", "three"]
+
     def test_a_huge_message_is_refused(self, client: Any) -> None:
         with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes, more than the \d+"):
             client.add_message("chat_001", "user", "x" * 17_000_000)
@@ -139,6 +179,11 @@ class InputContract:
             ("fork_session", {"at": -1}, "at"),
             ("fork_session", {"new_session_id": "../x"}, "new_session_id"),
             ("list_tool_results", {"limit": 10_000}, "limit"),
+            ("list_tool_results", {"tool_name": "a\0b"}, "tool_name"),
+            ("list_tool_results", {"tool_name": "\ud800"}, "tool_name"),
+            ("read_tool_result", {"tool_result_id": "tr_1", "offset": 2**31}, "offset"),
+            ("list_usage", {"after": "a b"}, "after"),
+            ("batch_add_messages", {"messages": None}, "messages"),
             ("read_tool_result", {"tool_result_id": "tr_1", "offset": -1}, "offset"),
             ("search_tool_result", {"tool_result_id": "tr_1", "q": ""}, "q"),
         ],

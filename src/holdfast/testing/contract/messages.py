@@ -63,6 +63,9 @@ class MessageContract:
                 ImagePart("https://a/b.png", "", "low"),
             ),
             ({"type": "image_url", "image_url": "https://a/b.png"}, ImagePart("https://a/b.png")),
+            ({"type": "image", "image_url": {"url": "https://a/b.png"}}, ImagePart("https://a/b.png")),
+            (ImagePart(image_url="https://a/b.png", description="B"), ImagePart("https://a/b.png", "B")),
+            ({"type": "tool", "tool_name": "long", "name": "short"}, ToolPart(tool_name="long")),
             (
                 ToolPart(tool_name="search-web", input={"query": "x"}, output={"results": [1]}, success=True),
                 ToolPart(
@@ -106,7 +109,20 @@ class MessageContract:
         client.add_message("chat_001", "assistant", parts=[part])
         message = client.get_messages("chat_001")["messages"][0]
         assert message["parts"][0] == {**part, "tool_status": "pending"}
-        assert client.get_messages("chat_001").messages[0].parts[0].type == "tool"
+        kept = client.get_messages("chat_001").messages[0].parts[0]
+        assert (kept.type, kept["type"], dict(kept)["tool_id"], kept.to_dict()) == (
+            "tool",
+            "tool",
+            "c1",
+            message["parts"][0],
+        )
+        client.add_message("chat_001", "assistant", parts=[dict(kept)])
+        assert client.get_messages("chat_001").messages[1].parts == [kept]
+
+    def test_a_handle_takes_a_simple_text(self, client: Any) -> None:
+        client.session("chat_001").add_message("user", "hello", turn_id="t1")
+        (message,) = client.get_messages("chat_001").messages
+        assert (message.text, message.turn_id) == ("hello", "t1")
 
     def test_parts_win_over_content(self, client: Any) -> None:
         client.add_message("chat_001", "user", content="no", parts=[TextPart("yes")])
@@ -183,19 +199,34 @@ class MessageContract:
             ("fox", [2, 4]),
             ("the", [2]),
             ("狐狸", [3]),
-            ('"fox" AND NOT (', [2, 4]),
+            ('"fox" (* ^', [2, 4]),
             ("web_search", [4]),
+            ("search", [4]),
+            ("config.yaml", [5]),
+            ("config", [5]),
+            ("alice@example.com", [5]),
+            ("example", [5]),
+            ("/usr/local", [5]),
+            ("3.11", [5]),
+            ("https://a.example.org/x?y=1", [5]),
+            ("engine.call(op)", [5]),
+            ("cafe", [6]),
+            ("CAFÉ", [6]),
+            ("e\u0301tude", [6]),
+            ("straße", [6]),
             ("!?", []),
+            ("_", []),
         ],
     )
     def test_messages_can_be_found_by_their_words_at_once(self, client: Any, q: str, found: list[int]) -> None:
-        if "AND" in q:
-            q = q.replace("AND NOT", "")
         client.add_message("chat_001", "user", "How do I configure embedding?")
         client.add_message("chat_001", "assistant", "The quick brown fox.")
         client.add_message("chat_001", "user", "那只狐狸很快")
         client.add_message("chat_001", "assistant", parts=[ToolPart(tool_name="web_search", input={"q": "fox"})])
-        client.add_message("other", "user", "fox embedding 狐狸")
+        technical = "config.yaml alice@example.com /usr/local/bin 3.11 https://a.example.org/x?y=1 engine.call(op)"
+        client.add_message("chat_001", "user", technical)
+        client.add_message("chat_001", "user", "Café, étude, Straße")
+        client.add_message("other", "user", "fox embedding 狐狸 config cafe")
         assert [m.seq for m in client.get_messages("chat_001", q=q).messages] == found
 
     def test_an_append_can_be_made_conditional(self, client: Any) -> None:

@@ -96,16 +96,16 @@ class SessionContract:
         assert [row.session_id for row in client.list_sessions(state="archived")] == ["closed"]
         assert [row.session_id for row in client.list_sessions(state="active")] == ["open"]
 
-    def test_a_made_up_cursor_is_refused(self, client: Any) -> None:
-        with pytest.raises(InvalidArgumentError, match="cursor"):
-            client.list_sessions(cursor="page two")
-
     def test_an_update_changes_what_is_given_and_nothing_else(self, client: Any) -> None:
         client.create_session("chat_001", title="First", metadata={"a": 1, "b": 2})
         client.update_session("chat_001", metadata={"b": None, "c": 3})
         info = client.update_session("chat_001", title="Second")
         assert (info.title, info.metadata, info.state) == ("Second", {"a": 1, "c": 3}, "active")
         assert client.get_session("chat_001") == info
+
+    def test_an_update_removes_only_what_it_was_told_to(self, client: Any) -> None:
+        client.create_session("chat_001", metadata={"a": None, "b": 1})
+        assert client.update_session("chat_001", title="x").metadata == {"a": None, "b": 1}
 
     def test_updating_a_missing_session_is_refused(self, client: Any) -> None:
         with pytest.raises(NotFoundError):
@@ -153,6 +153,18 @@ class SessionContract:
         last = session.usage_records[-1]
         assert (last.kind, last.input, last.output, last.success) == ("skill", {"q": "config"}, "3 files", False)
         assert (session.stats.contexts_used, session.stats.skills_used) == (2, 1)
+
+    def test_all_uses_come_back_however_many(self, client: Any) -> None:
+        session = client.session("chat_001")
+        for batch in range(2):
+            session.used(contexts=[f"viking://{batch}/{number}" for number in range(800)])
+        assert len(session.usage_records) == 1_600
+        assert [use.uri for use in client.list_usage("chat_001", after=session.usage_records[-2].id)] == [
+            "viking://1/799"
+        ]
+
+    def test_an_empty_list_of_contexts_is_no_use(self, client: Any) -> None:
+        assert client.session_used("chat_001", contexts=[]).contexts_used == 0
 
     def test_using_nothing_is_refused(self, client: Any) -> None:
         with pytest.raises(InvalidArgumentError, match="nothing was used"):
