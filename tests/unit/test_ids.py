@@ -43,14 +43,17 @@ def test_threads_never_get_the_same_id() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_makes_other_ids_than_its_parent() -> None:
     """With a clock that stands still, only chance tells them apart."""
     ids = Ids(lambda: 1)
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        os.write(write, f"{ids.new('x')} {ids.chance()} {ids.log_id()}".encode())
-        os._exit(0)
+        try:
+            os.write(write, f"{ids.new('x')} {ids.chance()} {ids.log_id()}".encode())
+        finally:
+            os._exit(0)
     os.waitpid(child, 0)
     theirs = os.read(read, 1_000).decode().split()
     os.close(read)

@@ -61,4 +61,6 @@ def register(connection: apsw.Connection) -> None:
 
 def _occurs(phrase: list[str], said: list[str]) -> bool:
     """Whether the words of a phrase stand next to each other; a phrase without words stands nowhere."""
+    if len(phrase) == 1:
+        return phrase[0] in said
     return bool(phrase) and any(said[at : at + len(phrase)] == phrase for at in range(len(said)))

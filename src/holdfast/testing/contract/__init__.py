@@ -30,7 +30,7 @@ class ClientContract(
 
     Needs the fixtures `client`, an empty Holdfast used as user `alice` of account `acme`, and `connect_as`,
     a function of account, user and role that opens another client on the same Holdfast.
-    An asynchronous client takes part behind `holdfast.testing.Awaited`.
+    By default `connect_as` connects as root. An asynchronous client takes part behind `testing.awaited.Awaited`.
     """
 
 

@@ -24,7 +24,10 @@ def notes(database: Database) -> list[str]:
 
 
 class StoreContract:
-    """Needs the fixture `open_database`: a function that opens one and the same empty database, any number of times."""
+    """Needs the fixture `open_database`: a function that opens and migrates one and the same database, empty at first.
+
+    It may be called any number of times; each is another user of that database.
+    """
 
     @pytest.fixture
     def database(self, open_database: Callable[[], Database]) -> Database:
