@@ -117,13 +117,13 @@ class GroupCommit(Generic[W]):
                 del waiting[0]
             else:
                 self._leader = None
-        if self._leader is not None:
-            _wake(self._leader)
         for other in others:
             if not committed and other.error is None:
                 other.error = _interrupted()
             other.done = True
             _wake(other)
+        if self._leader is not None:
+            _wake(self._leader)
 
 
 def _wake(job: Job[Any]) -> None:
