@@ -10,8 +10,6 @@ from holdfast.store.postgres import PostgresDatabase
 from holdfast.store.sqlite import SqliteDatabase
 from holdfast.testing.postgres import PostgresServer, postgres_server
 
-pytest.register_assert_rewrite("holdfast.testing.contract")
-
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:

@@ -37,7 +37,7 @@ def test_threads_that_begin_one_session_together_all_get_their_place(target: str
     together = threading.Barrier(8)
 
     def begin(session_id: str, number: int) -> int:
-        together.wait()
+        together.wait(60)
         return client.add_message(session_id, "user", str(number)).seq
 
     with holdfast.connect(target) as client, ThreadPoolExecutor(8) as threads:
@@ -84,7 +84,7 @@ def test_a_neighbour_that_hardly_pauses_between_its_writes_starves_nobody(tmp_pa
         neighbour.start()
         waited = 0
         for number in range(20):
-            writing_now.wait()
+            assert writing_now.wait(60)
             before = writes
             client.add_message("chat", "user", str(number))
             waited += writes - before

@@ -5,7 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from holdfast.engine import Engine
 from holdfast.engine.ids import Ids, system_clock
+from holdfast.model import Principal
+from holdfast.ops import AddMessage, CreateSession, GetMessages
+from holdfast.store.database import Database
 
 
 def test_ids_made_later_sort_later_even_when_the_clock_stands_still() -> None:
@@ -60,3 +64,18 @@ def test_a_forked_child_makes_other_ids_than_its_parent() -> None:
     os.close(write)
     mine = [ids.new("x"), str(ids.chance()), str(ids.log_id())]
     assert all(one != other for one, other in zip(mine, theirs, strict=True))
+
+
+def test_log_ids_that_two_processes_drew_alike_do_not_get_in_each_others_way(database: Database) -> None:
+    """Both draw 7 first, in the same millisecond."""
+
+    def drawing(start: int) -> Ids:
+        draws = iter([7, *range(start, start + 50)])
+        return Ids(lambda: 1, lambda _bits: next(draws))
+
+    engines = [Engine(database, ids=drawing(start)) for start in (100, 200)]
+    who = Principal("acme", "alice", "root")
+    made = [engine.call(who, CreateSession(session_id=f"s{number}")) for number, engine in enumerate(engines)]
+    engines[1].call(who, AddMessage(session_id="s1", role="user", content="mine"))
+    assert [info.session_id for info in made] == ["s0", "s1"]
+    assert engines[0].call(who, GetMessages(session_id="s0")).messages == []

@@ -26,7 +26,7 @@ from holdfast.store.sessions import StoredSession
 
 MAX_METADATA_BYTES = 64 * 1024
 ATTEMPTS = 5
-"""How often to create a session that another deletes in between."""
+"""How often to try what another may just have made impossible."""
 
 
 def require(tx: Tx, who: Principal, session_id: str, *, lock: bool = False) -> StoredSession:
@@ -54,9 +54,10 @@ def ensure(tx: Tx, who: Principal, session_id: str, moment: Moment) -> StoredSes
 def _create(tx: Tx, who: Principal, op: CreateSession, metadata: str, moment: Moment) -> SessionInfo:
     session_id = op.session_id or moment.ids.new("sess")
     session = msgspec.structs.replace(_blank(who, session_id, moment), title=op.title, metadata=metadata)
-    if not _insert(tx, who, session, moment):
+    inserted = _insert(tx, who, session, moment)
+    if inserted is None:
         raise _taken(session_id)
-    return store.info(tx, session)
+    return store.info(tx, inserted)
 
 
 def _get(tx: Tx, who: Principal, op: GetSession, _ready: None, moment: Moment) -> SessionInfo:
@@ -122,10 +123,11 @@ def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment)
         fork_time=time,
         fork_added=added,
     )
-    if not _insert(tx, who, child, moment):
+    inserted = _insert(tx, who, child, moment)
+    if inserted is None:
         raise _taken(child.session_id)
-    lineage.branch(tx, parent, at, child.log_id)
-    return store.info(tx, child)
+    lineage.branch(tx, parent, at, inserted.log_id)
+    return store.info(tx, inserted)
 
 
 def _fork_point(tx: Tx, parent: StoredSession, at: int | str | None) -> int:
@@ -207,9 +209,17 @@ def _blank(who: Principal, session_id: str, moment: Moment) -> StoredSession:
     )
 
 
-def _insert(tx: Tx, who: Principal, session: StoredSession, moment: Moment) -> bool:
+def _insert(tx: Tx, who: Principal, session: StoredSession, moment: Moment) -> StoredSession | None:
+    """The session as it was stored, or None if its name is taken."""
     access.require_account(tx, who, moment)
-    return store.insert(tx, session)
+    for _ in range(ATTEMPTS):
+        if store.insert(tx, session):
+            return session
+        if store.find(tx, who.user_id, session.session_id):
+            return None
+        # Another process drew the same log id within the same millisecond.
+        session = msgspec.structs.replace(session, log_id=moment.ids.log_id())
+    return None
 
 
 def _taken(session_id: str) -> AlreadyExistsError:

@@ -87,12 +87,11 @@ def find(tx: Tx, user_id: str, session_id: str, *, lock: bool = False) -> Stored
 
 
 def insert(tx: Tx, session: StoredSession) -> bool:
-    """Whether the name was free."""
+    """Whether the name and the log id were free."""
     values = msgspec.structs.astuple(session)[: _COLUMNS.count(",") + 1]
     marks = ", ".join("?" * len(values))
     row = tx.one(
-        f"INSERT INTO sessions (account_id, {_COLUMNS}) VALUES (?, {marks})"
-        " ON CONFLICT (account_id, user_id, session_id) DO NOTHING RETURNING 1",
+        f"INSERT INTO sessions (account_id, {_COLUMNS}) VALUES (?, {marks}) ON CONFLICT DO NOTHING RETURNING 1",
         (tx.account, *values),
     )
     return row is not None

@@ -17,6 +17,7 @@ from holdfast.errors import FailedPreconditionError, UnavailableError
 from holdfast.store import migrations, textindex
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Tx, inside_transaction
 from holdfast.store.groupcommit import GroupCommit, Job
+from holdfast.store.readers import GLANCE, Readers, shut
 
 T = TypeVar("T")
 Work = tuple[str, Callable[[Tx], T]]
@@ -46,8 +47,6 @@ READER_PRAGMAS = """
     PRAGMA temp_store = MEMORY;
 """
 
-GLANCE = 0.0005
-"""How long to sleep, in seconds, before looking again whether others are done."""
 
 # What fails for the whole file rather than for one statement.
 STORAGE_FAILURES = (
@@ -96,7 +95,7 @@ class SqliteDatabase:
         self._vfs = vfs
         self.group: GroupCommit[Work[object]] = GroupCommit(self._commit)
         self._writer: apsw.Connection | None = None
-        self._readers = _Readers(self._open_reader, idle_readers)
+        self._readers = Readers(self._open_reader, idle_readers)
         self._closed = False
         if file != ":memory:":
             _make_folder(Path(file).parent)
@@ -174,7 +173,8 @@ class SqliteDatabase:
     def _open_reader(self) -> apsw.Connection:
         if self._closed:
             raise FailedPreconditionError(f"{self.file} was closed by this client; connect again to use it")
-        return self._open(READER_PRAGMAS)
+        with _explained_failures:
+            return self._open(READER_PRAGMAS)
 
     def _open(self, pragmas: str) -> apsw.Connection:
         connection = apsw.Connection(self.file, vfs=self._vfs)
@@ -194,13 +194,13 @@ class SqliteDatabase:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             return
-        _shut(connection)
+        shut(connection)
 
     def _disconnect(self) -> None:
         self._readers.close()
         writer, self._writer = self._writer, None
         if writer is not None:
-            _shut(writer)
+            shut(writer)
 
 
 def _make_folder(folder: Path) -> None:
@@ -263,84 +263,6 @@ def _snapshot(connection: apsw.Connection, account: str, work: Callable[[Tx], T]
         finally:
             if connection.in_transaction:  # a failed disk ends it by itself
                 connection.execute("ROLLBACK")
-
-
-def _shut(connection: apsw.Connection) -> None:
-    """A disk that fails meanwhile is no reason to keep anything open: what was committed is safe."""
-    with suppress(apsw.Error):
-        connection.close(True)
-
-
-class _Readers:
-    """Read connections, opened when needed, kept while idle, never held across a fork.
-
-    As in `groupcommit`, Ctrl-C may come at any call: giving a connection back can be done again from its beginning.
-    """
-
-    def __init__(self, open_one: Callable[[], apsw.Connection], idle: int) -> None:
-        self._open_one = open_one
-        self._keep = idle
-        self._idle: list[apsw.Connection] = []
-        self._users: set[object] = set()
-        self._paused = False
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def borrowed(self) -> Iterator[apsw.Connection]:
-        user = object()
-        connection = None
-        try:
-            connection = self._enter(user)
-            if connection is None:
-                with _explained_failures:
-                    connection = self._open_one()
-            yield connection
-        finally:
-            try:
-                self._leave(user, connection)
-            except BaseException:
-                self._leave(user, connection)
-                raise
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Wait until nobody reads, and let nobody begin."""
-        try:
-            with self._lock:
-                self._paused = True
-            while self._users:
-                time.sleep(GLANCE)
-            yield
-        finally:
-            self._paused = False
-
-    def forget_waiting(self) -> None:
-        """In a forked child nobody would release a lock that another thread held."""
-        self._lock = threading.Lock()
-
-    def close(self) -> None:
-        while self._idle:
-            _shut(self._idle.pop())
-
-    def _enter(self, user: object) -> apsw.Connection | None:
-        while True:
-            with self._lock:
-                if not self._paused:
-                    self._users.add(user)
-                    return self._idle.pop() if self._idle else None
-            time.sleep(GLANCE)
-
-    def _leave(self, user: object, connection: apsw.Connection | None) -> None:
-        with self._lock:
-            if user not in self._users:
-                return
-            self._users.remove(user)
-            if connection is None:
-                return
-            if len(self._idle) < self._keep and not connection.in_transaction:
-                self._idle.append(connection)
-                return
-        _shut(connection)
 
 
 class _Explained:
