@@ -1,17 +1,13 @@
 """From a value of unknown shape to a typed one, or an error that names the field, the problem and the remedy."""
 
-import reprlib
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect
 
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import InvalidArgumentError, shown
 
 T = TypeVar("T")
-
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 80
 
 
 def introduce(cls: type[T]) -> type[T]:
@@ -71,7 +67,7 @@ def _at(value: Any, steps: list[str]) -> str:
             value = value[int(step[1:-1])] if step.startswith("[") else _attribute(value, step[1:])
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             return "nothing"
-    return _short.repr(value)
+    return shown(value)
 
 
 def _attribute(value: Any, name: str) -> Any:

@@ -1,6 +1,15 @@
 """One tree of errors. Each knows its code and its HTTP status; a surface only has to print it."""
 
+import reprlib
 from typing import Any, ClassVar
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 80
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in a message: as Python writes it, but never long."""
+    return _short.repr(value)
 
 
 class HoldfastError(Exception):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import InvalidArgumentError, shown
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,127}"
 _NAME_REMEDY = "use 1 to 128 letters, digits or . _ : @ - and begin with a letter, a digit or _"
@@ -22,7 +22,7 @@ Name = Annotated[
 def require_name(field: str, value: Any) -> None:
     """Refuse what is not a `Name`, where no type is there to do it."""
     if not isinstance(value, str) or not re.fullmatch(_NAME, value):
-        raise InvalidArgumentError(field, f"{value!r} is not allowed; {_NAME_REMEDY}")
+        raise InvalidArgumentError(field, f"{shown(value)} is not allowed; {_NAME_REMEDY}")
 
 
 class Noun(msgspec.Struct, frozen=True):

@@ -83,7 +83,7 @@ def spell_tool(fields: dict[str, Any]) -> dict[str, Any]:
     short = {TOOL_SPELLINGS[key]: value for key, value in fields.items() if key in TOOL_SPELLINGS}
     spelled = {**short, **{key: value for key, value in fields.items() if key not in TOOL_SPELLINGS}}
     success = spelled.pop("success", None)
-    if isinstance(success, bool) and "tool_status" not in spelled:
+    if success is not None and "tool_status" not in spelled:
         spelled["tool_status"] = "completed" if success else "error"
     return spelled
 

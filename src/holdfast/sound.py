@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import InvalidArgumentError, shown
 
 MAX_DEPTH = 64
 
@@ -58,10 +58,12 @@ def _check(field: str, value: Any, depth: int) -> None:
             for number, item in enumerate(value):
                 _check(f"{field}[{number}]", item, depth + 1)
         case _:
-            raise InvalidArgumentError(field, f"{value!r} is not JSON; convert it to a string, a number or null first")
+            raise InvalidArgumentError(
+                field, f"{shown(value)} is not JSON; convert it to a string, a number or null first"
+            )
 
 
 def _check_key(field: str, key: Any) -> None:
     if not isinstance(key, str):
-        raise InvalidArgumentError(field, f"has the key {key!r}; JSON keys are strings")
+        raise InvalidArgumentError(field, f"has the key {shown(key)}; JSON keys are strings")
     sound_text(field, key)

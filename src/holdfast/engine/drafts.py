@@ -11,7 +11,7 @@ from holdfast.checking import conform
 from holdfast.config import Settings
 from holdfast.context import tokens
 from holdfast.engine.rule import Moment
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import InvalidArgumentError, shown
 from holdfast.model import NewMessage
 from holdfast.parts import PART_TYPES, ImagePart, Part, PartBase, TextPart, ToolPart, as_text, spell_image, spell_tool
 from holdfast.sound import plain, sound_json, sound_text
@@ -50,7 +50,7 @@ def prepare(moment: Moment, messages: Sequence[NewMessage], path: str) -> Prepar
 def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, apart: list[Output]) -> Draft:
     encoded = _encode(parts)
     extra = _extra(message, where)
-    size = len(encoded) + len(extra or "") + sum([len(output.content.encode()) for output in apart])
+    size = len(encoded) + len((extra or "").encode()) + sum([len(output.content.encode()) for output in apart])
     most = moment.settings.max_message_bytes
     if size > most:
         raise InvalidArgumentError(f"{where}parts", f"are {size} bytes, more than the {most} that a message may have")
@@ -97,7 +97,7 @@ def _spelled(given: dict[str, Any], where: str) -> tuple[type[Part], dict[str, A
     cls = PART_TYPES.get(kind) if isinstance(kind, str) else None
     if cls is None:
         raise InvalidArgumentError(
-            f"{where}.type", f"{kind!r} is not a type of part; use one of {', '.join(PART_TYPES)}"
+            f"{where}.type", f"{shown(kind)} is not a type of part; use one of {', '.join(PART_TYPES)}"
         )
     fields = {key: value for key, value in given.items() if key != "type"}
     if cls is ImagePart:

@@ -168,7 +168,7 @@ def _prepare_use(moment: Moment, _who: Principal, op: RecordUse) -> list[usages.
         if not op.skill.uri:
             raise InvalidArgumentError("skill.uri", "is empty; name the skill that was used")
         detail = sound_json("skill", msgspec.structs.asdict(op.skill))
-        if len(detail) > moment.settings.max_message_bytes:
+        if len(detail.encode()) > moment.settings.max_message_bytes:
             raise InvalidArgumentError("skill", f"is larger than {moment.settings.max_message_bytes} bytes")
         uses.append(usages.Use(moment.ids.new("use"), "skill", op.skill.uri, detail))
     return uses

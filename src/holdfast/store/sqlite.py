@@ -248,11 +248,13 @@ def _run(connection: apsw.Connection, batch: list[Job[Work[object]]]) -> None:
             raise
         except Exception as error:  # noqa: BLE001 - it is handed to the caller whose work it was
             job.error = error
-            execute("ROLLBACK TO job" if shared else "ROLLBACK")
+            if not shared:
+                execute("ROLLBACK")
+                return
+            execute("ROLLBACK TO job")
         if shared:
             execute("RELEASE job")
-    if connection.in_transaction:
-        execute("COMMIT")
+    execute("COMMIT")
 
 
 def _snapshot(connection: apsw.Connection, account: str, work: Callable[[Tx], T]) -> T:

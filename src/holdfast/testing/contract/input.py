@@ -125,6 +125,16 @@ class InputContract:
         with pytest.raises(InvalidArgumentError, match=r"parts\[0\]\.tool_output"):
             client.add_message("chat_001", "tool", parts=[ToolPart(output=10**5000)])
 
+    def test_a_message_about_a_huge_value_stays_short(self, client: Any) -> None:
+        huge = "x" * 1_000_000
+        for part in ({"type": huge}, ToolPart(output=huge.encode()), ToolPart(input={1: huge})):
+            with pytest.raises(InvalidArgumentError) as refused:
+                client.add_message("chat_001", "user", parts=[part])
+            assert len(refused.value.message) < 300
+        with pytest.raises(InvalidArgumentError) as refused:
+            client.add_message(huge, "user", "hi")
+        assert len(refused.value.message) < 300
+
     def test_a_string_of_a_class_of_its_own_is_a_string(self, client: Any) -> None:
         class Label(str):
             __slots__ = ()

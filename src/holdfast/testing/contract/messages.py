@@ -66,6 +66,7 @@ class MessageContract:
             ({"type": "image", "image_url": {"url": "https://a/b.png"}}, ImagePart("https://a/b.png")),
             (ImagePart(image_url="https://a/b.png", description="B"), ImagePart("https://a/b.png", "B")),
             ({"type": "tool", "tool_name": "long", "name": "short"}, ToolPart(tool_name="long")),
+            ({"type": "tool", "success": 1}, ToolPart(tool_status="completed")),
             (
                 ToolPart(tool_name="search-web", input={"query": "x"}, output={"results": [1]}, success=True),
                 ToolPart(
