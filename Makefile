@@ -13,7 +13,7 @@ help: ## Show this list
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres,testing]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres,server,testing]' --group dev
 	@touch $@
 
 demo: $(READY) ## Show the main job, in the terminal, on the embedded default

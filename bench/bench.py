@@ -12,6 +12,7 @@ import crowd
 import length
 import reads
 import report
+import serving
 import startup
 from measure import Figure
 from scale import FULL, QUICK, Scale, Setup
@@ -24,6 +25,7 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "threads": crowd.measure,
     "reads": reads.measure,
     "startup": startup.measure,
+    "server": serving.measure,
 }
 
 TEACHING = """\
@@ -34,10 +36,12 @@ parts:
   threads   64 threads on 200 sessions against one thread, and against a raw loop of group commits
   reads     1,000 messages as objects against raw rows and json.loads
   startup   import holdfast in a new process against an empty one
+  server    appends over HTTP from 8 and 64 clients against an echo on the same stack (Starlette, uvicorn, msgspec),
+            and the start of both servers
 
 reading the table:
   p50, p99  wall time of one repetition;  CPU  mean CPU time of one
-  ratio     p50 against the baseline's p50 (for threads: appends per second against one thread's)
+  ratio     p50 against the baseline's p50 (for threads and clients: that of their rates per second)
   A busy machine moves times a lot and ratios little: compare ratios. A missed target does not fail the run.
 
 examples:

@@ -21,6 +21,9 @@ class Scale(msgspec.Struct, frozen=True):
     """Of 64 appends, in each round."""
     read_rounds: int
     startups: int
+    server_rounds: int
+    server_seconds: float
+    """Of each phase of a round."""
 
 
 FULL = Scale(
@@ -34,6 +37,8 @@ FULL = Scale(
     thread_raw_batches=60,
     read_rounds=400,
     startups=9,
+    server_rounds=8,
+    server_seconds=0.6,
 )
 QUICK = Scale(
     append_rounds=300,
@@ -46,6 +51,8 @@ QUICK = Scale(
     thread_raw_batches=8,
     read_rounds=20,
     startups=2,
+    server_rounds=1,
+    server_seconds=0.3,
 )
 
 

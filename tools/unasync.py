@@ -1,4 +1,4 @@
-"""Generate `aclient.py` from `client.py`: `python tools/unasync.py`, or `--check` to see whether it is up to date.
+"""Generate `aclient.py` from `client.py`, `aadmin.py` from `admin.py`: `python tools/unasync.py`, or `--check` them.
 
 The client is written once, synchronously. A method becomes asynchronous if it asks the transport, or uses a method
 or property that does; exactly those calls get an `await`. Everything else stays as it is written.
@@ -12,24 +12,26 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "src/holdfast/client/client.py"
-TARGET = ROOT / "src/holdfast/client/aclient.py"
+FOLDER = ROOT / "src/holdfast/client"
+TWINS = {FOLDER / "client.py": FOLDER / "aclient.py", FOLDER / "admin.py": FOLDER / "aadmin.py"}
 
 NAMES = {
     "Client": "AsyncClient",
     "Session": "AsyncSession",
+    "Admin": "AsyncAdmin",
     "Transport": "AsyncTransport",
     "open_transport": "open_async_transport",
     "connect": "connect_async",
     "__enter__": "__aenter__",
     "__exit__": "__aexit__",
 }
-HEADER = '"""The asynchronous client. Generated from `client.py` by `tools/unasync.py`; do not edit."""\n'
+HEADER = '"""The asynchronous twin. Generated from `{}` by `tools/unasync.py`; do not edit."""\n'
 ALWAYS = {"__enter__", "__exit__"}
 """Python awaits these whether they wait for something or not."""
 
 
-def generate(source: str) -> str:
+def generate(file: Path) -> str:
+    source = file.read_text("utf-8")
     tree = ast.parse(source)
     methods = [f for c in tree.body if isinstance(c, ast.ClassDef) for f in c.body if isinstance(f, ast.FunctionDef)]
     waiting = _waiting(methods)
@@ -43,9 +45,11 @@ def generate(source: str) -> str:
     for line, column, text in sorted(set(edits), reverse=True):
         lines[line - 1] = lines[line - 1][:column] + text + lines[line - 1][column:]
     body = re.sub(r"\b(" + "|".join(NAMES) + r")\b", lambda found: NAMES[found[1]], "".join(lines))
-    body = body.replace("holdfast.client.transport", "holdfast.client.atransport")
-    first_statement = body.index("from collections")
-    return _formatted(f"{HEADER}\n{body[first_statement:].replace('a `with`', 'an `async with`')}")
+    for module in ("transport", "admin"):
+        body = body.replace(f"holdfast.client.{module} ", f"holdfast.client.a{module} ")
+    first_statement = body.index("\nfrom ")
+    header = HEADER.format(file.name)
+    return _formatted(f"{header}{body[first_statement:].replace('a `with`', 'an `async with`')}")
 
 
 def _waiting(methods: list[ast.FunctionDef]) -> set[str]:
@@ -74,7 +78,7 @@ def _formatted(source: str) -> str:
     command = [sys.executable, "-m", "ruff"]
     for arguments in (["check", "--select", "I", "--fix", "--quiet"], ["format", "--quiet"]):
         done = subprocess.run(
-            [*command, *arguments, "--stdin-filename", str(TARGET), "-"],
+            [*command, *arguments, "--stdin-filename", str(FOLDER / "aclient.py"), "-"],
             input=source,
             capture_output=True,
             text=True,
@@ -88,14 +92,16 @@ def _formatted(source: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; fail if the file is out of date")
-    generated = generate(SOURCE.read_text("utf-8"))
-    if not parser.parse_args().check:
-        TARGET.write_text(generated, "utf-8")
-        return 0
-    if TARGET.exists() and TARGET.read_text("utf-8") == generated:
-        return 0
-    print(f"{TARGET.relative_to(ROOT)} is out of date: run `python tools/unasync.py`", file=sys.stderr)
-    return 1
+    check = parser.parse_args().check
+    stale = 0
+    for source, target in TWINS.items():
+        generated = generate(source)
+        if not check:
+            target.write_text(generated, "utf-8")
+        elif not target.exists() or target.read_text("utf-8") != generated:
+            print(f"{target.relative_to(ROOT)} is out of date: run `python tools/unasync.py`", file=sys.stderr)
+            stale += 1
+    return min(stale, 1)
 
 
 if __name__ == "__main__":

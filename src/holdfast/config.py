@@ -12,6 +12,7 @@ from holdfast.checking import conform, introduce
 from holdfast.errors import InvalidArgumentError
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -22,6 +23,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     path: str | None = None
     """Where everything is kept: a folder, a file, `:memory:` or a `postgresql://` URL; by default the data folder."""
 
+    url: str | None = None
+    """The server to use instead of storage of one's own, such as `http://127.0.0.1:1933`."""
+
+    api_key: str | None = None
+    """The key to show to that server."""
+
+    http_timeout_seconds: Seconds = 60.0
+    """How long a client waits for a server's answer."""
+
+    http_attempts: Positive = 5
+    """How often a client asks a server that does not answer, where asking again does no harm."""
+
     max_message_bytes: Positive = 16 * 1024 * 1024
     """A message whose JSON is larger than this is refused."""
 
@@ -30,6 +43,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     tool_output_preview: Positive = 1_000
     """How many characters of a large tool output stay in the message."""
+
+    idempotency_hours: Positive = 48
+    """How long the result of an append is remembered for its idempotency key; a server forgets older ones."""
 
     sqlite_busy_timeout_ms: Milliseconds = 30_000
     """How long to wait for another process that is writing to the same file."""
@@ -40,7 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     postgres_pool_max: Positive = 16
     """The most connections one process holds to PostgreSQL."""
 
-    postgres_wait_seconds: Annotated[float, msgspec.Meta(gt=0)] = 30.0
+    postgres_wait_seconds: Seconds = 30.0
     """How long to wait for a connection to PostgreSQL before giving up."""
 
     @classmethod

@@ -91,3 +91,45 @@ class UnavailableError(HoldfastError):
 
     def __init__(self, message: str, *, service: str, reason: str) -> None:
         super().__init__(message, service=service, reason=reason)
+
+
+class UnauthenticatedError(HoldfastError):
+    """No key, or one that does not work."""
+
+    code = "UNAUTHENTICATED"
+    status = 401
+
+
+class ResourceExhaustedError(HoldfastError):
+    """More than is allowed. If `details` has `retry_after`, that many seconds from now it is allowed again."""
+
+    code = "RESOURCE_EXHAUSTED"
+    status = 429
+
+
+class TooLargeError(ResourceExhaustedError):
+    """More than is allowed at once: asking again does not help."""
+
+    status = 413
+
+
+class DeadlineExceededError(HoldfastError):
+    """It took too long. Whether it was done is unknown until it is asked again."""
+
+    code = "DEADLINE_EXCEEDED"
+    status = 504
+
+
+class TooSlowError(DeadlineExceededError):
+    """The request did not arrive in time, so nothing was done."""
+
+    status = 408
+
+
+def from_wire(code: str, message: str, details: dict[str, Any]) -> HoldfastError:
+    """The error that a server told of."""
+    kinds = {kind.code: kind for kind in HoldfastError.__subclasses__()}
+    error = rebuild(kinds.get(code, HoldfastError), message, details)
+    if code not in kinds:
+        error.code = code  # type: ignore[misc]  # a code of a later version is kept as it came
+    return error

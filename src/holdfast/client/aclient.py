@@ -1,4 +1,4 @@
-"""The asynchronous client. Generated from `client.py` by `tools/unasync.py`; do not edit."""
+"""The asynchronous twin. Generated from `client.py` by `tools/unasync.py`; do not edit."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -6,26 +6,38 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from msgspec import UNSET, UnsetType
+
+from holdfast.client.aadmin import AsyncAdmin
 from holdfast.client.atransport import AsyncTransport, open_async_transport
-from holdfast.client.opening import target_name
+from holdfast.client.opening import find_place
 from holdfast.config import Settings
 from holdfast.engine.ids import Ids, system_clock
 from holdfast.errors import NotFoundError
 from holdfast.model import (
     AccessRole,
-    Account,
     Appended,
-    AuditPage,
+    AutoCommitPolicy,
+    Component,
+    ComponentName,
+    EventPage,
+    Health,
+    Identity,
+    MemoryPolicy,
+    MemoryStats,
     Message,
     MessagePage,
     NewMessage,
-    Principal,
+    QueueCounts,
     Role,
     SessionInfo,
     SessionList,
     SessionRef,
     SessionState,
+    SessionStats,
     SkillUse,
+    SystemHealth,
+    SystemStatus,
     ToolResultMatches,
     ToolResultPage,
     ToolResultSlice,
@@ -36,21 +48,28 @@ from holdfast.model import (
 from holdfast.ops import (
     AddMessage,
     AddMessages,
-    CreateAccount,
+    CheckHealth,
+    ConfigureSession,
     CreateSession,
     DeleteSession,
     ForkSession,
+    GetMemoryStats,
     GetMessages,
     GetSession,
-    ListAccounts,
-    ListAudit,
+    GetSessionStats,
+    GetSystemStatus,
     ListSessions,
     ListToolResults,
     ListUsage,
+    ObserveComponent,
+    ObserveSystem,
+    ReadEvents,
     ReadToolResult,
     RecordUse,
     SearchToolResult,
     UpdateSession,
+    WaitUntilIdle,
+    WhoAmI,
 )
 from holdfast.parts import Part
 
@@ -65,17 +84,20 @@ def _listed(value: Any) -> Any:
 def connect_async(
     target: str | Path | None = None,
     *,
-    account: str = "default",
-    user: str = "default",
-    role: AccessRole = "root",
+    api_key: str | None = None,
+    account: str | None = None,
+    user: str | None = None,
+    role: AccessRole | None = None,
     settings: Settings | None = None,
 ) -> "AsyncClient":
     """Open Holdfast.
 
     Without a `target`, in a file in the platform's data folder; else in the folder or file it names, in `:memory:`,
-    or on the server of a `postgresql://` URL. Close the client when done, or use it in an `async with` statement.
+    on the database of a `postgresql://` URL, or through the server of an `http://` URL, with its `api_key`.
+    Who calls is user `default` of account `default`, as root, unless said otherwise; a server that gives out keys
+    goes by the key alone. Close the client when done, or use it in an `async with` statement.
     """
-    return AsyncClient(open_async_transport(target_name(target), account, user, role, settings))
+    return AsyncClient(open_async_transport(find_place(target, api_key, account, user, role, settings)))
 
 
 class AsyncClient:
@@ -96,18 +118,39 @@ class AsyncClient:
     async def close(self) -> None:
         await self._transport.close()
 
+    async def whoami(self) -> Identity:
+        """Whom the gate takes the caller for."""
+        return await self._transport.call(WhoAmI())
+
     @property
-    def who(self) -> Principal:
-        return self._transport.who
+    def admin(self) -> AsyncAdmin:
+        """Accounts, users, keys and the audit."""
+        return AsyncAdmin(self._transport)
 
     def session(self, session_id: str | None = None) -> "AsyncSession":
         """A handle on a session, with a new id if none is given. The first thing added to it creates it."""
         return AsyncSession(self, self._ids.new("sess") if session_id is None else session_id)
 
     async def create_session(
-        self, session_id: str | None = None, *, title: str = "", metadata: dict[str, Any] | None = None
+        self,
+        session_id: str | None = None,
+        *,
+        title: str = "",
+        metadata: dict[str, Any] | None = None,
+        created_at: datetime | str | None = None,
+        memory_policy: MemoryPolicy | dict[str, Any] | None = None,
+        auto_commit_policy: AutoCommitPolicy | dict[str, Any] | None = None,
+        memory_extraction_config: dict[str, Any] | None = None,
     ) -> SessionInfo:
-        op = CreateSession(session_id=session_id, title=title, metadata=metadata or {})
+        op = CreateSession(
+            session_id=session_id,
+            title=title,
+            metadata=metadata or {},
+            created_at=created_at,  # type: ignore[arg-type]  # the gate reads ISO 8601
+            memory_policy=memory_policy,  # type: ignore[arg-type]  # and dictionaries
+            auto_commit_policy=auto_commit_policy,  # type: ignore[arg-type]
+            memory_extraction_config=memory_extraction_config,
+        )
         return await self._transport.call(op)
 
     async def get_session(self, session_id: str, *, auto_create: bool = False) -> SessionInfo:
@@ -135,6 +178,23 @@ class AsyncClient:
     ) -> SessionInfo:
         """Change what is given. Metadata is merged key by key; a key set to None is removed."""
         op = UpdateSession(session_id=session_id, title=title, metadata=metadata, state=state)
+        return await self._transport.call(op)
+
+    async def update_session_config(
+        self,
+        session_id: str,
+        *,
+        memory_policy: MemoryPolicy | dict[str, Any] | UnsetType | None = UNSET,
+        auto_commit_policy: AutoCommitPolicy | dict[str, Any] | UnsetType | None = UNSET,
+        memory_extraction_config: dict[str, Any] | UnsetType | None = UNSET,
+    ) -> SessionInfo:
+        """Change what is given; None puts a setting back to its default."""
+        op = ConfigureSession(
+            session_id=session_id,
+            memory_policy=memory_policy,  # type: ignore[arg-type]  # the gate reads dictionaries
+            auto_commit_policy=auto_commit_policy,  # type: ignore[arg-type]
+            memory_extraction_config=memory_extraction_config,
+        )
         return await self._transport.call(op)
 
     async def delete_session(self, session_id: str) -> SessionRef:
@@ -222,9 +282,16 @@ class AsyncClient:
         session_id: str,
         contexts: list[str] | None = None,
         skill: SkillUse | dict[str, Any] | None = None,
+        *,
+        created_at: datetime | str | None = None,
     ) -> UseRecorded:
         """Record which contexts and which skill were actually of use."""
-        op = RecordUse(session_id=session_id, contexts=contexts, skill=skill)  # type: ignore[arg-type]  # as above
+        op = RecordUse(
+            session_id=session_id,
+            contexts=contexts,
+            skill=skill,  # type: ignore[arg-type]  # the gate reads dictionaries
+            created_at=created_at,  # type: ignore[arg-type]  # and ISO 8601
+        )
         return await self._transport.call(op)
 
     async def list_usage(self, session_id: str, *, after: str | None = None, limit: int = 1_000) -> list[Usage]:
@@ -255,15 +322,33 @@ class AsyncClient:
         )
         return await self._transport.call(op)
 
-    async def create_account(self, account_id: str) -> Account:
-        return await self._transport.call(CreateAccount(account_id=account_id))
+    async def read_events(self, session_id: str, *, after: str | None = None, limit: int = 100) -> EventPage:
+        """What happened to a session behind the event `after`: every message and every change, in order."""
+        return await self._transport.call(ReadEvents(session_id=session_id, after=after, limit=limit))
 
-    async def list_accounts(self) -> list[Account]:
-        return await self._transport.call(ListAccounts())
+    async def session_stats(self, session_id: str) -> SessionStats:
+        return await self._transport.call(GetSessionStats(session_id=session_id))
 
-    async def list_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
-        """The account's audit records, newest first."""
-        return await self._transport.call(ListAudit(limit=limit, cursor=cursor))
+    async def memory_stats(self) -> MemoryStats:
+        """Counts of what the caller has."""
+        return await self._transport.call(GetMemoryStats())
+
+    async def system_status(self) -> SystemStatus:
+        return await self._transport.call(GetSystemStatus())
+
+    async def system_health(self) -> SystemHealth:
+        """Every component with its state, for administrators."""
+        return await self._transport.call(ObserveSystem())
+
+    async def observe(self, component: ComponentName) -> Component:
+        return await self._transport.call(ObserveComponent(component=component))
+
+    async def check_health(self) -> Health:
+        return await self._transport.call(CheckHealth())
+
+    async def wait_until_idle(self) -> dict[str, QueueCounts]:
+        """Return once everything that was accepted before is done."""
+        return await self._transport.call(WaitUntilIdle())
 
 
 class AsyncSession:
@@ -277,8 +362,9 @@ class AsyncSession:
         return f"{type(self).__name__}({self.session_id!r})"
 
     @property
-    def uri(self) -> str:
-        return session_uri(self._client.who.user_id, self.session_id)
+    async def uri(self) -> str:
+        me = await self._client.whoami()
+        return session_uri(me.user_id, self.session_id)
 
     @property
     async def messages(self) -> list[Message]:

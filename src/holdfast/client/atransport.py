@@ -6,21 +6,22 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from holdfast.client.opening import open_engine, require_target
-from holdfast.config import Settings
+from holdfast.client.opening import Place, open_engine
+from holdfast.client.wire import Courier, Request, told_wait
 from holdfast.engine import Engine
 from holdfast.errors import FailedPreconditionError
-from holdfast.model import AccessRole, Principal
+from holdfast.model import Principal
 from holdfast.ops import Operation
+
+if TYPE_CHECKING:
+    from httpx2 import Response
 
 R = TypeVar("R")
 
 
 class AsyncTransport(Protocol):
-    who: Principal
-
     async def call(self, op: Operation[R]) -> R: ...
     async def close(self) -> None: ...
 
@@ -72,6 +73,49 @@ class AsyncLocalTransport:
             self._engine.close()
 
 
+class AsyncHttpTransport:
+    """To a server, over connections that are kept open. What failed is asked again where that does no harm."""
+
+    def __init__(self, courier: Courier) -> None:
+        import httpx2  # noqa: PLC0415 - who talks to no server does not pay for it
+
+        self._httpx = httpx2
+        self._courier = courier
+        self._closed = False
+        self._open()
+
+    async def call(self, op: Operation[R]) -> R:
+        courier = self._courier
+        request = courier.request(op)
+        courier.require_open(closed=self._closed)
+        if self._process != os.getpid():
+            self._open()  # a fork: the connections are the parent's, who still uses them
+        for wait in courier.waits():
+            try:
+                response = await self._send(request)
+            except self._httpx.TransportError as error:
+                sent = not isinstance(error, self._httpx.ConnectError | self._httpx.ConnectTimeout)
+                if wait is None or (sent and not request.retriable):
+                    raise courier.unreachable(error, sent=sent) from error
+                await asyncio.sleep(wait)
+            else:
+                if wait is None or not courier.asks_again(request, response.status_code):
+                    return courier.result(op, response.status_code, response.content)
+                await asyncio.sleep(told_wait(response.headers, wait))
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._connections.aclose()
+
+    def _open(self) -> None:
+        self._process = os.getpid()
+        self._connections = self._httpx.AsyncClient(**self._courier.options(self._httpx))
+
+    async def _send(self, request: Request) -> "Response":
+        return await self._connections.request(request.verb, request.path, params=request.query, content=request.body)
+
+
 _open_transports: "weakref.WeakSet[AsyncLocalTransport]" = weakref.WeakSet()
 
 
@@ -84,9 +128,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def open_async_transport(
-    target: str | None, account: str, user: str, role: AccessRole, settings: Settings | None
-) -> AsyncTransport:
-    who = Principal(account, user, role)
-    require_target(target)
-    return AsyncLocalTransport(lambda: open_engine(target, settings), who)
+def open_async_transport(place: Place) -> AsyncTransport:
+    if place.url is not None:
+        return AsyncHttpTransport(Courier(place.url, place.headers, place.settings))
+    return AsyncLocalTransport(lambda: open_engine(place), place.who)

@@ -1,39 +1,65 @@
-"""From a path or a URL to an engine. Each backend's library is imported when it is asked for, not before."""
+"""From a path or a URL to a place, and from a place to an engine. A backend's library is imported when asked for."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
 from holdfast.checking import conform
+from holdfast.client.wire import headers_for
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.errors import InvalidArgumentError
+from holdfast.model import AccessRole, Principal
 from holdfast.store.database import Database
 
 POSTGRES = ("postgresql://", "postgres://")
+HTTP = ("http://", "https://")
 
 
-def open_engine(target: str | None, settings: Settings | None) -> Engine:
-    """An engine on what `target` names: a path, `:memory:`, a `postgresql://` URL, or None for what is set."""
-    if settings is not None and not isinstance(settings, Settings):
-        raise InvalidArgumentError("settings", f"is a {type(settings).__name__}; give a holdfast.Settings")
-    chosen = Settings.load() if settings is None else conform(msgspec.structs.asdict(settings), Settings)
-    return Engine(open_database(target or chosen.path, chosen), chosen)
+class Place(msgspec.Struct, frozen=True):
+    """Where Holdfast is and as whom to use it."""
+
+    settings: Settings
+    who: Principal
+    target: str | None
+    """A path, `:memory:`, a `postgresql://` URL, or None for the default; unless it is a server."""
+    url: str | None
+    """The server's, if it is one."""
+    headers: dict[str, str]
+    """What to tell a server about the caller."""
 
 
-def target_name(target: str | Path | None) -> str | None:
-    if target is None or isinstance(target, str | Path):
-        return None if target is None else str(target)
-    raise InvalidArgumentError("target", f"is a {type(target).__name__}; give a path or a URL")
+def find_place(
+    target: str | Path | None,
+    api_key: str | None,
+    account: str | None,
+    user: str | None,
+    role: AccessRole | None,
+    settings: Settings | None,
+) -> Place:
+    chosen = _checked_settings(settings)
+    named = _target_name(target) or chosen.url or chosen.path
+    who = Principal(
+        "default" if account is None else account,
+        "default" if user is None else user,
+        "root" if role is None else role,
+    )
+    if named is not None and named.startswith(HTTP):
+        headers = headers_for(api_key or chosen.api_key, account, user, role)
+        return Place(chosen, who, None, _checked_url(named), headers)
+    if api_key is not None:
+        raise InvalidArgumentError("api_key", "is for a server; give its http:// URL as the target")
+    if named is not None and "://" in named and not named.startswith(POSTGRES):
+        raise InvalidArgumentError("target", f"{named!r} is neither a path nor a postgresql:// or http:// URL")
+    return Place(chosen, who, named, None, {})
 
 
-def require_target(target: str | None) -> None:
-    if target is not None and "://" in target and not target.startswith(POSTGRES):
-        raise InvalidArgumentError("target", f"{target!r} is neither a path nor a postgresql:// URL")
+def open_engine(place: Place) -> Engine:
+    return Engine(open_database(place.target, place.settings), place.settings)
 
 
 def open_database(target: str | None, settings: Settings) -> Database:
-    require_target(target)
     if target is None or not target.startswith(POSTGRES):
         from holdfast.store.sqlite import SqliteDatabase  # noqa: PLC0415
 
@@ -49,3 +75,27 @@ def open_database(target: str | None, settings: Settings) -> Database:
             "target", f"PostgreSQL needs its driver: pip install 'holdfast[postgres]' ({error})"
         ) from None
     return PostgresDatabase(target, pool_max=settings.postgres_pool_max, wait_seconds=settings.postgres_wait_seconds)
+
+
+def _checked_settings(settings: Settings | None) -> Settings:
+    if settings is None:
+        return Settings.load()
+    if not isinstance(settings, Settings):
+        raise InvalidArgumentError("settings", f"is a {type(settings).__name__}; give a holdfast.Settings")
+    return conform(msgspec.structs.asdict(settings), Settings)
+
+
+def _target_name(target: str | Path | None) -> str | None:
+    if target is None or isinstance(target, str | Path):
+        return None if target is None else str(target)
+    raise InvalidArgumentError("target", f"is a {type(target).__name__}; give a path or a URL")
+
+
+def _checked_url(url: str) -> str:
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    if not host:
+        raise InvalidArgumentError("target", f"{url!r} names no host; give a URL such as http://127.0.0.1:1933")
+    return url.rstrip("/")

@@ -7,7 +7,7 @@ from holdfast.errors import PermissionDeniedError
 from holdfast.model import AccessRole, Principal
 from holdfast.ops import Entry
 from holdfast.store import accounts, audit
-from holdfast.store.database import Tx
+from holdfast.store.database import EVERY_ACCOUNT, Tx
 
 RANK: dict[AccessRole, int] = {"user": 0, "admin": 1, "root": 2}
 
@@ -22,6 +22,18 @@ def allow(who: Principal, entry: Entry, name: str) -> None:
         )
 
 
+def account_of(who: Principal, entry: Entry, op: Any) -> str:
+    """The account in whose name the transaction runs: the caller's, unless an operator names another."""
+    if entry.across:
+        return EVERY_ACCOUNT
+    named: str = getattr(op, "account_id", who.account_id)
+    if named != who.account_id and who.role != "root":
+        raise PermissionDeniedError(
+            f"{who.user_id} of {who.account_id} cannot act on the account {named}; the operator can", role=who.role
+        )
+    return named
+
+
 def require_account(tx: Tx, who: Principal, moment: Moment) -> None:
     """The account must exist; the operator's own use of a name brings it into being."""
     if accounts.exists(tx, tx.account):
@@ -33,13 +45,14 @@ def require_account(tx: Tx, who: Principal, moment: Moment) -> None:
 
 
 def record(tx: Tx, who: Principal, action: str, resource: str, moment: Moment) -> None:
-    """The audit line; it commits or vanishes with the deed."""
-    audit.record(tx, moment.ids.new("aud"), who, action, resource, moment.now)
+    """The audit line, in the account that it is about; it commits or vanishes with the deed."""
+    account = who.account_id if tx.account == EVERY_ACCOUNT else tx.account
+    audit.record(tx, account, moment.ids.new("aud"), who, action, resource, moment.now)
 
 
 def resource_of(op: Any, result: Any) -> str:
     """What an operation was about, for the audit."""
-    for field in ("session_id", "account_id"):
+    for field in ("session_id", "key_id", "user_id", "account_id"):
         value = getattr(result, field, None) or getattr(op, field, None)
         if value:
             return str(value)

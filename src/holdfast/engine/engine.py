@@ -1,13 +1,17 @@
-"""The gate: every operation, from every surface, goes through `Engine.call`."""
+"""The gate: every operation, from every surface, goes through `Engine.plan`."""
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from holdfast.config import Settings
-from holdfast.engine import access, administration, messages, sessions, toolresults
+from holdfast.engine import access, administration, events, messages, sessions, system, toolresults
 from holdfast.engine.ids import Clock, Ids, system_clock
 from holdfast.engine.rule import Moment, Rule
 from holdfast.model import Principal
-from holdfast.ops import OPERATIONS, Operation, checked
+from holdfast.ops import OPERATIONS, Operation, checked, fields_of
+from holdfast.store import appends
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 
 R = TypeVar("R")
@@ -16,8 +20,29 @@ RULES: dict[type[Operation[Any]], Rule] = {
     **sessions.RULES,
     **messages.RULES,
     **toolresults.RULES,
+    **events.RULES,
     **administration.RULES,
+    **system.RULES,
 }
+
+FORGET_AT_ONCE = 1_000
+"""How many old results of appends one transaction drops, so that writers never wait long for it."""
+
+
+class Plan(msgspec.Struct, Generic[R], frozen=True):
+    """An operation that was allowed, checked and prepared; what is left is its transaction."""
+
+    db: Database
+    account: str
+    writes: bool
+    work: Callable[[Tx], R]
+
+    def run(self) -> R:
+        return (self.db.write if self.writes else self.db.read)(self.account, self.work)
+
+    def submit(self, reply: Callable[[R | None, BaseException | None], None]) -> None:
+        """As `run`, for a write whose caller does not wait: `reply` is called in another thread."""
+        self.db.submit(self.account, self.work, reply)
 
 
 class Engine:
@@ -42,12 +67,16 @@ class Engine:
             raise
 
     def call(self, who: Principal, op: Operation[R]) -> R:
-        """Do `op` on behalf of `who`: allowed, checked, prepared outside and done inside one transaction."""
-        cls = type(op)
+        """Do `op` on behalf of `who`, and wait for it."""
+        return self.plan(who, type(op), fields_of(op)).run()
+
+    def plan(self, who: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool = True) -> Plan[R]:
+        """Allow, check and prepare an operation, outside any transaction."""
         entry, rule = OPERATIONS[cls], RULES[cls]
         access.allow(who, entry, cls.__name__)
-        op = checked(op)
-        moment = Moment(self.clock(), self.ids, self.settings)
+        op = checked(cls, fields, strict=strict)
+        account = access.account_of(who, entry, op)
+        moment = Moment(self.clock(), self.ids, self.settings, self.db.waiting)
         ready = rule.prepare(moment, who, op)
 
         def work(tx: Tx) -> R:
@@ -56,8 +85,13 @@ class Engine:
                 access.record(tx, who, cls.__name__, access.resource_of(op, result), moment)
             return result
 
-        run = self.db.write if rule.writes(op) else self.db.read
-        return run(EVERY_ACCOUNT if entry.role == "root" else who.account_id, work)
+        return Plan(self.db, account, rule.writes(op), work)
+
+    def tidy(self) -> None:
+        """Forget the results of appends that are too old to be retried."""
+        before = self.clock() - self.settings.idempotency_hours * 3_600_000_000
+        while self.db.write(EVERY_ACCOUNT, lambda tx: appends.forget_before(tx, before, FORGET_AT_ONCE)):
+            pass
 
     def close(self) -> None:
         self.db.close()

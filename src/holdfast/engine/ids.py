@@ -42,6 +42,10 @@ class Ids:
             self._last = fresh
         return f"{prefix}_{fresh:032x}"
 
+    def secret(self, size: int) -> bytes:
+        """Bytes that nobody can guess."""
+        return os.urandom(size)
+
     def chance(self) -> int:
         """48 bits that tell apart what else is equal."""
         return self._bits(48)

@@ -47,7 +47,7 @@ def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepare
         message_ids=ids,
     )
     if op.idempotency_key is not None:
-        appends.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, ready), result)
+        appends.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, ready), result, moment.now)
     return result
 
 

@@ -17,6 +17,8 @@ class Moment(msgspec.Struct, frozen=True):
     now: int
     ids: Ids
     settings: Settings
+    waiting: Callable[[], int]
+    """How many writes wait."""
 
 
 def nothing_to_prepare(_moment: Moment, _who: Principal, _op: Any) -> None:

@@ -7,8 +7,9 @@ import msgspec
 from holdfast.engine import access
 from holdfast.engine.rule import Moment, Rule, always
 from holdfast.errors import AlreadyExistsError, ConflictError, InvalidArgumentError, NotFoundError
-from holdfast.model import Principal, SessionInfo, SessionPage, SessionRef, Usage, UseRecorded
+from holdfast.model import Principal, SessionConfig, SessionInfo, SessionPage, SessionRef, Usage, UseRecorded
 from holdfast.ops import (
+    ConfigureSession,
     CreateSession,
     DeleteSession,
     ForkSession,
@@ -19,9 +20,10 @@ from holdfast.ops import (
     UpdateSession,
 )
 from holdfast.sound import sound_json, sound_text
-from holdfast.store import accounts, appends, lineage, messages, toolresults, usages
+from holdfast.store import accounts, appends, changes, lineage, messages, toolresults, usages
 from holdfast.store import sessions as store
 from holdfast.store.database import Tx
+from holdfast.store.moments import to_micros
 from holdfast.store.sessions import StoredSession
 
 MAX_METADATA_BYTES = 64 * 1024
@@ -51,9 +53,16 @@ def ensure(tx: Tx, who: Principal, session_id: str, moment: Moment) -> StoredSes
     )
 
 
-def _create(tx: Tx, who: Principal, op: CreateSession, metadata: str, moment: Moment) -> SessionInfo:
+def _create(tx: Tx, who: Principal, op: CreateSession, ready: tuple[str, str], moment: Moment) -> SessionInfo:
     session_id = op.session_id or moment.ids.new("sess")
-    session = msgspec.structs.replace(_blank(who, session_id, moment), title=op.title, metadata=metadata)
+    metadata, config = ready
+    session = msgspec.structs.replace(
+        _blank(who, session_id, moment),
+        title=op.title,
+        metadata=metadata,
+        config=config,
+        created_at=moment.now if op.created_at is None else to_micros(op.created_at),
+    )
     inserted = _insert(tx, who, session, moment)
     if inserted is None:
         raise _taken(session_id)
@@ -78,9 +87,9 @@ def _read_cursor(_moment: Moment, _who: Principal, op: ListSessions) -> int | No
 
 def _update(tx: Tx, who: Principal, op: UpdateSession, _metadata: str, moment: Moment) -> SessionInfo:
     session = require(tx, who, op.session_id, lock=True)
-    changes = op.metadata or {}
-    removed = {key for key, value in changes.items() if value is None}
-    merged = {**store.decode_metadata(session.metadata), **changes}
+    asked = op.metadata or {}
+    removed = {key for key, value in asked.items() if value is None}
+    merged = {**store.decode_metadata(session.metadata), **asked}
     store.update(
         tx,
         session,
@@ -89,6 +98,19 @@ def _update(tx: Tx, who: Principal, op: UpdateSession, _metadata: str, moment: M
         state=op.state or session.state,
         now=moment.now,
     )
+    given = {"title": op.title, "metadata": op.metadata, "state": op.state}
+    told = {name: value for name, value in given.items() if value is not None}
+    changes.record(tx, session, "updated", who.user_id, moment.now, told)
+    return store.info(tx, require(tx, who, op.session_id))
+
+
+def _configure(tx: Tx, who: Principal, op: ConfigureSession, _ready: None, moment: Moment) -> SessionInfo:
+    session = require(tx, who, op.session_id, lock=True)
+    given = {name: getattr(op, name) for name in SessionConfig.__struct_fields__}
+    told = {name: value for name, value in given.items() if value is not msgspec.UNSET}
+    config = msgspec.structs.replace(store.decode_config(session.config), **told)
+    store.configure(tx, session, _encode_config(config), moment.now)
+    changes.record(tx, session, "configured", who.user_id, moment.now, told)
     return store.info(tx, require(tx, who, op.session_id))
 
 
@@ -98,6 +120,7 @@ def _delete(tx: Tx, who: Principal, op: DeleteSession, _ready: None, _moment: Mo
     store.delete(tx, session)
     appends.delete(tx, session.log_id)
     usages.delete(tx, session.log_id)
+    changes.delete(tx, session.log_id)
     orphans = [log_id for log_id in lineage.cut_off(tx, session) if not store.log_is_alive(tx, log_id)]
     ends = [(log_id, lineage.needed_through(tx, log_id)) for log_id in orphans]
     toolresults.delete_after(tx, ends)
@@ -115,6 +138,7 @@ def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment)
         _blank(who, op.new_session_id or moment.ids.new("sess"), moment),
         title=parent.title if op.title is None else op.title,
         metadata=parent.metadata,
+        config=parent.config,
         live_from=archived_through + 1,
         tokens_archived=parent.tokens_archived if archived_through < at else tokens,
         forked_from=parent.session_id,
@@ -127,6 +151,7 @@ def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment)
     if inserted is None:
         raise _taken(child.session_id)
     lineage.branch(tx, parent, at, inserted.log_id)
+    changes.record(tx, parent, "forked", who.user_id, moment.now, {"session_id": inserted.session_id, "seq": at})
     return store.info(tx, inserted)
 
 
@@ -151,9 +176,14 @@ def _state_at(tx: Tx, session: StoredSession, seq: int) -> tuple[int, int | None
 
 def _record_use(tx: Tx, who: Principal, op: RecordUse, uses: list[usages.Use], moment: Moment) -> UseRecorded:
     session = ensure(tx, who, op.session_id, moment)
+    at = moment.now if op.created_at is None else to_micros(op.created_at)
     for use in uses:
-        usages.insert(tx, session.log_id, who.user_id, use, moment.now)
+        usages.insert(tx, session.log_id, who.user_id, use, at)
     skills = sum(use.kind == "skill" for use in uses)
+    used = {"contexts": [use.uri for use in uses if use.kind == "context"]}
+    if op.skill is not None:
+        used["skill"] = [op.skill.uri]
+    changes.record(tx, session, "used", who.user_id, moment.now, used)
     return UseRecorded(session.session_id, len(uses) - skills, skills)
 
 
@@ -178,8 +208,24 @@ def _list_usage(tx: Tx, who: Principal, op: ListUsage, _ready: None, _moment: Mo
     return usages.read(tx, require(tx, who, op.session_id).log_id, op.after, op.limit)
 
 
-def _check_metadata(_moment: Moment, _who: Principal, op: CreateSession | UpdateSession) -> str:
+def _check_metadata(_moment: Moment, _who: Principal, op: UpdateSession) -> str:
     return _encode_metadata(op.metadata or {})
+
+
+def _prepare_creation(_moment: Moment, _who: Principal, op: CreateSession) -> tuple[str, str]:
+    config = SessionConfig(op.memory_policy, op.auto_commit_policy, op.memory_extraction_config)
+    return _encode_metadata(op.metadata), _encode_config(config)
+
+
+def _check_config(_moment: Moment, _who: Principal, op: ConfigureSession) -> None:
+    _encode_config(SessionConfig(memory_extraction_config=op.memory_extraction_config or None))
+
+
+def _encode_config(config: SessionConfig) -> str:
+    extraction = sound_json("memory_extraction_config", config.memory_extraction_config)
+    if len(extraction.encode()) > MAX_METADATA_BYTES:
+        raise InvalidArgumentError("memory_extraction_config", f"is larger than {MAX_METADATA_BYTES} bytes")
+    return msgspec.json.encode(config).decode()
 
 
 def _encode_metadata(metadata: dict[str, Any]) -> str:
@@ -206,6 +252,7 @@ def _blank(who: Principal, session_id: str, moment: Moment) -> StoredSession:
         fork_tokens=0,
         fork_time=None,
         fork_added=None,
+        config="{}",
     )
 
 
@@ -214,6 +261,8 @@ def _insert(tx: Tx, who: Principal, session: StoredSession, moment: Moment) -> S
     access.require_account(tx, who, moment)
     for _ in range(ATTEMPTS):
         if store.insert(tx, session):
+            came_from = {} if session.forked_from is None else {"forked_from": session.forked_from}
+            changes.record(tx, session, "created", who.user_id, moment.now, {"title": session.title, **came_from})
             return session
         if store.find(tx, who.user_id, session.session_id):
             return None
@@ -227,10 +276,11 @@ def _taken(session_id: str) -> AlreadyExistsError:
 
 
 RULES: dict[type, Rule] = {
-    CreateSession: Rule(_create, always, _check_metadata),
+    CreateSession: Rule(_create, always, _prepare_creation),
     GetSession: Rule(_get, lambda op: op.auto_create),
     ListSessions: Rule(_list, prepare=_read_cursor),
     UpdateSession: Rule(_update, always, _check_metadata),
+    ConfigureSession: Rule(_configure, always, _check_config),
     DeleteSession: Rule(_delete, always),
     ForkSession: Rule(_fork, always),
     RecordUse: Rule(_record_use, always, _prepare_use),

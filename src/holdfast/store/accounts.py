@@ -4,14 +4,30 @@ from holdfast.model import Account
 from holdfast.store.database import Tx
 from holdfast.store.moments import from_micros
 
+_TABLES = (
+    "changes",
+    "keys",
+    "users",
+    "usages",
+    "tool_results",
+    "blobs",
+    "appends",
+    "messages",
+    "lineage",
+    "sessions",
+    "audit",
+    "accounts",
+)
+"""Everything an account has, in an order in which it can go."""
+
 
 def exists(tx: Tx, account_id: str) -> bool:
     return tx.one("SELECT 1 FROM accounts WHERE account_id = ?", (account_id,)) is not None
 
 
-def lock(tx: Tx, account_id: str) -> None:
-    """Let no other transaction that locks this account run until this one ends."""
-    tx.one(f"SELECT 1 FROM accounts WHERE account_id = ?{tx.dialect.lock_row}", (account_id,))
+def lock(tx: Tx, account_id: str) -> bool:
+    """Let no other transaction that locks this account run until this one ends; whether there is such an account."""
+    return tx.one(f"SELECT 1 FROM accounts WHERE account_id = ?{tx.dialect.lock_row}", (account_id,)) is not None
 
 
 def insert(tx: Tx, account_id: str, now: int) -> bool:
@@ -25,5 +41,18 @@ def insert(tx: Tx, account_id: str, now: int) -> bool:
 
 def every(tx: Tx) -> list[Account]:
     """All accounts, for the operator."""
-    rows = tx.all("SELECT account_id, created_at FROM accounts ORDER BY account_id")
-    return [Account(account_id, from_micros(created_at)) for account_id, created_at in rows]
+    rows = tx.all(
+        "SELECT a.account_id, a.created_at, (SELECT COUNT(*) FROM users WHERE account_id = a.account_id)"
+        " FROM accounts a ORDER BY a.account_id"
+    )
+    return [
+        Account(account_id=account_id, created_at=from_micros(created_at), user_count=users)
+        for account_id, created_at, users in rows
+    ]
+
+
+def delete(tx: Tx, account_id: str) -> None:
+    """Erase an account and everything it has."""
+    tx.execute(tx.dialect.delete_all_text, (account_id,))
+    for table in _TABLES:
+        tx.execute(f"DELETE FROM {table} WHERE account_id = ?", (account_id,))

@@ -17,12 +17,22 @@ def find(tx: Tx, log_id: int, key: str) -> tuple[str, Appended] | None:
     return (row[0], _decode(row[1])) if row else None
 
 
-def insert(tx: Tx, log_id: int, key: str, fingerprint: str, result: Appended) -> None:
+def insert(tx: Tx, log_id: int, key: str, fingerprint: str, result: Appended, now: int) -> None:
     tx.execute(
-        "INSERT INTO appends (account_id, log_id, key, fingerprint, result) VALUES (?, ?, ?, ?, ?)",
-        (tx.account, log_id, key, fingerprint, msgspec.json.encode(result).decode()),
+        "INSERT INTO appends (account_id, log_id, key, fingerprint, result, at) VALUES (?, ?, ?, ?, ?, ?)",
+        (tx.account, log_id, key, fingerprint, msgspec.json.encode(result).decode(), now),
     )
 
 
 def delete(tx: Tx, log_id: int) -> None:
     tx.execute("DELETE FROM appends WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
+
+
+def forget_before(tx: Tx, moment: int, most: int) -> int:
+    """Drop up to `most` results that are older than `moment`, of all accounts, oldest first; how many there were."""
+    rows = tx.all(
+        "DELETE FROM appends WHERE (account_id, log_id, key) IN"
+        " (SELECT account_id, log_id, key FROM appends WHERE at < ? ORDER BY at LIMIT ?) RETURNING 1",
+        (moment, most),
+    )
+    return len(rows)

@@ -9,6 +9,8 @@ import msgspec
 T = TypeVar("T")
 Row = tuple[Any, ...]
 Params = Sequence[Any]
+Reply = Callable[[Any, BaseException | None], None]
+"""Takes the outcome or the error of a piece of work."""
 
 EVERY_ACCOUNT = "*"
 """The account of a transaction that serves the operator rather than a tenant. No tenant can have this name."""
@@ -24,6 +26,8 @@ class Dialect(msgspec.Struct, frozen=True):
     """Puts a message into the text index; parameters: account, log, seq, text. Empty if it gets there by itself."""
     delete_text: str
     """Takes messages out of the text index; parameters: account, log, the seq after which."""
+    delete_all_text: str
+    """Takes all messages of an account out of the text index."""
     match_text: Callable[[str, list[str]], tuple[str, list[str]]]
     """For an account and words: a condition on `messages m` for those that hold them all, and its parameters."""
 
@@ -52,6 +56,12 @@ class Database(Protocol):
 
     def read(self, account: str, work: Callable[[Tx], T]) -> T: ...
     def write(self, account: str, work: Callable[[Tx], T]) -> T: ...
+    def submit(self, account: str, work: Callable[[Tx], Any], reply: Reply) -> None:
+        """As `write`, for a caller that does not wait: `reply` gets the result or the error, in another thread."""
+
+    def waiting(self) -> int:
+        """How many writes wait for others to be done."""
+
     def migrate(self, now: int) -> None:
         """Bring the schema up to date. Safe to call from many processes at once."""
 

@@ -79,6 +79,9 @@ class GroupCommit(Generic[W]):
                 self._leave([job], committed=True)
                 raise
 
+    def waiting(self) -> int:
+        return len(self._waiting)
+
     def forget_waiting(self) -> None:
         """In a forked child the threads that waited do not exist, nor one that was about to and held the lock."""
         self._mutex = threading.Lock()

@@ -140,6 +140,21 @@ def state_at(tx: Tx, stretch: Stretch) -> tuple[int, int | None, int | None]:
     return (row[0], row[1], row[2]) if row else (0, None, None)
 
 
+def totals(tx: Tx, stretches: Sequence[Stretch]) -> tuple[dict[str, int], int | None]:
+    """How many messages there are of each role, and the time of the first of all."""
+    counts: dict[str, int] = {}
+    first: int | None = None
+    for stretch in stretches:
+        for role, count, earliest in tx.all(
+            "SELECT role, COUNT(*), MIN(created_at) FROM messages"
+            " WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? GROUP BY role",
+            (tx.account, stretch.log_id, stretch.first, stretch.last),
+        ):
+            counts[role] = counts.get(role, 0) + count
+            first = earliest if first is None else min(first, earliest)
+    return counts, first
+
+
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:
     """Erase the messages of a log behind `seq`, also from the text index."""
     tx.execute(tx.dialect.delete_text, (tx.account, log_id, seq))

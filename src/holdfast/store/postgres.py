@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import psycopg
@@ -17,7 +18,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, UnavailableError
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Tx, inside_transaction
+from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Reply, Row, Tx, inside_transaction
 
 T = TypeVar("T")
 Connection = psycopg.Connection[Row]
@@ -29,6 +30,7 @@ DIALECT = Dialect(
         "INSERT INTO message_text (account_id, log_id, seq, words) VALUES (?, ?, ?, to_tsvector('holdfast_text', ?))"
     ),
     delete_text="DELETE FROM message_text WHERE account_id = ? AND log_id = ? AND seq > ?",
+    delete_all_text="DELETE FROM message_text WHERE account_id = ?",
     match_text=lambda _account, words: (_MATCH, [" & ".join(f"'{word}'" for word in words)]),
 )
 _MATCH = (
@@ -81,6 +83,7 @@ class PostgresDatabase:
         self._closed = False
         self._pool: ConnectionPool[Connection] | None = None
         self._opening = threading.Lock()
+        self._threads: ThreadPoolExecutor | None = None
         _open_databases.add(self)
 
     def read(self, account: str, work: Callable[[Tx], T]) -> T:
@@ -88,6 +91,17 @@ class PostgresDatabase:
 
     def write(self, account: str, work: Callable[[Tx], T]) -> T:
         return self._run(account, work, BEGIN_WRITE)
+
+    def submit(self, account: str, work: Callable[[Tx], Any], reply: Reply) -> None:
+        with self._opening:
+            if self._closed:
+                raise _closed()
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._pool_max, thread_name_prefix="holdfast-writer")
+            self._threads.submit(self._write_and_reply, account, work, reply)
+
+    def waiting(self) -> int:
+        return self._threads._work_queue.qsize() if self._threads else 0  # noqa: SLF001 - it tells by no other way
 
     def migrate(self, now: int) -> None:
         def apply(tx: Tx) -> None:
@@ -100,7 +114,11 @@ class PostgresDatabase:
         self.write(EVERY_ACCOUNT, apply)
 
     def close(self) -> None:
-        self._closed = True
+        with self._opening:
+            self._closed = True
+            threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.shutdown(wait=True)
         with self._opening:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -110,8 +128,16 @@ class PostgresDatabase:
         """In a forked child the pool's sockets are the parent's, and threads that held its locks do not exist."""
         if self._pool is not None:
             _inherited.append(self._pool)
-        self._pool = None
+        self._pool, self._threads = None, None
         self._opening = threading.Lock()
+
+    def _write_and_reply(self, account: str, work: Callable[[Tx], Any], reply: Reply) -> None:
+        try:
+            outcome = self.write(account, work)
+        except BaseException as error:  # noqa: BLE001 - it is handed to the caller
+            reply(None, error)
+        else:
+            reply(outcome, None)
 
     def _run(self, account: str, work: Callable[[Tx], T], begin: str) -> T:
         for attempt in range(1, ATTEMPTS + 1):

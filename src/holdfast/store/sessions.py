@@ -4,21 +4,21 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model import Fork, SessionInfo, SessionRow, SessionState, UserRef, session_uri
+from holdfast.model import Fork, SessionConfig, SessionInfo, SessionRow, SessionState, UserRef, session_uri
 from holdfast.store import usages
 from holdfast.store.database import Tx
 from holdfast.store.moments import from_micros
 
 _COLUMNS = (
     "user_id, session_id, log_id, title, metadata, state, created_at, updated_at, live_from, tokens_archived,"
-    " forked_from, fork_seq, fork_tokens, fork_time, fork_added"
+    " forked_from, fork_seq, fork_tokens, fork_time, fork_added, config"
 )
-_OF_THE_LAST_MESSAGE = ", ".join(
+_LAST_SEQ, _LAST_TOKENS, _LAST_TIME, _LAST_ADDED = (
     f"(SELECT m.{column} FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id"
     " ORDER BY m.seq DESC LIMIT 1)"
     for column in ("seq", "tokens_through", "created_at", "added_at")
 )
-_SELECT = f"SELECT {_COLUMNS}, {_OF_THE_LAST_MESSAGE} FROM sessions s"
+_SELECT = f"SELECT {_COLUMNS}, {_LAST_SEQ}, {_LAST_TOKENS}, {_LAST_TIME}, {_LAST_ADDED} FROM sessions s"
 _THE_ONE = "account_id = ? AND user_id = ? AND session_id = ?"
 _EXISTS = f"SELECT 1 FROM sessions WHERE {_THE_ONE}"
 _FIND = f"{_SELECT} WHERE s.account_id = ? AND s.user_id = ? AND s.session_id = ?"
@@ -45,6 +45,7 @@ class StoredSession(msgspec.Struct, frozen=True):
     fork_tokens: int
     fork_time: int | None
     fork_added: int | None
+    config: str
     own_seq: int | None = None
     own_tokens: int | None = None
     own_time: int | None = None
@@ -104,6 +105,13 @@ def update(tx: Tx, session: StoredSession, *, title: str, metadata: str, state: 
     )
 
 
+def configure(tx: Tx, session: StoredSession, config: str, now: int) -> None:
+    tx.execute(
+        f"UPDATE sessions SET config = ?, updated_at = ? WHERE {_THE_ONE}",
+        (config, now, tx.account, session.user_id, session.session_id),
+    )
+
+
 def delete(tx: Tx, session: StoredSession) -> None:
     tx.execute(
         f"DELETE FROM sessions WHERE {_THE_ONE}",
@@ -142,6 +150,7 @@ def _containing(q: str) -> str:
 
 def info(tx: Tx, session: StoredSession) -> SessionInfo:
     contexts_used, skills_used = usages.totals(tx, session.log_id)
+    config = decode_config(session.config)
     return SessionInfo(
         session_id=session.session_id,
         uri=session_uri(session.user_id, session.session_id),
@@ -158,6 +167,9 @@ def info(tx: Tx, session: StoredSession) -> SessionInfo:
         contexts_used=contexts_used,
         skills_used=skills_used,
         forked_from=None if session.forked_from is None else Fork(session.forked_from, session.fork_seq),
+        memory_policy=config.memory_policy,
+        auto_commit_policy=config.auto_commit_policy,
+        memory_extraction_config=config.memory_extraction_config,
     )
 
 
@@ -172,6 +184,20 @@ def line(session: StoredSession) -> SessionRow:
         message_count=session.live_count,
         total_message_count=session.last_seq,
     )
+
+
+def totals(tx: Tx, user_id: str) -> tuple[int, int, int]:
+    """How many sessions a user has, and the messages and tokens in them."""
+    row = tx.one(
+        f"SELECT COUNT(*), SUM(COALESCE(last_seq, fork_seq)), SUM(COALESCE(tokens, fork_tokens)) FROM"
+        f" (SELECT s.fork_seq, s.fork_tokens, {_LAST_SEQ} AS last_seq, {_LAST_TOKENS} AS tokens FROM sessions s"
+        " WHERE s.account_id = ? AND s.user_id = ?) AS mine",
+        (tx.account, user_id),
+    )
+    return (row[0], int(row[1] or 0), int(row[2] or 0)) if row else (0, 0, 0)
+
+
+decode_config = msgspec.json.Decoder(SessionConfig).decode
 
 
 def decode_metadata(metadata: str) -> dict[str, Any]:

@@ -15,9 +15,10 @@ import apsw
 
 from holdfast.errors import FailedPreconditionError, UnavailableError
 from holdfast.store import migrations, textindex
-from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Tx, inside_transaction
+from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Reply, Row, Tx, inside_transaction
 from holdfast.store.groupcommit import GroupCommit, Job
 from holdfast.store.readers import GLANCE, Readers, shut
+from holdfast.store.writequeue import WriteQueue
 
 T = TypeVar("T")
 Work = tuple[str, Callable[[Tx], T]]
@@ -27,6 +28,7 @@ DIALECT = Dialect(
     lock_row="",
     insert_text="",
     delete_text=textindex.DELETE,
+    delete_all_text=textindex.DELETE_ALL,
     match_text=textindex.match,
 )
 
@@ -97,6 +99,8 @@ class SqliteDatabase:
         self._writer: apsw.Connection | None = None
         self._readers = Readers(self._open_reader, idle_readers)
         self._closed = False
+        self._queue: WriteQueue[Work[object]] | None = None
+        self._queueing = threading.Lock()
         if file != ":memory:":
             _make_folder(Path(file).parent)
         _open_databases.add(self)
@@ -104,6 +108,17 @@ class SqliteDatabase:
     def write(self, account: str, work: Callable[[Tx], T]) -> T:
         result: T = self.group.run((account, work))
         return result
+
+    def submit(self, account: str, work: Callable[[Tx], Any], reply: Reply) -> None:
+        with self._queueing:
+            if self._closed:
+                raise self._was_closed()
+            if self._queue is None:
+                self._queue = WriteQueue(self._commit_in_turn)
+            self._queue.put((account, work), reply)
+
+    def waiting(self) -> int:
+        return self.group.waiting() + (self._queue.waiting() if self._queue else 0)
 
     def read(self, account: str, work: Callable[[Tx], T]) -> T:
         if self.file == ":memory:":  # has one connection, and so one user at a time
@@ -127,6 +142,10 @@ class SqliteDatabase:
             ) from error
 
     def close(self) -> None:
+        with self._queueing:
+            queue, self._queue = self._queue, None
+        if queue is not None:
+            queue.close()
         with self._quiet():
             self._closed = True
             self._disconnect()
@@ -142,6 +161,7 @@ class SqliteDatabase:
 
     def forget_waiting(self) -> None:
         self.group.forget_waiting()
+        self._queueing, self._queue = threading.Lock(), None  # its thread is the parent's
         self._readers.forget_waiting()
 
     @contextmanager
@@ -149,6 +169,10 @@ class SqliteDatabase:
         """Wait until nothing runs, and let nothing begin."""
         with self.group.exclusive(), self._readers.paused():
             yield
+
+    def _commit_in_turn(self, batch: list[Job[Work[object]]]) -> None:
+        with self.group.exclusive():
+            self._commit(batch)
 
     def _commit(self, batch: list[Job[Work[object]]]) -> None:
         try:
@@ -165,14 +189,17 @@ class SqliteDatabase:
 
     def _connected_writer(self) -> apsw.Connection:
         if self._closed:
-            raise FailedPreconditionError(f"{self.file} was closed by this client; connect again to use it")
+            raise self._was_closed()
         if self._writer is None:
             self._writer = self._open(WRITER_PRAGMAS)
         return self._writer
 
+    def _was_closed(self) -> FailedPreconditionError:
+        return FailedPreconditionError(f"{self.file} was closed by this client; connect again to use it")
+
     def _open_reader(self) -> apsw.Connection:
         if self._closed:
-            raise FailedPreconditionError(f"{self.file} was closed by this client; connect again to use it")
+            raise self._was_closed()
         with _explained_failures:
             return self._open(READER_PRAGMAS)
 

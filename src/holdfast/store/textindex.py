@@ -15,6 +15,7 @@ from holdfast.store.words import indexed
 DELETE = (
     "DELETE FROM message_text WHERE rowid IN (SELECT n FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?)"
 )
+DELETE_ALL = "DELETE FROM message_text WHERE rowid IN (SELECT n FROM messages WHERE account_id = ?)"
 _MATCH = (
     "m.n IN (SELECT rowid FROM message_text WHERE message_text MATCH ? UNION ALL"
     " SELECT n FROM messages WHERE n > (SELECT COALESCE(MAX(id), 0) FROM message_text_docsize)"

@@ -62,6 +62,17 @@ def newest(tx: Tx, stretches: Sequence[Stretch], tool_name: str | None, limit: i
     return results
 
 
+def count(tx: Tx, stretches: Sequence[Stretch]) -> int:
+    rows = [
+        tx.one(
+            "SELECT COUNT(*) FROM tool_results WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?",
+            (tx.account, stretch.log_id, stretch.first, stretch.last),
+        )
+        for stretch in stretches
+    ]
+    return sum(row[0] for row in rows if row)
+
+
 def read(
     tx: Tx, stretches: Sequence[Stretch], tool_result_id: str, offset: int, limit: int | None
 ) -> ToolResultSlice | None:

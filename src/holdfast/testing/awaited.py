@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from holdfast.client.aadmin import AsyncAdmin
 from holdfast.client.aclient import AsyncClient, AsyncSession
 
 
@@ -27,9 +28,9 @@ class EventLoop:
 
 
 class Awaited:
-    """Passes everything on, waits for whatever is awaitable, and wraps the sessions that come back."""
+    """Passes everything on, waits for whatever is awaitable, and wraps the handles that come back."""
 
-    def __init__(self, behind: AsyncClient | AsyncSession, loop: EventLoop) -> None:
+    def __init__(self, behind: AsyncClient | AsyncSession | AsyncAdmin, loop: EventLoop) -> None:
         self._behind = behind
         self._loop = loop
 
@@ -42,7 +43,7 @@ class Awaited:
 
     def _resolved(self, value: Any) -> Any:
         result = self._loop.wait_for(value) if inspect.isawaitable(value) else value
-        return Awaited(result, self._loop) if isinstance(result, AsyncSession) else result
+        return Awaited(result, self._loop) if isinstance(result, AsyncSession | AsyncAdmin) else result
 
 
 async def _as_coroutine(awaitable: Any) -> Any:

@@ -45,18 +45,18 @@ class AccessContract:
         with pytest.raises(PermissionDeniedError, match="no account newcomer"):
             connect_as("newcomer", "eve", "user").create_session("s")
         operator = connect_as("acme", "alice", "root")
-        assert operator.create_account("newcomer").account_id == "newcomer"
+        assert operator.admin.create_account("newcomer").account_id == "newcomer"
         connect_as("newcomer", "eve", "user").create_session("s")
-        assert "newcomer" in [account.account_id for account in operator.list_accounts()]
+        assert "newcomer" in [account.account_id for account in operator.admin.list_accounts()]
         with pytest.raises(AlreadyExistsError):
-            operator.create_account("newcomer")
+            operator.admin.create_account("newcomer")
 
     def test_a_role_that_does_not_reach_is_refused(self, connect_as: Callable[..., Any]) -> None:
         user, admin = connect_as("acme", "alice", "user"), connect_as("acme", "alice", "admin")
-        for refused in (user.list_audit, user.list_accounts, admin.list_accounts):
+        for refused in (user.admin.list_audit, user.admin.list_accounts, admin.admin.list_accounts):
             with pytest.raises(PermissionDeniedError, match="needs the role"):
                 refused()
-        assert admin.list_audit().records == []
+        assert admin.admin.list_audit().records == []
 
     def test_deeds_are_audited_and_messages_are_their_own_record(self, client: Any) -> None:
         client.create_session("chat_001")
@@ -66,7 +66,7 @@ class AccessContract:
         client.delete_session("chat_001")
         with pytest.raises(NotFoundError):
             client.delete_session("chat_001")
-        records = client.list_audit().records
+        records = client.admin.list_audit().records
         assert [(record.action, record.resource) for record in reversed(records)] == [
             ("CreateAccount", "acme"),
             ("CreateSession", "chat_001"),
@@ -80,7 +80,7 @@ class AccessContract:
         client.get_session("a", auto_create=True)
         client.add_message("b", "user", "hi")
         client.session_used("c", ["viking://x"])
-        created = [record.resource for record in client.list_audit().records if record.action == "CreateSession"]
+        created = [record.resource for record in client.admin.list_audit().records if record.action == "CreateSession"]
         assert created == ["c", "b", "a"]
 
     def test_the_audit_is_read_in_pages(self, client: Any) -> None:
@@ -88,7 +88,7 @@ class AccessContract:
             client.create_session(f"s{number}")
         seen, cursor = [], None
         for _ in range(3):
-            page = client.list_audit(limit=2, cursor=cursor)
+            page = client.admin.list_audit(limit=2, cursor=cursor)
             seen += [record.resource for record in page.records]
             cursor = page.next_cursor
         assert (seen, cursor) == (["s4", "s3", "s2", "s1", "s0", "acme"], None)

@@ -113,7 +113,7 @@ class InputContract:
     @pytest.mark.parametrize("cursor", ["a b", "\0", "\ud800"])
     def test_a_made_up_cursor_of_the_audit_is_refused(self, client: Any, cursor: str) -> None:
         with pytest.raises(InvalidArgumentError, match="cursor"):
-            client.list_audit(cursor=cursor)
+            client.admin.list_audit(cursor=cursor)
 
     def test_limits_are_in_bytes(self, client: Any) -> None:
         with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes"):

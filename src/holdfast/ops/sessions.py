@@ -1,23 +1,23 @@
-"""The table of operations, as data: what can be asked, what comes back, who may, and where it is on the wire."""
+"""What can be asked of a session and its messages."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
+from typing import Annotated, Any
 
 import msgspec
 
-from holdfast.checking import conform, introduce
 from holdfast.model import (
-    AccessRole,
-    Account,
     Appended,
-    AuditPage,
+    AutoCommitPolicy,
+    EventPage,
+    MemoryPolicy,
     MessagePage,
     NewMessage,
     SessionInfo,
     SessionPage,
     SessionRef,
     SessionState,
+    SessionStats,
     SkillUse,
+    Timestamp,
     ToolResultMatches,
     ToolResultPage,
     ToolResultSlice,
@@ -25,7 +25,7 @@ from holdfast.model import (
     UseRecorded,
 )
 from holdfast.noun import Name
-from holdfast.sound import sound_text
+from holdfast.ops.table import Operation, operation
 
 Seq = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
@@ -34,49 +34,25 @@ Uri = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
 Cursor = Annotated[
     str, msgspec.Meta(pattern=r"^[0-9a-f]{1,16}$(?!\n)", description="use the next_cursor of the page before")
 ]
-
-
-R = TypeVar("R")
-
-
-class Operation(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
-    """Base of every operation, and what it results in. Operations are values: they can be stored, sent, replayed."""
-
-
-class Entry(msgspec.Struct, frozen=True):
-    """What the table knows of an operation."""
-
-    returns: Any
-    role: AccessRole
-    """The least role that may ask for it."""
-    verb: str
-    path: str
-    audited: bool
-    """Whether the gate writes an audit record; a log row (a message, a use) is its own."""
-
-
-OPERATIONS: dict[type[Operation[Any]], Entry] = {}
-
-O = TypeVar("O", bound=Operation[Any])  # noqa: E741 - an operation
-
-
-def operation(route: str, *, role: AccessRole = "user", audited: bool = False) -> Callable[[type[O]], type[O]]:
-    """Enter an operation in the table."""
-    verb, path = route.split()
-
-    def enter(cls: type[O]) -> type[O]:
-        (returns,) = (get_args(base)[0] for base in getattr(cls, "__orig_bases__", ()) if get_origin(base) is Operation)
-        OPERATIONS[cls] = Entry(returns, role, verb, f"/api/v1{path}", audited)
-        return introduce(cls)
-
-    return enter
+EventId = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^(now|[0-9a-f]{1,16}-[0-9]{1,18}-[0-9]{1,18})$(?!\n)",
+        description="use the id of an event, or now",
+    ),
+]
 
 
 @operation("POST /sessions", audited=True)
 class CreateSession(Operation[SessionInfo], frozen=True, kw_only=True):
     session_id: Name | None = None
     title: Title = ""
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    created_at: Timestamp | None = None
+    """When it began, if that was elsewhere and earlier."""
+    memory_policy: MemoryPolicy | None = None
+    auto_commit_policy: AutoCommitPolicy | None = None
+    memory_extraction_config: dict[str, Any] | None = None
 
 
 @operation("GET /sessions/{session_id}")
@@ -85,7 +61,7 @@ class GetSession(Operation[SessionInfo], frozen=True, kw_only=True):
     auto_create: bool = False
 
 
-@operation("GET /sessions")
+@operation("GET /sessions", bare="sessions")
 class ListSessions(Operation[SessionPage], frozen=True, kw_only=True):
     """Newest first. `q` looks for a piece of the id or the title, in any case."""
 
@@ -103,6 +79,16 @@ class UpdateSession(Operation[SessionInfo], frozen=True, kw_only=True):
     title: Title | None = None
     metadata: dict[str, Any] | None = None
     state: SessionState | None = None
+
+
+@operation("PATCH /sessions/{session_id}/config", audited=True)
+class ConfigureSession(Operation[SessionInfo], frozen=True, kw_only=True):
+    """Changes what is given; what is given as null goes back to its default."""
+
+    session_id: Name
+    memory_policy: MemoryPolicy | msgspec.UnsetType | None = msgspec.UNSET
+    auto_commit_policy: AutoCommitPolicy | msgspec.UnsetType | None = msgspec.UNSET
+    memory_extraction_config: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 @operation("DELETE /sessions/{session_id}", audited=True)
@@ -156,6 +142,7 @@ class RecordUse(Operation[UseRecorded], frozen=True, kw_only=True):
     session_id: Name
     contexts: Annotated[list[Uri], msgspec.Meta(max_length=1000)] | None = None
     skill: SkillUse | None = None
+    created_at: Timestamp | None = None
 
 
 @operation("GET /sessions/{session_id}/used")
@@ -191,41 +178,18 @@ class SearchToolResult(Operation[ToolResultMatches], frozen=True, kw_only=True):
     context_chars: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 300
 
 
-@operation("POST /admin/accounts", role="root", audited=True)
-class CreateAccount(Operation[Account], frozen=True, kw_only=True):
-    account_id: Name
+@operation("GET /sessions/{session_id}/events", stream=True)
+class ReadEvents(Operation[EventPage], frozen=True, kw_only=True):
+    """What happened to a session behind the event `after`: every message and every change, in order.
+
+    Without `after`, from the beginning; after `now`, what is yet to come.
+    """
+
+    session_id: Name
+    after: EventId | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
 
 
-@operation("GET /admin/accounts", role="root")
-class ListAccounts(Operation[list[Account]], frozen=True, kw_only=True):
-    pass
-
-
-@operation("GET /audit", role="admin")
-class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
-    """The account's audit records, newest first."""
-
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
-    cursor: Name | None = None
-
-
-def checked(op: O) -> O:
-    """The operation with every field of the right type and within its bounds, or InvalidArgumentError."""
-    fields = msgspec.structs.asdict(op)
-    for name in _NESTED.get(type(op), ()):
-        fields[name] = _opened(fields[name])
-    valid = conform(fields, type(op))
-    for name, value in fields.items():
-        if isinstance(value, str):
-            sound_text(name, value)
-    return valid
-
-
-_NESTED: dict[type[Operation[Any]], tuple[str, ...]] = {AddMessages: ("messages",), RecordUse: ("skill",)}
-
-
-def _opened(value: Any) -> Any:
-    """Structs as dictionaries: msgspec takes a ready-made struct on trust, and the caller may have made it."""
-    if isinstance(value, msgspec.Struct):
-        return msgspec.structs.asdict(value)
-    return [_opened(item) for item in value] if isinstance(value, list) else value
+@operation("GET /stats/sessions/{session_id}")
+class GetSessionStats(Operation[SessionStats], frozen=True, kw_only=True):
+    session_id: Name

@@ -1,0 +1,94 @@
+"""The asynchronous twin. Generated from `admin.py` by `tools/unasync.py`; do not edit."""
+
+from datetime import datetime
+
+from holdfast.client.atransport import AsyncTransport
+from holdfast.model import (
+    Account,
+    AccountCreated,
+    AccountRef,
+    AuditPage,
+    Key,
+    KeyCreated,
+    TenantRole,
+    User,
+    UserCreated,
+)
+from holdfast.ops import (
+    CreateAccount,
+    CreateKey,
+    CreateUser,
+    DeleteAccount,
+    DeleteUser,
+    ListAccounts,
+    ListAudit,
+    ListKeys,
+    ListUsers,
+    RevokeKey,
+    RotateKey,
+    SetRole,
+)
+
+
+class AsyncAdmin:
+    """For operators, who may do all of it, and administrators, who may do what is about their own account."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create_account(self, account_id: str, admin_user_id: str = "admin") -> AccountCreated:
+        """A new tenant and its first administrator, with the key that is shown this once."""
+        return await self._transport.call(CreateAccount(account_id=account_id, admin_user_id=admin_user_id))
+
+    async def list_accounts(self) -> list[Account]:
+        return await self._transport.call(ListAccounts())
+
+    async def delete_account(self, account_id: str) -> AccountRef:
+        """Delete an account with everything in it."""
+        return await self._transport.call(DeleteAccount(account_id=account_id))
+
+    async def create_user(
+        self, account_id: str, user_id: str, role: TenantRole = "user", *, expires_at: datetime | str | None = None
+    ) -> UserCreated:
+        """A new user, with the key that is shown this once."""
+        op = CreateUser(
+            account_id=account_id,
+            user_id=user_id,
+            role=role,
+            expires_at=expires_at,  # type: ignore[arg-type]  # the gate reads ISO 8601
+        )
+        return await self._transport.call(op)
+
+    async def list_users(self, account_id: str) -> list[User]:
+        return await self._transport.call(ListUsers(account_id=account_id))
+
+    async def delete_user(self, account_id: str, user_id: str) -> User:
+        """Remove a user and all their keys. Their sessions stay until they are deleted."""
+        return await self._transport.call(DeleteUser(account_id=account_id, user_id=user_id))
+
+    async def set_role(self, account_id: str, user_id: str, role: TenantRole) -> User:
+        return await self._transport.call(SetRole(account_id=account_id, user_id=user_id, role=role))
+
+    async def rotate_key(
+        self, account_id: str, user_id: str, *, expires_at: datetime | str | None = None
+    ) -> KeyCreated:
+        """A new key for a user; all they had before stop working."""
+        op = RotateKey(account_id=account_id, user_id=user_id, expires_at=expires_at)  # type: ignore[arg-type]
+        return await self._transport.call(op)
+
+    async def create_key(
+        self, account_id: str, user_id: str, *, expires_at: datetime | str | None = None
+    ) -> KeyCreated:
+        """One more key for a user, beside those they have."""
+        op = CreateKey(account_id=account_id, user_id=user_id, expires_at=expires_at)  # type: ignore[arg-type]
+        return await self._transport.call(op)
+
+    async def list_keys(self, account_id: str, user_id: str) -> list[Key]:
+        return await self._transport.call(ListKeys(account_id=account_id, user_id=user_id))
+
+    async def revoke_key(self, account_id: str, user_id: str, key_id: str) -> Key:
+        return await self._transport.call(RevokeKey(account_id=account_id, user_id=user_id, key_id=key_id))
+
+    async def list_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
+        """The account's audit records, newest first."""
+        return await self._transport.call(ListAudit(limit=limit, cursor=cursor))

@@ -1,0 +1,50 @@
+"""What happened to a session, in order: its messages and its changes, read as one.
+
+An event id tells the log, the last message and the last change that came up to it. It can be handed in again at any
+time, to any server: what comes behind it is the same.
+"""
+
+from holdfast.engine.rule import Moment, Rule
+from holdfast.engine.sessions import require
+from holdfast.model import Event, EventPage, Principal
+from holdfast.ops import ReadEvents
+from holdfast.store import changes, lineage, messages
+from holdfast.store.database import Tx
+from holdfast.store.sessions import StoredSession
+
+NOW = "now"
+
+
+def _read(tx: Tx, who: Principal, op: ReadEvents, _ready: None, _moment: Moment) -> EventPage:
+    session = require(tx, who, op.session_id)
+    seq, number = _start(tx, session, op.after)
+    said = messages.read(tx, lineage.stretches(tx, session, seq + 1), op.limit)
+    done = changes.read(tx, session.log_id, number, op.limit)
+    events: list[Event] = []
+    while len(events) < op.limit and (said or done):
+        # A change comes behind the message that was the last one when it happened.
+        if done and (not said or done[0].after_seq < said[0].seq):
+            number = done[0].number
+            events.append(Event(id=_id(session, seq, number), event="session", change=done.pop(0).change))
+        else:
+            seq = said[0].seq
+            events.append(Event(id=_id(session, seq, number), event="message", message=said.pop(0)))
+    return EventPage(events, _id(session, seq, number))
+
+
+def _start(tx: Tx, session: StoredSession, after: str | None) -> tuple[int, int]:
+    """The last message and the last change that the reader has seen."""
+    if after is None:
+        return 0, 0
+    if after == NOW:
+        return session.last_seq, changes.last_number(tx, session.log_id)
+    log_id, seq, number = after.split("-")
+    # The id of a session that was deleted since says nothing about its successor of the same name.
+    return (int(seq), int(number)) if int(log_id, 16) == session.log_id else (0, 0)
+
+
+def _id(session: StoredSession, seq: int, number: int) -> str:
+    return f"{session.log_id:x}-{seq}-{number}"
+
+
+RULES: dict[type, Rule] = {ReadEvents: Rule(_read)}

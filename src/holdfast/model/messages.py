@@ -1,0 +1,123 @@
+"""Messages, and the tool outputs that were too large for them."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from holdfast.noun import Name, Noun
+from holdfast.parts import Part, TextPart
+
+Role = Literal["user", "assistant", "system", "tool"]
+Timestamp = Annotated[datetime, msgspec.Meta(description="use ISO 8601, such as 2026-03-24T09:10:11Z")]
+
+_MADE = re.compile("msg_[0-9a-f]{32}")
+
+
+class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as a caller hands it in. `parts` wins over `content`; one of them is needed."""
+
+    role: Role
+    content: str | None = None
+    parts: list[Any] | None = None
+    id: Name | None = None
+    peer_id: str | None = None
+    turn_id: str | None = None
+    message_kind: str | None = None
+    source_message_ids: list[str] | None = None
+    created_at: Timestamp | None = None
+
+
+class Message(Noun, frozen=True, omit_defaults=True, gc=False):
+    id: str
+    role: Role
+    parts: list[Part]
+    created_at: datetime
+    seq: int
+    tokens: int
+    peer_id: str | None = None
+    turn_id: str | None = None
+    message_kind: str | None = None
+    source_message_ids: list[str] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined by newlines."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+
+class MessagePage(Noun, frozen=True):
+    session_id: str
+    messages: list[Message]
+    next_seq: int | None
+    """Where the next page begins, or None at the end of the range."""
+
+
+class Appended(Noun, frozen=True, kw_only=True):
+    """What an append did. A retry of the same append answers the same."""
+
+    session_id: str
+    message_count: int
+    pending_tokens: int
+    added: int
+    seq: int
+    """The position of the last message of this append."""
+    message_ids: list[str]
+
+    @property
+    def message_id(self) -> str:
+        return self.message_ids[-1]
+
+
+class ToolResult(Noun, frozen=True, kw_only=True):
+    """A tool output that was too large for its message."""
+
+    tool_result_id: str
+    tool_id: str
+    tool_name: str
+    seq: int
+    chars: int
+    created_at: datetime
+
+
+class ToolResultPage(Noun, frozen=True):
+    tool_results: list[ToolResult]
+
+
+class ToolResultSlice(Noun, frozen=True, kw_only=True):
+    tool_result_id: str
+    tool_name: str
+    content: str
+    offset: int
+    chars: int
+    """The length of the whole output."""
+    has_more: bool
+
+
+class TextMatch(Noun, frozen=True):
+    offset: int
+    context: str
+
+
+class ToolResultMatches(Noun, frozen=True):
+    tool_result_id: str
+    matches: list[TextMatch]
+
+
+def message_id(millis: int, seq: int, chance: int) -> str:
+    """An id that sorts by time, then by place in the session, and tells that place.
+
+    >>> message_id(1_700_000_000_000, 7, 0xC0FFEE)
+    'msg_018bcfe5680000000007000000c0ffee'
+    """
+    return f"msg_{millis:012x}{seq:08x}{chance:012x}"
+
+
+def seq_told_by(id: str) -> int | None:
+    """The place that an id made by `message_id` tells, or None if it was not made so.
+
+    >>> seq_told_by("msg_018bcfe5680000000007000000c0ffee")
+    7
+    """
+    return int(id[16:24], 16) if _MADE.fullmatch(id) else None

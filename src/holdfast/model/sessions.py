@@ -1,0 +1,172 @@
+"""Sessions: what is known of one, what it used, and what happened to it."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from holdfast.model.identity import UserRef
+from holdfast.model.messages import Message
+from holdfast.noun import Noun
+
+SessionState = Literal["active", "archived"]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+MemoryType = Literal[
+    "profile",
+    "preferences",
+    "entities",
+    "events",
+    "cases",
+    "patterns",
+    "tools",
+    "skills",
+    "trajectories",
+    "experiences",
+]
+
+
+class Switch(Noun, frozen=True, forbid_unknown_fields=True):
+    enabled: bool = True
+
+
+class MemoryPolicy(Noun, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What may be remembered of a session, and for whom. All kinds, if `memory_types` does not say which."""
+
+    self: Switch | None = None
+    peer: Switch | None = None
+    working_memory: Switch | None = None
+    memory_types: list[MemoryType] | None = None
+
+
+class AutoCommitPolicy(Noun, frozen=True, kw_only=True, omit_defaults=True):
+    """When a session is committed without being asked."""
+
+    pending_token_threshold: Count | None = None
+    message_count_threshold: Count | None = None
+    idle_timeout_seconds: Seconds | None = None
+    keep_recent_count: Count | None = None
+    min_commit_interval_seconds: Seconds | None = None
+
+
+class SessionConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a session was told about its own upkeep."""
+
+    memory_policy: MemoryPolicy | None = None
+    auto_commit_policy: AutoCommitPolicy | None = None
+    memory_extraction_config: dict[str, Any] | None = None
+
+
+class Fork(Noun, frozen=True):
+    """Where a session branched off: it shares everything up to `seq` with `session_id`."""
+
+    session_id: str
+    seq: int
+
+
+class SessionInfo(Noun, frozen=True, kw_only=True):
+    session_id: str
+    uri: str
+    user: UserRef
+    title: str
+    metadata: dict[str, Any]
+    state: SessionState
+    created_at: datetime
+    updated_at: datetime
+    last_message_at: datetime | None
+    message_count: int
+    """Live messages: those not sealed in an archive."""
+    total_message_count: int
+    pending_tokens: int
+    """Estimated tokens of the live messages."""
+    contexts_used: int
+    skills_used: int
+    forked_from: Fork | None
+    memory_policy: MemoryPolicy | None
+    auto_commit_policy: AutoCommitPolicy | None
+    memory_extraction_config: dict[str, Any] | None
+
+
+class SessionRow(Noun, frozen=True, kw_only=True):
+    """One line of a listing."""
+
+    session_id: str
+    uri: str
+    is_dir: bool = True
+    mod_time: datetime
+    created_at: datetime
+    title: str
+    state: SessionState
+    message_count: int
+    total_message_count: int
+
+
+class SessionPage(Noun, frozen=True):
+    sessions: list[SessionRow]
+    next_cursor: str | None
+
+
+class SessionList(list[SessionRow]):
+    """A page of sessions as the plain list that callers loop over."""
+
+    def __init__(self, sessions: list[SessionRow], next_cursor: str | None) -> None:
+        super().__init__(sessions)
+        self.next_cursor = next_cursor
+
+
+class SessionRef(Noun, frozen=True):
+    session_id: str
+
+
+class SkillUse(Noun, frozen=True):
+    uri: str
+    input: Any = None
+    output: Any = None
+    success: bool = True
+
+
+class UseRecorded(Noun, frozen=True):
+    session_id: str
+    contexts_used: int
+    skills_used: int
+
+
+class Usage(Noun, frozen=True, kw_only=True):
+    """One recorded use of a context or a skill."""
+
+    id: str
+    kind: Literal["context", "skill"]
+    uri: str
+    input: Any = None
+    output: Any = None
+    success: bool = True
+    created_at: datetime
+
+
+class Change(Noun, frozen=True, kw_only=True):
+    """Something that happened to a session other than a message."""
+
+    kind: Literal["created", "updated", "configured", "used", "forked", "deleted"]
+    at: datetime
+    user_id: str
+    data: dict[str, Any]
+
+
+class Event(Noun, frozen=True, kw_only=True):
+    """A message or a change of a session, in the order in which they happened."""
+
+    id: str
+    """Where to go on from: hand it in as `after`, or as `Last-Event-ID`."""
+    event: Literal["message", "session"]
+    message: Message | None = None
+    change: Change | None = None
+
+
+class EventPage(Noun, frozen=True):
+    events: list[Event]
+    cursor: str
+    """Where the next page begins: `after` this."""
+
+
+def session_uri(user_id: str, session_id: str) -> str:
+    return f"viking://user/{user_id}/sessions/{session_id}"

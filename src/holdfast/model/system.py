@@ -1,0 +1,58 @@
+"""How the system itself is doing, and counts of what it holds."""
+
+from datetime import datetime
+from typing import Literal
+
+from holdfast.noun import Noun
+
+ComponentName = Literal["storage", "queue", "vikingdb", "models", "lock", "retrieval"]
+
+
+class SystemStatus(Noun, frozen=True):
+    initialized: bool
+    user: str
+
+
+class Health(Noun, frozen=True):
+    healthy: bool
+
+
+class QueueCounts(Noun, frozen=True):
+    pending: int
+
+
+class Component(Noun, frozen=True, kw_only=True):
+    name: str
+    is_healthy: bool
+    has_errors: bool
+    status: str
+
+
+class SystemHealth(Noun, frozen=True, kw_only=True):
+    is_healthy: bool
+    errors: list[str]
+    components: dict[str, Component]
+
+
+class MemoryStats(Noun, frozen=True, kw_only=True):
+    """Counts of what a user has."""
+
+    sessions: int
+    messages: int
+    tokens: int
+    total_memories: int
+    by_category: dict[str, int]
+
+
+class SessionStats(Noun, frozen=True, kw_only=True):
+    session_id: str
+    messages: int
+    live_messages: int
+    messages_by_role: dict[str, int]
+    tokens: int
+    pending_tokens: int
+    tool_results: int
+    contexts_used: int
+    skills_used: int
+    first_message_at: datetime | None
+    last_message_at: datetime | None

@@ -1,0 +1,114 @@
+"""What operators and administrators can ask: accounts, users, keys, the audit."""
+
+from typing import Annotated
+
+import msgspec
+
+from holdfast.model import (
+    Account,
+    AccountCreated,
+    AccountRef,
+    AuditPage,
+    Key,
+    KeyCreated,
+    TenantRole,
+    Timestamp,
+    User,
+    UserCreated,
+)
+from holdfast.noun import Name
+from holdfast.ops.table import Operation, operation
+
+KeyId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$(?!\n)", description="use a key_id of the listing")]
+
+ACCOUNT = "/admin/accounts/{account_id}"
+USER = f"{ACCOUNT}/users/{{user_id}}"
+
+
+@operation("POST /admin/accounts", role="root", audited=True, across=True, about_tenants=False)
+class CreateAccount(Operation[AccountCreated], frozen=True, kw_only=True):
+    """A new tenant with its first administrator, whose key is shown this once."""
+
+    account_id: Name
+    admin_user_id: Name = "admin"
+
+
+@operation("GET /admin/accounts", role="root", across=True, about_tenants=False)
+class ListAccounts(Operation[list[Account]], frozen=True, kw_only=True):
+    pass
+
+
+@operation(f"DELETE {ACCOUNT}", role="root", audited=True, across=True, about_tenants=False)
+class DeleteAccount(Operation[AccountRef], frozen=True, kw_only=True):
+    """Deletes an account with everything in it: users, keys, sessions, messages, its audit."""
+
+    account_id: Name
+
+
+@operation(f"POST {ACCOUNT}/users", role="admin", audited=True, about_tenants=False)
+class CreateUser(Operation[UserCreated], frozen=True, kw_only=True):
+    """A new user, whose key is shown this once."""
+
+    account_id: Name
+    user_id: Name
+    role: TenantRole = "user"
+    expires_at: Timestamp | None = None
+
+
+@operation(f"GET {ACCOUNT}/users", role="admin", about_tenants=False)
+class ListUsers(Operation[list[User]], frozen=True, kw_only=True):
+    account_id: Name
+
+
+@operation(f"DELETE {USER}", role="admin", audited=True, about_tenants=False)
+class DeleteUser(Operation[User], frozen=True, kw_only=True):
+    """Removes a user and all their keys. Their sessions stay until they are deleted."""
+
+    account_id: Name
+    user_id: Name
+
+
+@operation(f"PUT {USER}/role", role="admin", audited=True, about_tenants=False)
+class SetRole(Operation[User], frozen=True, kw_only=True):
+    account_id: Name
+    user_id: Name
+    role: TenantRole
+
+
+@operation(f"POST {USER}/key", role="admin", audited=True, about_tenants=False)
+class RotateKey(Operation[KeyCreated], frozen=True, kw_only=True):
+    """A new key for a user. All keys they had before stop working."""
+
+    account_id: Name
+    user_id: Name
+    expires_at: Timestamp | None = None
+
+
+@operation(f"POST {USER}/keys", role="admin", audited=True, about_tenants=False)
+class CreateKey(Operation[KeyCreated], frozen=True, kw_only=True):
+    """One more key for a user, beside those they have."""
+
+    account_id: Name
+    user_id: Name
+    expires_at: Timestamp | None = None
+
+
+@operation(f"GET {USER}/keys", role="admin", about_tenants=False)
+class ListKeys(Operation[list[Key]], frozen=True, kw_only=True):
+    account_id: Name
+    user_id: Name
+
+
+@operation(f"DELETE {USER}/keys/{{key_id}}", role="admin", audited=True, about_tenants=False)
+class RevokeKey(Operation[Key], frozen=True, kw_only=True):
+    account_id: Name
+    user_id: Name
+    key_id: KeyId
+
+
+@operation("GET /audit", role="admin")
+class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
+    """The account's audit records, newest first."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+    cursor: Name | None = None

@@ -1,0 +1,48 @@
+"""What can be asked about the system itself."""
+
+from holdfast.model import (
+    Component,
+    ComponentName,
+    Health,
+    Identity,
+    MemoryStats,
+    QueueCounts,
+    SystemHealth,
+    SystemStatus,
+)
+from holdfast.ops.table import Operation, operation
+
+
+@operation("GET /whoami", about_tenants=False)
+class WhoAmI(Operation[Identity], frozen=True, kw_only=True):
+    pass
+
+
+@operation("GET /system/status", about_tenants=False)
+class GetSystemStatus(Operation[SystemStatus], frozen=True, kw_only=True):
+    pass
+
+
+@operation("POST /system/wait", about_tenants=False)
+class WaitUntilIdle(Operation[dict[str, QueueCounts]], frozen=True, kw_only=True):
+    """Answers once everything that was accepted before it is done, with the counts of each queue."""
+
+
+@operation("GET /debug/health", about_tenants=False)
+class CheckHealth(Operation[Health], frozen=True, kw_only=True):
+    pass
+
+
+@operation("GET /observer/system", role="admin", across=True, about_tenants=False)
+class ObserveSystem(Operation[SystemHealth], frozen=True, kw_only=True):
+    pass
+
+
+@operation("GET /observer/{component}", role="admin", across=True, about_tenants=False)
+class ObserveComponent(Operation[Component], frozen=True, kw_only=True):
+    component: ComponentName
+
+
+@operation("GET /stats/memories")
+class GetMemoryStats(Operation[MemoryStats], frozen=True, kw_only=True):
+    """Counts of what the caller has."""

@@ -1,0 +1,98 @@
+"""The table of operations, as data: what can be asked, what comes back, who may, and where it is on the wire."""
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, get_args, get_origin
+
+import msgspec
+
+from holdfast.checking import conform, introduce
+from holdfast.model import AccessRole
+from holdfast.sound import sound_text
+
+R = TypeVar("R")
+
+
+class Operation(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
+    """Base of every operation, and what it results in. Operations are values: they can be stored, sent, replayed."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """What the table knows of an operation."""
+
+    returns: Any
+    role: AccessRole
+    """The least role that may ask for it."""
+    verb: str
+    path: str
+    audited: bool
+    """Whether the gate writes an audit record; a log row (a message, a use) is its own."""
+    across: bool
+    """Whether it is about all accounts, rather than about the caller's or a named one."""
+    about_tenants: bool
+    """Whether it is about a tenant's own data: the operator's key alone does not open that."""
+    bare: str | None
+    """The field of the result that stands alone on the wire; the others stand beside it."""
+    stream: bool
+    """Whether the wire can deliver its pages as a stream of events."""
+    retriable: bool
+    """Whether it can be asked again when no answer came: it changes nothing, or the same a second time."""
+
+
+OPERATIONS: dict[type[Operation[Any]], Entry] = {}
+
+O = TypeVar("O", bound=Operation[Any])  # noqa: E741 - an operation
+
+
+def operation(
+    route: str,
+    *,
+    role: AccessRole = "user",
+    audited: bool = False,
+    across: bool = False,
+    about_tenants: bool = True,
+    bare: str | None = None,
+    stream: bool = False,
+) -> Callable[[type[O]], type[O]]:
+    """Enter an operation in the table."""
+    verb, path = route.split()
+
+    def enter(cls: type[O]) -> type[O]:
+        (returns,) = (get_args(base)[0] for base in getattr(cls, "__orig_bases__", ()) if get_origin(base) is Operation)
+        OPERATIONS[cls] = Entry(
+            returns=returns,
+            role=role,
+            verb=verb,
+            path=f"/api/v1{path}",
+            audited=audited,
+            across=across,
+            about_tenants=about_tenants,
+            bare=bare,
+            stream=stream,
+            retriable=verb in {"GET", "PUT"},
+        )
+        return introduce(cls)
+
+    return enter
+
+
+def fields_of(op: Operation[Any]) -> dict[str, Any]:
+    """The operation as plain fields: msgspec takes a ready-made struct on trust, and the caller may have made it."""
+    return {name: _opened(value) for name, value in msgspec.structs.asdict(op).items() if value is not msgspec.UNSET}
+
+
+def checked(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
+    """The operation with every field of the right type and within its bounds, or InvalidArgumentError.
+
+    `strict=False` also reads numbers from text, as they are in a query.
+    """
+    valid = conform(fields, cls, strict=strict)
+    for name, value in fields.items():
+        if isinstance(value, str):
+            sound_text(name, value)
+    return valid
+
+
+def _opened(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct) and not type(value).__struct_config__.tag:
+        return {name: _opened(item) for name, item in msgspec.structs.asdict(value).items()}
+    return [_opened(item) for item in value] if isinstance(value, list) else value
