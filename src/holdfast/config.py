@@ -3,7 +3,7 @@
 import os
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 import platformdirs
@@ -11,6 +11,9 @@ import platformdirs
 from holdfast.checking import conform, introduce
 from holdfast.errors import InvalidArgumentError
 
+AuthMode = Literal["dev", "api_key", "trusted"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["auto", "json", "console"]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
@@ -43,6 +46,51 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     tool_output_preview: Positive = 1_000
     """How many characters of a large tool output stay in the message."""
+
+    auth_mode: AuthMode | None = None
+    """How a server tells who calls: dev, api_key or trusted; by default dev without a root key and api_key with one."""
+
+    root_api_key: str | None = None
+    """The operator's key to a server."""
+
+    key_cache_seconds: Annotated[float, msgspec.Meta(ge=0)] = 5.0
+    """How long a server takes a key for good without looking it up: a key revoked elsewhere works that much longer."""
+
+    max_body_bytes: Positive = 32 * 1024 * 1024
+    """A server refuses a request body that is larger than this."""
+
+    request_timeout_seconds: Seconds = 30.0
+    """How long a server works on a request, from its first byte to its answer."""
+
+    slow_client_seconds: Seconds = 20.0
+    """How long a server waits for someone who sends or takes nothing."""
+
+    rate_limit_per_second: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """How many requests per second a server takes from each user; 0 is no limit."""
+
+    rate_limit_burst: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """How many of them may come at once; 0 is as many as in a second."""
+
+    max_streams: Positive = 1_000
+    """How many event streams a server keeps open in all."""
+
+    max_streams_per_user: Positive = 50
+    """How many event streams a server keeps open for each user."""
+
+    stream_heartbeat_seconds: Seconds = 15.0
+    """How often a silent stream says that it is still there."""
+
+    stream_poll_seconds: Seconds = 1.0
+    """How often a stream looks for what other processes wrote to the same database."""
+
+    shutdown_seconds: Seconds = 20.0
+    """How long a server that was told to stop finishes what it accepted."""
+
+    log_level: LogLevel = "info"
+    """What a server logs: debug, info (every request), warning or error."""
+
+    log_format: LogFormat = "auto"
+    """How a server logs: json, console, or auto: console on a terminal, else json."""
 
     idempotency_hours: Positive = 48
     """How long the result of an append is remembered for its idempotency key; a server forgets older ones."""

@@ -19,9 +19,13 @@ Name = Annotated[
 """A single safe path segment: session, account, user and message ids."""
 
 
+def is_name(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(_NAME, value) is not None
+
+
 def require_name(field: str, value: Any) -> None:
     """Refuse what is not a `Name`, where no type is there to do it."""
-    if not isinstance(value, str) or not re.fullmatch(_NAME, value):
+    if not is_name(value):
         raise InvalidArgumentError(field, f"{shown(value)} is not allowed; {_NAME_REMEDY}")
 
 

@@ -6,12 +6,12 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from holdfast.config import Settings
-from holdfast.engine import access, administration, events, messages, sessions, system, toolresults
+from holdfast.engine import access, administration, events, keys, messages, sessions, system, toolresults
 from holdfast.engine.ids import Clock, Ids, system_clock
 from holdfast.engine.rule import Moment, Rule
 from holdfast.model import Principal
 from holdfast.ops import OPERATIONS, Operation, checked, fields_of
-from holdfast.store import appends
+from holdfast.store import appends, users
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 
 R = TypeVar("R")
@@ -27,6 +27,17 @@ RULES: dict[type[Operation[Any]], Rule] = {
 
 FORGET_AT_ONCE = 1_000
 """How many old results of appends one transaction drops, so that writers never wait long for it."""
+
+
+USED_LATELY = 60_000_000
+"""A key's last use is written down once a minute, not at every request."""
+
+
+class Identified(msgspec.Struct, frozen=True):
+    """Whose a key is, and until when."""
+
+    who: Principal
+    expires_at: int | None
 
 
 class Plan(msgspec.Struct, Generic[R], frozen=True):
@@ -86,6 +97,22 @@ class Engine:
             return result
 
         return Plan(self.db, account, rule.writes(op), work)
+
+    def identify(self, key: str) -> Identified | None:
+        """Whose key this is, if it is one that works."""
+        told = keys.told_by(key)
+        if told is None:
+            return None
+        account, key_id = told
+        found = self.db.read(account, lambda tx: users.find_key(tx, key_id))
+        now = self.clock()
+        if found is None or not keys.same(found.hash, keys.hash_of(key)):
+            return None
+        if found.expires_at is not None and found.expires_at <= now:
+            return None
+        if now - (found.last_used_at or 0) > USED_LATELY:
+            self.db.write(account, lambda tx: users.touch_key(tx, key_id, now))
+        return Identified(Principal(account, found.user_id, found.role), found.expires_at)
 
     def tidy(self) -> None:
         """Forget the results of appends that are too old to be retried."""

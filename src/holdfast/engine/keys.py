@@ -12,6 +12,7 @@ import hmac
 import msgspec
 
 from holdfast.engine.ids import Ids
+from holdfast.noun import is_name
 
 PREFIX = "hf"
 
@@ -47,7 +48,7 @@ def told_by(text: str) -> tuple[str, str] | None:
         account = base64.urlsafe_b64decode(pieces[1] + "=" * (-len(pieces[1]) % 4)).decode()
     except (binascii.Error, ValueError):
         return None
-    return account, pieces[2]
+    return (account, pieces[2]) if is_name(account) else None
 
 
 def same(known: str, given: str) -> bool:

@@ -1,0 +1,67 @@
+"""Between the event loop and the gate: reads in threads, writes through the one writer, one wake-up per batch."""
+
+import asyncio
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+from holdfast.engine import Engine
+from holdfast.engine.engine import Plan
+from holdfast.model import Principal
+from holdfast.ops import Operation
+
+R = TypeVar("R")
+LARGE = 64 * 1024
+"""A body of more bytes is checked and prepared in a thread: on the loop it would make everyone wait."""
+THREADS = 16
+
+
+class Bridge:
+    """Belongs to one event loop."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast-reader")
+        self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._woken = False
+
+    def open(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    async def call(
+        self, who: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, size: int
+    ) -> R:
+        """Do an operation. Who stops waiting for a write has not undone it."""
+        plan_it = partial(self.engine.plan, who, cls, fields, strict=strict)
+        plan: Plan[R] = plan_it() if size <= LARGE else await self.in_thread(plan_it)
+        if not plan.writes:
+            result: R = await self.in_thread(plan.run)
+            return result
+        future: asyncio.Future[R] = self._loop.create_future()
+        plan.submit(partial(self._arrived, future))
+        return await future
+
+    async def in_thread(self, work: Any) -> Any:
+        return await self._loop.run_in_executor(self._threads, work)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True)
+
+    def _arrived(self, future: "asyncio.Future[Any]", outcome: Any, error: BaseException | None) -> None:
+        """In the writer's thread: the first of a batch wakes the loop, the others are found there."""
+        self._done.append((future, outcome, error))
+        if not self._woken:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._woken = False  # before looking, so that nothing arrives unnoticed
+        while self._done:
+            future, outcome, error = self._done.popleft()
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(outcome)
+            else:
+                future.set_exception(error)

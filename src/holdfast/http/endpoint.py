@@ -1,0 +1,168 @@
+"""The one endpoint: parse, build the operation, hand it to the gate, map the error."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from holdfast.errors import (
+    DeadlineExceededError,
+    HoldfastError,
+    InvalidArgumentError,
+    PermissionDeniedError,
+    TooSlowError,
+)
+from holdfast.http import answers
+from holdfast.http.auth import Caller, Headers
+from holdfast.http.limits import Disconnected, read_body
+from holdfast.http.routes import Route, Routes
+from holdfast.http.service import Service
+from holdfast.http.stream import Stream
+from holdfast.http.surface import Note
+from holdfast.ops import DeleteAccount, DeleteUser, ReadEvents, RevokeKey, RotateKey, SetRole, checked
+
+ABOUT_KEYS = {DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole}
+"""What makes a key stop working, or work otherwise."""
+
+
+class Endpoint:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._routes = Routes()
+        self._timeout = service.settings.request_timeout_seconds
+        self._most = service.settings.max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        note: Note = scope["note"]
+        try:
+            headers = dict(scope["headers"])
+            route, fields = self._routes.find(scope["method"], scope["raw_path"])
+            note.operation = route.name
+            caller = await self._admit(route, headers)
+            note.who = caller.who
+            if route.entry.stream and b"text/event-stream" in headers.get(b"accept", b""):
+                await self._stream(scope, receive, send, caller, fields, headers)
+                return
+            answer = await self._answer(scope, receive, route, caller, fields, headers)
+        except HoldfastError as error:
+            answer = answers.failure(error)
+        except Disconnected:
+            note.status = 499
+            return
+        await answers.send(answer, send)
+
+    async def _admit(self, route: Route, headers: Headers) -> Caller:
+        caller = await self._service.gatekeeper.identify(headers)
+        if caller.operator and route.entry.about_tenants:
+            raise PermissionDeniedError(
+                f"the root key does not open {route.name}, which is about a tenant's data; use a user's key"
+            )
+        self._service.rate.spend(caller.who)
+        return caller
+
+    async def _answer(
+        self,
+        scope: Scope,
+        receive: Receive,
+        route: Route,
+        caller: Caller,
+        in_path: dict[str, Any],
+        headers: Headers,
+    ) -> answers.Answer:
+        note: Note = scope["note"]
+        arrived = in_query = route.entry.verb in {"GET", "DELETE"}
+        size = 0
+        try:
+            async with asyncio.timeout(self._timeout):
+                if in_query:
+                    given = _in_query(scope["query_string"])
+                else:
+                    body = await read_body(receive, headers, self._most)
+                    size = len(body)
+                    given = _in_body(body)
+                    arrived = True
+                telemetry = given.pop("telemetry", None)
+                fields = {**given, **_in_headers(route, headers, given), **in_path}
+                result = await self._service.bridge.call(caller.who, route.cls, fields, strict=not in_query, size=size)
+        except TimeoutError:
+            raise _too_late(self._timeout, route, arrived=arrived) from None
+        self._after(route, caller, fields)
+        told = note.request_id.decode() if telemetry else None
+        return answers.success(route, result, note.seconds(), told)
+
+    def _after(self, route: Route, caller: Caller, fields: Mapping[str, Any]) -> None:
+        if route.entry.verb != "GET" and "session_id" in fields:
+            self._service.hub.wake((caller.who.account_id, caller.who.user_id, fields["session_id"]))
+        if route.cls in ABOUT_KEYS:
+            self._service.gatekeeper.forget_keys()
+
+    async def _stream(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        caller: Caller,
+        in_path: dict[str, Any],
+        headers: Headers,
+    ) -> None:
+        service = self._service
+        given = _in_query(scope["query_string"])
+        last = headers.get(b"last-event-id")
+        if last:
+            given["after"] = last.decode("latin-1")
+        op = checked(ReadEvents, {**given, **in_path}, strict=False)
+        with service.streams.one_more(caller.who):
+            await Stream(service.bridge, service.hub, service.settings, caller.who, op).run(receive, send)
+
+
+def _in_query(query: bytes) -> dict[str, Any]:
+    if not query:
+        return {}
+    try:
+        return dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100))
+    except ValueError as error:
+        raise InvalidArgumentError("query", f"cannot be read: {error}; encode it properly") from None
+
+
+def _in_body(body: bytes) -> dict[str, Any]:
+    if not body:
+        return {}
+    try:
+        given = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError("body", f"is not JSON: {error}; send a JSON object") from None
+    except RecursionError:
+        raise InvalidArgumentError("body", "is nested too deeply; flatten it") from None
+    if not isinstance(given, dict):
+        raise InvalidArgumentError("body", f"is a JSON {type(given).__name__}; send an object")
+    return given
+
+
+def _in_headers(route: Route, headers: Headers, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`Idempotency-Key` and `If-Match`, where the operation has such a field and the body does not."""
+    found: dict[str, Any] = {}
+    for header, field in route.header_fields:
+        value = headers.get(header)
+        if value is None or given.get(field) is not None:
+            continue
+        text = value.decode("latin-1")
+        if field == "expected_seq":
+            text = text.strip().removeprefix("W/").strip('"')
+            if not text.isascii() or not text.isdigit():
+                raise InvalidArgumentError("If-Match", f'{text!r} is not the number of a message; send "12"')
+            found[field] = int(text)
+        else:
+            found[field] = text
+    return found
+
+
+def _too_late(seconds: float, route: Route, *, arrived: bool) -> DeadlineExceededError:
+    if not arrived:
+        return TooSlowError(f"the request did not arrive within {seconds:g} s; nothing was done")
+    return DeadlineExceededError(
+        f"{route.name} was not done within {seconds:g} s; "
+        "its outcome is unknown, retry it with the same idempotency key"
+    )

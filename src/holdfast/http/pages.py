@@ -1,0 +1,92 @@
+"""What stands outside the table: health, readiness, metrics, and the description of the API."""
+
+import functools
+from importlib import resources
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+import holdfast
+from holdfast.errors import HoldfastError, PermissionDeniedError
+from holdfast.http import answers, openapi
+from holdfast.http.auth import Caller
+from holdfast.http.service import Service
+from holdfast.model import Principal
+from holdfast.ops import CheckHealth
+
+NOBODY = Principal("default", "nobody", "user")
+
+
+async def health(request: Request) -> Response:
+    """Answers whatever the key; a key that works is told whose it is."""
+    service = _service(request)
+    told: dict[str, Any] = {
+        "status": "ok",
+        "healthy": True,
+        "version": holdfast.__version__,
+        "auth_mode": service.gatekeeper.mode,
+    }
+    try:
+        caller = await _caller(request)
+    except HoldfastError:
+        caller = None
+    if caller is not None and not caller.operator:
+        who = caller.who
+        told |= {"account_id": who.account_id, "user_id": who.user_id, "role": who.role}
+    return _json(200, told)
+
+
+async def ready(request: Request) -> Response:
+    """Whether requests can be served now: the database is asked."""
+    service = _service(request)
+    try:
+        await service.bridge.call(NOBODY, CheckHealth, {}, strict=True, size=0)
+    except HoldfastError as error:
+        return _json(503, {"status": "not_ready", "checks": {"storage": error.message}})
+    if service.hub.closing:
+        return _json(503, {"status": "not_ready", "checks": {"storage": "ok", "server": "it is stopping"}})
+    return _json(200, {"status": "ready", "checks": {"storage": "ok"}})
+
+
+async def metrics(request: Request) -> Response:
+    """For the operator: what all tenants together do is not for each of them."""
+    try:
+        caller = await _caller(request)
+        if caller.who.role != "root":
+            raise PermissionDeniedError("metrics are the operator's; send the root key")
+    except HoldfastError as error:
+        answer = answers.failure(error)
+        return Response(answer.body, answer.status, media_type="application/json")
+    return Response(_service(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def openapi_document(_request: Request) -> Response:
+    return Response(_document(), media_type="application/json")
+
+
+async def reference(_request: Request) -> Response:
+    return Response(_page(), media_type="text/html; charset=utf-8", headers={"content-security-policy": openapi.POLICY})
+
+
+@functools.cache
+def _document() -> bytes:
+    return openapi.document(holdfast.__version__)
+
+
+@functools.cache
+def _page() -> str:
+    return (resources.files("holdfast.http") / "page.html").read_text("utf-8")
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+async def _caller(request: Request) -> Caller:
+    return await _service(request).gatekeeper.identify(dict(request.scope["headers"]))
+
+
+def _json(status: int, value: Any) -> Response:
+    return Response(answers.plain(value), status, media_type="application/json")

@@ -1,0 +1,76 @@
+"""From a method and a path to an operation, by the table alone."""
+
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from holdfast.errors import HoldfastError, InvalidArgumentError, NotFoundError
+from holdfast.ops import OPERATIONS, Entry, Operation
+
+Key = tuple[str | None, ...]
+"""The segments of a path, with None for those that are fields."""
+
+
+class MethodNotAllowedError(HoldfastError):
+    code = "METHOD_NOT_ALLOWED"
+    status = 405
+
+
+class Route(msgspec.Struct, frozen=True):
+    cls: type[Operation[Any]]
+    entry: Entry
+    name: str
+    names: tuple[tuple[int, str], ...]
+    """Which segments are which fields."""
+    header_fields: tuple[tuple[bytes, str], ...]
+    """Headers that are fields."""
+
+
+HEADER_FIELDS = ((b"idempotency-key", "idempotency_key"), (b"if-match", "expected_seq"))
+
+
+class Routes:
+    """Found by looking up, not by trying one after the other: there are many, and most requests ask for one."""
+
+    def __init__(self) -> None:
+        self._found: dict[Key, dict[str, Route]] = {}
+        self._shapes: dict[int, list[tuple[bool, ...]]] = {}
+        for cls, entry in OPERATIONS.items():
+            segments = entry.path.strip("/").split("/")
+            names = tuple((at, part[1:-1]) for at, part in enumerate(segments) if part.startswith("{"))
+            fields = {at for at, _ in names}
+            key = tuple(None if at in fields else part for at, part in enumerate(segments))
+            shape = tuple(at in fields for at in range(len(segments)))
+            headers = tuple((header, name) for header, name in HEADER_FIELDS if name in cls.__struct_fields__)
+            self._found.setdefault(key, {})[entry.verb] = Route(cls, entry, cls.__name__, names, headers)
+            shapes = self._shapes.setdefault(len(segments), [])
+            if shape not in shapes:
+                shapes.append(shape)
+                shapes.sort()  # what is spelled out comes before what can be anything
+
+    def find(self, verb: str, raw_path: bytes) -> tuple[Route, dict[str, Any]]:
+        """The route and the fields that the path holds, or an error as it goes to the caller."""
+        segments = [_decoded(part) for part in raw_path.partition(b"?")[0].strip(b"/").split(b"/")]
+        if raw_path.endswith(b"/"):
+            segments.append("")  # an empty name is a bad name, not another place
+        for shape in self._shapes.get(len(segments), ()):
+            key = tuple([None if field else part for field, part in zip(shape, segments, strict=True)])
+            verbs = self._found.get(key)
+            if verbs is None:
+                continue
+            route = verbs.get(verb)
+            if route is None:
+                allowed = ", ".join(sorted(verbs))
+                raise MethodNotAllowedError(f"{verb} is not possible here; use {allowed}", allow=allowed)
+            return route, {name: segments[at] for at, name in route.names}
+        raise NotFoundError("route", "/" + "/".join(segments))
+
+
+def _decoded(segment: bytes) -> str:
+    if b"%" not in segment:
+        return segment.decode("ascii", "replace")
+    try:
+        return unquote_to_bytes(segment).decode()
+    except UnicodeDecodeError:
+        raise InvalidArgumentError("path", f"{segment!r} is not UTF-8; encode it properly") from None

@@ -1,0 +1,33 @@
+"""What all requests share."""
+
+from holdfast.config import Settings
+from holdfast.engine import Engine
+from holdfast.http.auth import Gatekeeper
+from holdfast.http.bridge import Bridge
+from holdfast.http.limits import RateLimit, StreamLimit
+from holdfast.http.logs import open_log
+from holdfast.http.metrics import Metrics
+from holdfast.http.stream import Hub
+
+
+class Service:
+    """An engine, and around it what a server needs: who calls, how much, what is logged and counted."""
+
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        self.engine = engine
+        self.settings = settings
+        self.bridge = Bridge(engine)
+        self.gatekeeper = Gatekeeper(self.bridge, settings, engine.clock)
+        self.rate = RateLimit(settings)
+        self.streams = StreamLimit(settings)
+        self.hub = Hub()
+        self.log = open_log(settings, engine.clock)
+        self.metrics = Metrics(engine.db.waiting, lambda: self.streams.count)
+
+    def open(self) -> None:
+        self.bridge.open()
+
+    def close(self) -> None:
+        """Finish what was accepted."""
+        self.bridge.close()
+        self.engine.close()
