@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from holdfast.http.serving import OPTIONS
+
 PATH = "/echo"
 
 
@@ -53,8 +55,8 @@ app = Starlette(routes=[Route(PATH, echo, methods=["POST"]), Route("/health", he
 
 
 def main() -> None:
-    # As `holdfast serve` does it: another loop or parser here would measure uvicorn, not Holdfast.
-    config = uvicorn.Config(app, loop="uvloop", http="httptools", access_log=False, log_level="warning")
+    # As `holdfast serve` does it: other options here would measure uvicorn, not Holdfast.
+    config = uvicorn.Config(app, **OPTIONS)
     listener = socket.create_server(("127.0.0.1", 0), backlog=config.backlog)
     print(f"Echo serves http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
     uvicorn.Server(config).run(sockets=[listener])

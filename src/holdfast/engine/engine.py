@@ -1,6 +1,6 @@
 """The gate: every operation, from every surface, goes through `Engine.plan`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -12,7 +12,7 @@ from holdfast.engine.rule import Moment, Rule
 from holdfast.model import Principal
 from holdfast.ops import OPERATIONS, Operation, checked, fields_of
 from holdfast.store import appends, users
-from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
+from holdfast.store.database import EVERY_ACCOUNT, Database, Reply, Submission, Tx
 
 R = TypeVar("R")
 
@@ -50,10 +50,6 @@ class Plan(msgspec.Struct, Generic[R], frozen=True):
 
     def run(self) -> R:
         return (self.db.write if self.writes else self.db.read)(self.account, self.work)
-
-    def submit(self, reply: Callable[[R | None, BaseException | None], None]) -> None:
-        """As `run`, for a write whose caller does not wait: `reply` is called in another thread."""
-        self.db.submit(self.account, self.work, reply)
 
 
 class Engine:
@@ -97,6 +93,10 @@ class Engine:
             return result
 
         return Plan(self.db, account, rule.writes(op), work)
+
+    def submit(self, asked: Sequence[tuple[Plan[Any], Reply]]) -> None:
+        """Run writes whose callers do not wait; each reply is called in another thread."""
+        self.db.submit([Submission(plan.account, plan.work, reply) for plan, reply in asked])
 
     def identify(self, key: str) -> Identified | None:
         """Whose key this is, if it is one that works."""

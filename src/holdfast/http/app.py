@@ -1,4 +1,4 @@
-"""The server as an ASGI application: pages for people and machines, and one endpoint over the table of operations."""
+"""The server as an ASGI application: one endpoint over the table of operations, and pages beside it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,12 +6,11 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
-from holdfast.errors import NotFoundError
+from holdfast.errors import HoldfastError, NotFoundError
 from holdfast.http import answers, pages
 from holdfast.http.endpoint import Endpoint
 from holdfast.http.routes import MethodNotAllowedError
@@ -19,7 +18,11 @@ from holdfast.http.service import Service
 from holdfast.http.surface import Surface
 
 
-def build(service: Service) -> Starlette:
+def build(service: Service) -> Surface:
+    return Surface(service, Endpoint(service), _pages(service))
+
+
+def _pages(service: Service) -> Starlette:
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
         service.open()
@@ -28,7 +31,6 @@ def build(service: Service) -> Starlette:
 
     app = Starlette(
         routes=[
-            Mount("/api/v1", app=Endpoint(service)),
             Route("/health", pages.health),
             Route("/ready", pages.ready),
             Route("/metrics", pages.metrics),
@@ -36,7 +38,6 @@ def build(service: Service) -> Starlette:
             Route("/docs", pages.reference),
             Route("/", pages.reference),
         ],
-        middleware=[Middleware(Surface, service=service)],
         exception_handlers={HTTPException: _not_here},
         lifespan=life,
     )
@@ -46,10 +47,10 @@ def build(service: Service) -> Starlette:
 
 
 async def _not_here(request: Request, error: Any) -> Response:
-    """What Starlette has no page for, in our envelope."""
+    """What there is no page for, in our envelope."""
+    refused: HoldfastError = NotFoundError("route", request.url.path)
     if error.status_code == MethodNotAllowedError.status:
-        refused: Any = MethodNotAllowedError(f"{request.method} is not possible here; use GET", allow="GET")
-    else:
-        refused = NotFoundError("route", request.url.path)
+        refused = MethodNotAllowedError(f"{request.method} is not possible here; use GET", allow="GET")
     answer = answers.failure(refused)
-    return Response(answer.body, answer.status, {name.decode(): value.decode() for name, value in answer.headers})
+    headers = {name.decode(): value.decode() for name, value in answer.headers}
+    return Response(answer.body, answer.status, headers, media_type="application/json")

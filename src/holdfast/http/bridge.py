@@ -10,6 +10,7 @@ from holdfast.engine import Engine
 from holdfast.engine.engine import Plan
 from holdfast.model import Principal
 from holdfast.ops import Operation
+from holdfast.store.database import Reply
 
 R = TypeVar("R")
 LARGE = 64 * 1024
@@ -25,6 +26,7 @@ class Bridge:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast-reader")
         self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._woken = False
+        self._asked: list[tuple[Plan[Any], Reply]] = []
 
     def open(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -39,7 +41,9 @@ class Bridge:
             result: R = await self.in_thread(plan.run)
             return result
         future: asyncio.Future[R] = self._loop.create_future()
-        plan.submit(partial(self._arrived, future))
+        self._asked.append((plan, partial(self._arrived, future)))
+        if len(self._asked) == 1:
+            self._loop.call_soon(self._submit)
         return await future
 
     async def in_thread(self, work: Any) -> Any:
@@ -47,6 +51,11 @@ class Bridge:
 
     def close(self) -> None:
         self._threads.shutdown(wait=True)
+
+    def _submit(self) -> None:
+        """Hand over all writes that came up in this turn of the loop at once: the writer wakes up once for them."""
+        asked, self._asked = self._asked, []
+        self.engine.submit(asked)
 
     def _arrived(self, future: "asyncio.Future[Any]", outcome: Any, error: BaseException | None) -> None:
         """In the writer's thread: the first of a batch wakes the loop, the others are found there."""

@@ -1,37 +1,52 @@
 """Structured logs: what was asked, by whom, with which outcome; never a message's text and never a key."""
 
-import logging
+import asyncio
 import sys
-from collections.abc import Callable, MutableMapping
-from typing import Any
+import traceback
+from collections.abc import Callable
+from typing import Any, get_args
 
 import msgspec
-import structlog
 
-from holdfast.config import Settings
+from holdfast.config import LogLevel, Settings
 from holdfast.store.moments import from_micros
 
-Log = structlog.typing.FilteringBoundLogger
+LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 
 
-def open_log(settings: Settings, clock: Callable[[], int]) -> Log:
-    """A log on standard error."""
-    console = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
+class Log:
+    """Lines on standard error, JSON or plain, written at once for all that come up while the event loop turns."""
 
-    def stamp(_log: Any, level: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        return {"at": from_micros(clock()), "level": level, **event}
+    def __init__(self, settings: Settings, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._least = LEVELS.index(settings.log_level)
+        plain = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
+        self._format = _as_text if plain else msgspec.json.Encoder(enc_hook=str).encode
+        self._waiting: list[bytes] = []
 
-    def as_json(_log: Any, _level: str, event: MutableMapping[str, Any]) -> bytes:
-        return msgspec.json.encode(event, enc_hook=str)
+    def write(self, level: LogLevel, event: str, **told: Any) -> None:
+        if LEVELS.index(level) < self._least:
+            return
+        line = self._format({"at": from_micros(self._clock()), "level": level, "event": event, **told})
+        self._waiting.append(line)
+        if len(self._waiting) == 1:
+            try:
+                asyncio.get_running_loop().call_soon(self.flush)
+            except RuntimeError:  # no loop turns: before it starts, and after it has stopped
+                self.flush()
 
-    def as_text(log: Any, level: str, event: MutableMapping[str, Any]) -> bytes:
-        shown = {**event, "timestamp": event["at"].strftime("%H:%M:%S")}
-        del shown["at"]
-        return str(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())(log, level, shown)).encode()
+    def failure(self, event: str, **told: Any) -> None:
+        """The error that is being handled, with its story."""
+        self.write("error", event, **told, error=traceback.format_exc())
 
-    logger: Log = structlog.wrap_logger(
-        structlog.BytesLogger(sys.stderr.buffer),
-        processors=[stamp, structlog.processors.format_exc_info, as_text if console else as_json],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, settings.log_level.upper())),
-    )
-    return logger
+    def flush(self) -> None:
+        lines, self._waiting = self._waiting, []
+        sys.stderr.buffer.write(b"\n".join([*lines, b""]))
+        sys.stderr.buffer.flush()
+
+
+def _as_text(told: dict[str, Any]) -> bytes:
+    at, level, event = told.pop("at"), told.pop("level"), told.pop("event")
+    story = told.pop("error", "")
+    rest = "  ".join(f"{name}={value}" for name, value in told.items() if value is not None)
+    return f"{at:%H:%M:%S} {level:<7} {event}  {rest}{story and chr(10) + story}".encode()

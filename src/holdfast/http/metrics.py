@@ -1,42 +1,48 @@
 """Counts and times for Prometheus. They name operations, never accounts or sessions."""
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
-SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+NAMES = [*map(str, BOUNDS), "+Inf"]
 
 
-class Metrics:
+class Metrics(Collector):
+    """Plain numbers while requests pass; what Prometheus wants to see is made when it asks. Of one thread."""
+
     def __init__(self, waiting: Callable[[], int], streams: Callable[[], int]) -> None:
+        self._waiting = waiting
+        self._streams = streams
+        self._answered: Counter[tuple[str, int]] = Counter()
+        self._buckets: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
+        self._seconds: Counter[str] = Counter()
         self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "holdfast_requests", "Requests answered.", ["operation", "status"], registry=self._registry
-        )
-        self._seconds = Histogram(
-            "holdfast_request_seconds",
-            "Time from a request to its answer.",
-            ["operation"],
-            registry=self._registry,
-            buckets=SECONDS,
-        )
-        for name, text, value in (
-            ("holdfast_writes_waiting", "Writes that wait for others.", waiting),
-            ("holdfast_streams", "Open event streams.", streams),
-        ):
-            Gauge(name, text, registry=self._registry).set_function(value)
-        self._answered: dict[tuple[str, int], Callable[[], None]] = {}
-        self._took: dict[str, Callable[[float], None]] = {}
+        self._registry.register(self)
 
     def answered(self, operation: str, status: int, seconds: float) -> None:
-        count = self._answered.get((operation, status))
-        if count is None:
-            count = self._answered[operation, status] = self._requests.labels(operation, str(status)).inc
-        took = self._took.get(operation)
-        if took is None:
-            took = self._took[operation] = self._seconds.labels(operation).observe
-        count()
-        took(seconds)
+        self._answered[operation, status] += 1
+        self._buckets[operation][bisect_left(BOUNDS, seconds)] += 1
+        self._seconds[operation] += seconds  # type: ignore[assignment]  # a Counter counts in floats as well
+
+    def collect(self) -> Iterator[Metric]:
+        answered = CounterMetricFamily("holdfast_requests", "Requests answered.", labels=["operation", "status"])
+        for (operation, status), count in self._answered.items():
+            answered.add_metric([operation, str(status)], count)
+        yield answered
+        took = HistogramMetricFamily(
+            "holdfast_request_seconds", "Time from a request to its answer.", labels=["operation"]
+        )
+        for operation, counts in self._buckets.items():
+            through = [sum(counts[: place + 1]) for place in range(len(counts))]
+            took.add_metric([operation], list(zip(NAMES, through, strict=True)), self._seconds[operation])
+        yield took
+        yield GaugeMetricFamily("holdfast_writes_waiting", "Writes that wait for others.", self._waiting())
+        yield GaugeMetricFamily("holdfast_streams", "Open event streams.", self._streams())
 
     def text(self) -> bytes:
         return generate_latest(self._registry)

@@ -8,7 +8,7 @@ import msgspec
 from holdfast.errors import HoldfastError, InvalidArgumentError, NotFoundError
 from holdfast.ops import OPERATIONS, Entry, Operation
 
-Key = tuple[str | None, ...]
+Key = tuple[bytes | None, ...]
 """The segments of a path, with None for those that are fields."""
 
 
@@ -40,7 +40,7 @@ class Routes:
             segments = entry.path.strip("/").split("/")
             names = tuple((at, part[1:-1]) for at, part in enumerate(segments) if part.startswith("{"))
             fields = {at for at, _ in names}
-            key = tuple(None if at in fields else part for at, part in enumerate(segments))
+            key = tuple(None if at in fields else part.encode() for at, part in enumerate(segments))
             shape = tuple(at in fields for at in range(len(segments)))
             headers = tuple((header, name) for header, name in HEADER_FIELDS if name in cls.__struct_fields__)
             self._found.setdefault(key, {})[entry.verb] = Route(cls, entry, cls.__name__, names, headers)
@@ -51,9 +51,9 @@ class Routes:
 
     def find(self, verb: str, raw_path: bytes) -> tuple[Route, dict[str, Any]]:
         """The route and the fields that the path holds, or an error as it goes to the caller."""
-        segments = [_decoded(part) for part in raw_path.partition(b"?")[0].strip(b"/").split(b"/")]
+        segments = raw_path.strip(b"/").split(b"/")
         if raw_path.endswith(b"/"):
-            segments.append("")  # an empty name is a bad name, not another place
+            segments.append(b"")  # an empty name is a bad name, not another place
         for shape in self._shapes.get(len(segments), ()):
             key = tuple([None if field else part for field, part in zip(shape, segments, strict=True)])
             verbs = self._found.get(key)
@@ -63,8 +63,8 @@ class Routes:
             if route is None:
                 allowed = ", ".join(sorted(verbs))
                 raise MethodNotAllowedError(f"{verb} is not possible here; use {allowed}", allow=allowed)
-            return route, {name: segments[at] for at, name in route.names}
-        raise NotFoundError("route", "/" + "/".join(segments))
+            return route, {name: _decoded(segments[at]) for at, name in route.names}
+        raise NotFoundError("route", raw_path.decode("ascii", "replace"))
 
 
 def _decoded(segment: bytes) -> str:

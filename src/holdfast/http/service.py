@@ -5,7 +5,7 @@ from holdfast.engine import Engine
 from holdfast.http.auth import Gatekeeper
 from holdfast.http.bridge import Bridge
 from holdfast.http.limits import RateLimit, StreamLimit
-from holdfast.http.logs import open_log
+from holdfast.http.logs import Log
 from holdfast.http.metrics import Metrics
 from holdfast.http.stream import Hub
 
@@ -21,7 +21,7 @@ class Service:
         self.rate = RateLimit(settings)
         self.streams = StreamLimit(settings)
         self.hub = Hub()
-        self.log = open_log(settings, engine.clock)
+        self.log = Log(settings, engine.clock)
         self.metrics = Metrics(engine.db.waiting, lambda: self.streams.count)
 
     def open(self) -> None:

@@ -17,7 +17,13 @@ from holdfast.http.service import Service
 
 TIDY_SECONDS = 600.0
 SWEEP_SECONDS = 1.0
-OPTIONS: dict[str, Any] = {"http": "httptools", "access_log": False, "log_config": None, "server_header": False}
+OPTIONS: dict[str, Any] = {
+    "http": "httptools",
+    "access_log": False,
+    "log_config": None,
+    "server_header": False,
+    "proxy_headers": False,
+}
 """What a server of ours is run with, and whatever it is measured against."""
 
 

@@ -1,5 +1,6 @@
 """Around every request: its id, its time, a line in the log, a count, and an answer whatever happens."""
 
+import itertools
 import re
 import time
 from collections.abc import MutableMapping
@@ -32,14 +33,20 @@ class Note:
 
 
 class Surface:
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app = app
+    """What the server shows to the world: operations below `/api/`, and pages."""
+
+    def __init__(self, service: Service, operations: ASGIApp, pages: ASGIApp) -> None:
         self._service = service
+        self._operations = operations
+        self._pages = pages
+        self._prefix = service.engine.ids.new("req")[:-8].encode()
+        self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self._pages(scope, receive, send)
             return
+        app = self._operations if scope["path"].startswith("/api/") else self._pages
         note = scope["note"] = Note(self._request_id(scope))
 
         async def sending(message: MutableMapping[str, Any]) -> None:
@@ -53,9 +60,9 @@ class Surface:
             await send(message)
 
         try:
-            await self._app(scope, receive, sending)
-        except Exception:
-            self._service.log.exception("failed", request_id=note.request_id.decode(), operation=note.operation)
+            await app(scope, receive, sending)
+        except Exception:  # noqa: BLE001 - whatever it is, the caller gets an answer and the log the story
+            self._service.log.failure("failed", request_id=note.request_id.decode(), operation=note.operation)
             if not note.status:
                 await _apologise(note, sending)
         finally:
@@ -66,13 +73,14 @@ class Surface:
             if name == b"x-request-id" and _SANE.fullmatch(value):
                 given: bytes = value
                 return given
-        return self._service.engine.ids.new("req").encode()
+        return b"%b%08x" % (self._prefix, next(self._numbers))
 
     def _write_down(self, note: Note) -> None:
         seconds = note.seconds()
         self._service.metrics.answered(note.operation, note.status, seconds)
         who = note.who
-        self._service.log.info(
+        self._service.log.write(
+            "info",
             "request",
             request_id=note.request_id.decode(),
             operation=note.operation,

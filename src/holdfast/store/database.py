@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -46,6 +46,12 @@ class Tx(Protocol):
     def all(self, sql: str, params: Params = ()) -> list[Row]: ...
 
 
+class Submission(NamedTuple):
+    account: str
+    work: Callable[[Tx], Any]
+    reply: Reply
+
+
 class Database(Protocol):
     """A durable place for transactions.
 
@@ -56,8 +62,8 @@ class Database(Protocol):
 
     def read(self, account: str, work: Callable[[Tx], T]) -> T: ...
     def write(self, account: str, work: Callable[[Tx], T]) -> T: ...
-    def submit(self, account: str, work: Callable[[Tx], Any], reply: Reply) -> None:
-        """As `write`, for a caller that does not wait: `reply` gets the result or the error, in another thread."""
+    def submit(self, submissions: Sequence[Submission]) -> None:
+        """As a `write` of each, for callers that do not wait: each gets its reply in another thread."""
 
     def waiting(self) -> int:
         """How many writes wait for others to be done."""

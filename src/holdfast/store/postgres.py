@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, UnavailableError
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Reply, Row, Tx, inside_transaction
+from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Submission, Tx, inside_transaction
 
 T = TypeVar("T")
 Connection = psycopg.Connection[Row]
@@ -92,13 +92,14 @@ class PostgresDatabase:
     def write(self, account: str, work: Callable[[Tx], T]) -> T:
         return self._run(account, work, BEGIN_WRITE)
 
-    def submit(self, account: str, work: Callable[[Tx], Any], reply: Reply) -> None:
+    def submit(self, submissions: Sequence[Submission]) -> None:
         with self._opening:
             if self._closed:
                 raise _closed()
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._pool_max, thread_name_prefix="holdfast-writer")
-            self._threads.submit(self._write_and_reply, account, work, reply)
+            for submission in submissions:
+                self._threads.submit(self._write_and_reply, submission)
 
     def waiting(self) -> int:
         return self._threads._work_queue.qsize() if self._threads else 0  # noqa: SLF001 - it tells by no other way
@@ -131,13 +132,13 @@ class PostgresDatabase:
         self._pool, self._threads = None, None
         self._opening = threading.Lock()
 
-    def _write_and_reply(self, account: str, work: Callable[[Tx], Any], reply: Reply) -> None:
+    def _write_and_reply(self, submission: Submission) -> None:
         try:
-            outcome = self.write(account, work)
+            outcome = self.write(submission.account, submission.work)
         except BaseException as error:  # noqa: BLE001 - it is handed to the caller
-            reply(None, error)
+            submission.reply(None, error)
         else:
-            reply(outcome, None)
+            submission.reply(outcome, None)
 
     def _run(self, account: str, work: Callable[[Tx], T], begin: str) -> T:
         for attempt in range(1, ATTEMPTS + 1):

@@ -27,17 +27,17 @@ class WriteQueue(Generic[W]):
 
     def __init__(self, commit: Callable[[list[Job[W]]], None]) -> None:
         self._commit = commit
-        self._jobs: queue.SimpleQueue[Submitted[W] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[list[Submitted[W]]] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="holdfast-writer", daemon=True)
         self._thread.start()
 
-    def put(self, work: W, reply: Reply) -> None:
+    def put(self, jobs: list[Submitted[W]]) -> None:
         with self._closing:
             if self._closed:
                 raise FailedPreconditionError("this database was closed; open it again to write to it")
-            self._jobs.put(Submitted(work, reply))
+            self._jobs.put(jobs)
 
     def waiting(self) -> int:
         return self._jobs.qsize()
@@ -47,25 +47,21 @@ class WriteQueue(Generic[W]):
         with self._closing:
             if not self._closed:
                 self._closed = True
-                self._jobs.put(None)
+                self._jobs.put([])
         self._thread.join()
 
     def _work(self) -> None:
-        open_for_more = True
-        while open_for_more:
-            batch: list[Submitted[W]] = []
-            job = self._jobs.get()
-            while job is not None:
-                batch.append(job)
-                if len(batch) == self.MOST:
+        """Until an empty list says that nothing more comes."""
+        while jobs := self._jobs.get():
+            batch = jobs
+            while len(batch) < self.MOST and not self._jobs.empty():
+                jobs = self._jobs.get()
+                batch = batch + jobs
+                if not jobs:
                     break
-                try:
-                    job = self._jobs.get_nowait()
-                except queue.Empty:
-                    break
-            open_for_more = job is not None
-            if batch:
-                self._run(batch)
+            self._run(batch)
+            if not jobs:
+                return
 
     def _run(self, batch: list[Submitted[W]]) -> None:
         try:
