@@ -1,7 +1,5 @@
 """The client's side of accounts, users and keys. `aadmin.py` is its asynchronous twin."""
 
-from datetime import datetime
-
 from holdfast.client.transport import Transport
 from holdfast.model import (
     Account,
@@ -48,15 +46,10 @@ class Admin:
         return self._transport.call(DeleteAccount(account_id=account_id))
 
     def create_user(
-        self, account_id: str, user_id: str, role: TenantRole = "user", *, expires_at: datetime | str | None = None
+        self, account_id: str, user_id: str, role: TenantRole = "user", *, expires_in_seconds: int | None = None
     ) -> UserCreated:
         """A new user, with the key that is shown this once."""
-        op = CreateUser(
-            account_id=account_id,
-            user_id=user_id,
-            role=role,
-            expires_at=expires_at,  # type: ignore[arg-type]  # the gate reads ISO 8601
-        )
+        op = CreateUser(account_id=account_id, user_id=user_id, role=role, expires_in_seconds=expires_in_seconds)
         return self._transport.call(op)
 
     def list_users(self, account_id: str) -> list[User]:
@@ -69,14 +62,14 @@ class Admin:
     def set_role(self, account_id: str, user_id: str, role: TenantRole) -> User:
         return self._transport.call(SetRole(account_id=account_id, user_id=user_id, role=role))
 
-    def rotate_key(self, account_id: str, user_id: str, *, expires_at: datetime | str | None = None) -> KeyCreated:
+    def rotate_key(self, account_id: str, user_id: str, *, expires_in_seconds: int | None = None) -> KeyCreated:
         """A new key for a user; all they had before stop working."""
-        op = RotateKey(account_id=account_id, user_id=user_id, expires_at=expires_at)  # type: ignore[arg-type]
+        op = RotateKey(account_id=account_id, user_id=user_id, expires_in_seconds=expires_in_seconds)
         return self._transport.call(op)
 
-    def create_key(self, account_id: str, user_id: str, *, expires_at: datetime | str | None = None) -> KeyCreated:
+    def create_key(self, account_id: str, user_id: str, *, expires_in_seconds: int | None = None) -> KeyCreated:
         """One more key for a user, beside those they have."""
-        op = CreateKey(account_id=account_id, user_id=user_id, expires_at=expires_at)  # type: ignore[arg-type]
+        op = CreateKey(account_id=account_id, user_id=user_id, expires_in_seconds=expires_in_seconds)
         return self._transport.call(op)
 
     def list_keys(self, account_id: str, user_id: str) -> list[Key]:

@@ -1,10 +1,8 @@
 """Accounts, their users and keys, and the audit: for operators and administrators."""
 
-from datetime import datetime
-
 from holdfast.engine import access, keys
 from holdfast.engine.rule import Moment, Rule, always
-from holdfast.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError, NotFoundError
+from holdfast.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from holdfast.model import (
     Account,
     AccountCreated,
@@ -32,7 +30,7 @@ from holdfast.ops import (
 )
 from holdfast.store import accounts, audit, users
 from holdfast.store.database import Tx
-from holdfast.store.moments import from_micros, to_micros
+from holdfast.store.moments import from_micros
 
 
 def _create_account(tx: Tx, _who: Principal, op: CreateAccount, key: keys.NewKey, moment: Moment) -> AccountCreated:
@@ -63,7 +61,7 @@ def _create_user(tx: Tx, who: Principal, op: CreateUser, key: keys.NewKey, momen
     if not users.insert(tx, op.account_id, op.user_id, op.role, moment.now):
         raise AlreadyExistsError(f"User {op.user_id} already exists", resource=op.user_id, type="user")
     users.insert_key(
-        tx, op.account_id, key.key_id, op.user_id, key.hash, moment.now, _expiry(op.expires_at, moment.now)
+        tx, op.account_id, key.key_id, op.user_id, key.hash, moment.now, _expiry(op.expires_in_seconds, moment.now)
     )
     return UserCreated(account_id=op.account_id, user_id=op.user_id, role=op.role, user_key=key.text)
 
@@ -93,7 +91,7 @@ def _set_role(tx: Tx, _who: Principal, op: SetRole, _ready: None, moment: Moment
 
 def _create_key(tx: Tx, _who: Principal, op: CreateKey | RotateKey, key: keys.NewKey, moment: Moment) -> KeyCreated:
     _require_user(tx, op.user_id, moment)
-    expiry = _expiry(op.expires_at, moment.now)
+    expiry = _expiry(op.expires_in_seconds, moment.now)
     if isinstance(op, RotateKey):
         users.delete_keys(tx, op.user_id)
     users.insert_key(tx, op.account_id, key.key_id, op.user_id, key.hash, moment.now, expiry)
@@ -118,13 +116,8 @@ def _draw_key(moment: Moment, _who: Principal, op: CreateAccount | CreateUser | 
     return keys.make(op.account_id, moment.ids)
 
 
-def _expiry(expires_at: datetime | None, now: int) -> int | None:
-    if expires_at is None:
-        return None
-    micros = to_micros(expires_at)
-    if micros <= now:
-        raise InvalidArgumentError("expires_at", f"{expires_at} is in the past; name a time to come")
-    return micros
+def _expiry(seconds: int | None, now: int) -> int | None:
+    return None if seconds is None else now + seconds * 1_000_000
 
 
 def _list_audit(tx: Tx, _who: Principal, op: ListAudit, _ready: None, _moment: Moment) -> AuditPage:

@@ -56,6 +56,7 @@ def _component(tx: Tx, name: ComponentName, moment: Moment) -> Component:
         "models": "none is configured; none is needed",
         "lock": "held by the database, for no longer than a transaction",
         "retrieval": "messages of a session by their words",
+        "filesystem": "none of its own; files are views of rows",
     }
     return Component(name=name, is_healthy=True, has_errors=False, status=status[name])
 

@@ -1,9 +1,254 @@
-"""The description of the API, made from the table and the structs."""
+"""The description of the API, made from the table and the structs, so that nothing can be missing in it."""
+
+import inspect
+import re
+from typing import Any
 
 import msgspec
 
+from holdfast.config import AuthMode
+from holdfast.ops import OPERATIONS, Entry, Operation
+from holdfast.parts import TOOL_SPELLINGS
+
+Schema = dict[str, Any]
+
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:"
+REF = "#/components/schemas/{name}"
+ERRORS = {
+    400: "Something in the request is wrong; `details.field` says what.",
+    401: "No key, or one that does not work.",
+    403: "Not with this key or this role.",
+    404: "There is no such thing, or it is not the caller's.",
+    408: "The request did not arrive in time.",
+    409: "It exists already, or the state is not the one the caller assumed.",
+    412: "Not in this state.",
+    413: "The body is too large.",
+    429: "Too many requests or streams; `Retry-After` says when to come back.",
+    500: "Something went wrong in the server.",
+    503: "Storage could not do it now.",
+    504: "It took too long; its outcome is unknown.",
+}
+PAGES = {
+    "/health": ("Whether the server runs, in which mode, and whose the key is.", "application/json"),
+    "/ready": ("Whether requests can be served now; 503 when not.", "application/json"),
+    "/metrics": ("Counts and times for Prometheus; for the operator.", "text/plain"),
+    "/openapi.json": ("This document.", "application/json"),
+}
+HEADERS = {
+    "idempotency_key": ("Idempotency-Key", {"type": "string", "pattern": "^[!-~]{1,255}$"}),
+    "expected_seq": ("If-Match", {"type": "string", "pattern": '^"[0-9]{1,18}"$'}),
+    "after": ("Last-Event-ID", {"type": "string", "pattern": "^[0-9a-f]{1,15}-[0-9]{1,18}-[0-9]{1,18}$"}),
+}
+"""Headers that can stand for a field."""
+
+NO_NUL = "^[^\\u0000]*$"
 
 
-def document(version: str) -> bytes:
-    return msgspec.json.encode({"openapi": "3.1.0", "info": {"title": "Holdfast", "version": version}, "paths": {}})
+def _ref(name: str) -> Schema:
+    return {"$ref": REF.format(name=name)}
+
+
+ANY_JSON: Schema = {
+    "description": "any JSON",
+    "anyOf": [
+        {"type": ["null", "boolean"]},
+        {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
+        {"type": "number", "minimum": -1e300, "maximum": 1e300},
+        {"type": "string", "pattern": NO_NUL},
+        {"type": "array", "items": _ref("AnyJson")},
+        _ref("AnyObject"),
+    ],
+}
+ANY_OBJECT: Schema = {
+    "type": "object",
+    "propertyNames": {"pattern": NO_NUL},
+    "additionalProperties": _ref("AnyJson"),
+}
+PROBLEM: Schema = {
+    "type": "object",
+    "properties": {
+        "status": {"const": "error"},
+        "result": {"type": "null"},
+        "error": {
+            "type": "object",
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "details": {"type": "object"},
+            },
+            "required": ["code", "message", "details"],
+        },
+    },
+    "required": ["status", "result", "error"],
+}
+
+
+def document(version: str, mode: AuthMode) -> bytes:
+    """The whole document. Without keys there is no security to speak of."""
+    types = [*OPERATIONS, *(entry.returns for entry in OPERATIONS.values())]
+    _, components = msgspec.json.schema_components(types, ref_template=REF)
+    schemas: dict[str, Schema] = {name: _exact(schema) for name, schema in components.items()}
+    schemas |= {"AnyJson": ANY_JSON, "AnyObject": ANY_OBJECT, "Problem": PROBLEM, **_parts_as_given(schemas)}
+    for name in ("NewMessage", "AddMessage"):
+        _describe_message(schemas[name])
+    paths: dict[str, Schema] = {path: {"get": _page(path, *told)} for path, told in PAGES.items()}
+    for cls, entry in OPERATIONS.items():
+        described = _operation(cls, entry, schemas.pop(cls.__name__), schemas)
+        paths.setdefault(entry.path, {})[entry.verb.lower()] = described
+    keys = {
+        "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        "bearer": {"type": "http", "scheme": "bearer"},
+    }
+    return msgspec.json.encode(
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": "Holdfast",
+                "version": version,
+                "description": "The durable session layer for AI agents.",
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "security": [] if mode == "dev" else [{name: []} for name in keys],
+            "paths": paths,
+            "components": {"schemas": schemas, "securitySchemes": keys},
+        }
+    )
+
+
+def _operation(cls: type[Operation[Any]], entry: Entry, schema: Schema, schemas: dict[str, Schema]) -> Schema:
+    properties: dict[str, Schema] = schema["properties"]
+    required = set(schema.get("required", ()))
+    in_path = re.findall(r"{(\w+)}", entry.path)
+    rest = {name: value for name, value in properties.items() if name not in in_path}
+    parameters = [_parameter(name, "path", properties[name], required=True) for name in in_path]
+    described: Schema = {
+        "operationId": cls.__name__,
+        "tags": [entry.path.split("/")[3]],
+        "description": inspect.cleandoc(cls.__doc__) if cls.__doc__ else cls.__name__,
+        "x-role": entry.role,
+        "responses": _responses(entry, schemas),
+    }
+    if entry.verb in {"GET", "DELETE"}:
+        parameters += [
+            _parameter(name, "query", _without_null(value), required=name in required) for name, value in rest.items()
+        ]
+    else:
+        needed = sorted(required - set(in_path))
+        body = {**schema, "properties": rest, "required": needed}
+        described["requestBody"] = {"required": bool(needed), "content": {"application/json": {"schema": body}}}
+    for field, (name, given) in HEADERS.items():
+        if field in properties and (field != "after" or entry.stream):
+            parameters.append(_parameter(name, "header", given, required=False))
+    return {**described, "parameters": parameters}
+
+
+def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> Schema:
+    return {"name": name, "in": place, "required": required, "schema": schema}
+
+
+def _responses(entry: Entry, schemas: dict[str, Schema]) -> Schema:
+    (result,), _ = msgspec.json.schema_components([entry.returns], ref_template=REF)
+    beside: Schema = {}
+    if entry.bare is not None:
+        beside = dict(schemas[entry.returns.__name__]["properties"])
+        result = beside.pop(entry.bare)
+    envelope = {
+        "type": "object",
+        "properties": {
+            "status": {"const": "ok"},
+            "result": result,
+            "error": {"type": "null"},
+            "telemetry": {"type": ["object", "null"]},
+            "time": {"type": "number"},
+            **beside,
+        },
+        "required": ["status", "result", "error", "telemetry", "time", *beside],
+    }
+    content: Schema = {"application/json": {"schema": envelope}}
+    if entry.stream:
+        content["text/event-stream"] = {"schema": {"type": "string"}}
+    return {"200": {"description": "Done.", "content": content}, **_failures(*ERRORS)}
+
+
+def _failures(*statuses: int) -> Schema:
+    content = {"application/json": {"schema": _ref("Problem")}}
+    return {str(status): {"description": ERRORS[status], "content": content} for status in statuses}
+
+
+def _page(path: str, text: str, media: str) -> Schema:
+    content = {media: {"schema": {"type": "object" if media == "application/json" else "string"}}}
+    responses: Schema = {"200": {"description": text, "content": content}}
+    if path == "/ready":
+        responses["503"] = {"description": "Not now.", "content": content}
+    if path == "/metrics":
+        responses |= _failures(400, 401, 403)
+    name = path.strip("/").split(".")[0].capitalize()
+    secured = {} if path == "/metrics" else {"security": []}
+    return {"operationId": f"Get{name}", "tags": ["pages"], "description": text, "responses": responses, **secured}
+
+
+def _exact(schema: Any) -> Any:
+    """With what a struct does not say of strings and of free values, but its check does."""
+    if isinstance(schema, list):
+        return [_exact(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    exact = {key: value if key == "default" else _exact(value) for key, value in schema.items()}
+    for name, value in exact.get("properties", {}).items():
+        if not value.keys() - {"default"}:
+            exact["properties"][name] = {**_ref("AnyJson"), **value}
+    if exact.get("type") == "object" and "properties" not in exact and "additionalProperties" not in exact:
+        return _ref("AnyObject")
+    if exact.get("type") == "string":
+        exact["pattern"] = exact.get("pattern", NO_NUL).replace(r"$(?!\n)", "$")
+        if "ISO 8601" in exact.get("description", ""):
+            exact["format"] = "date-time"
+            del exact["pattern"]
+    return exact
+
+
+def _without_null(schema: Schema) -> Schema:
+    """A query has no null: what is not given is not there."""
+    choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
+    return choices[0] if len(choices) == 1 else schema
+
+
+def _describe_message(schema: Schema) -> None:
+    """`parts` are of several kinds, and one of `parts` and `content` is needed."""
+    kinds = [_ref(name) for name in ("TextPart", "ContextPart", "ImagePart", "ImageUrlGiven", "ToolGiven")]
+    parts = {"type": "array", "items": {"anyOf": kinds}, "minItems": 1, "maxItems": 1000}
+    schema["properties"]["parts"] = {"anyOf": [parts, {"type": "null"}], "default": None}
+    schema["anyOf"] = [
+        {"properties": {name: {"type": kind}}, "required": [name]}
+        for name, kind in (("content", "string"), ("parts", "array"))
+    ]
+
+
+def _parts_as_given(schemas: dict[str, Schema]) -> dict[str, Schema]:
+    """The spellings of parts that are understood beside the stored ones."""
+    tool: dict[str, Schema] = schemas["ToolPart"]["properties"]
+    url = {"type": "string", "pattern": NO_NUL}
+    return {
+        "ToolGiven": {
+            "type": "object",
+            "properties": {
+                **tool,
+                **{short: tool[long] for short, long in TOOL_SPELLINGS.items()},
+                "success": {"type": ["boolean", "null"]},
+            },
+            "required": ["type"],
+        },
+        "ImageUrlGiven": {
+            "type": "object",
+            "properties": {
+                "type": {"const": "image_url"},
+                "image_url": {
+                    "anyOf": [
+                        url,
+                        {"type": "object", "properties": {"url": url, "detail": url}, "required": ["url"]},
+                    ]
+                },
+            },
+            "required": ["type", "image_url"],
+        },
+    }

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import holdfast
+from holdfast.config import AuthMode
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.http import answers, openapi
 from holdfast.http.auth import Caller
@@ -61,8 +62,8 @@ async def metrics(request: Request) -> Response:
     return Response(_service(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-async def openapi_document(_request: Request) -> Response:
-    return Response(_document(), media_type="application/json")
+async def openapi_document(request: Request) -> Response:
+    return Response(_document(_service(request).gatekeeper.mode), media_type="application/json")
 
 
 async def reference(_request: Request) -> Response:
@@ -70,8 +71,8 @@ async def reference(_request: Request) -> Response:
 
 
 @functools.cache
-def _document() -> bytes:
-    return openapi.document(holdfast.__version__)
+def _document(mode: AuthMode) -> bytes:
+    return openapi.document(holdfast.__version__, mode)
 
 
 @functools.cache

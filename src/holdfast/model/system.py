@@ -5,7 +5,7 @@ from typing import Literal
 
 from holdfast.noun import Noun
 
-ComponentName = Literal["storage", "queue", "vikingdb", "models", "lock", "retrieval"]
+ComponentName = Literal["storage", "queue", "vikingdb", "models", "lock", "retrieval", "filesystem"]
 
 
 class SystemStatus(Noun, frozen=True):

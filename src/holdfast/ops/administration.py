@@ -12,7 +12,6 @@ from holdfast.model import (
     Key,
     KeyCreated,
     TenantRole,
-    Timestamp,
     User,
     UserCreated,
 )
@@ -20,6 +19,7 @@ from holdfast.noun import Name
 from holdfast.ops.table import Operation, operation
 
 KeyId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$(?!\n)", description="use a key_id of the listing")]
+Span = Annotated[int, msgspec.Meta(ge=1, le=3_200_000_000, description="use 1 to 3200000000 seconds, a century")]
 
 ACCOUNT = "/admin/accounts/{account_id}"
 USER = f"{ACCOUNT}/users/{{user_id}}"
@@ -52,7 +52,7 @@ class CreateUser(Operation[UserCreated], frozen=True, kw_only=True):
     account_id: Name
     user_id: Name
     role: TenantRole = "user"
-    expires_at: Timestamp | None = None
+    expires_in_seconds: Span | None = None
 
 
 @operation(f"GET {ACCOUNT}/users", role="admin", about_tenants=False)
@@ -81,7 +81,7 @@ class RotateKey(Operation[KeyCreated], frozen=True, kw_only=True):
 
     account_id: Name
     user_id: Name
-    expires_at: Timestamp | None = None
+    expires_in_seconds: Span | None = None
 
 
 @operation(f"POST {USER}/keys", role="admin", audited=True, about_tenants=False)
@@ -90,7 +90,7 @@ class CreateKey(Operation[KeyCreated], frozen=True, kw_only=True):
 
     account_id: Name
     user_id: Name
-    expires_at: Timestamp | None = None
+    expires_in_seconds: Span | None = None
 
 
 @operation(f"GET {USER}/keys", role="admin", about_tenants=False)
