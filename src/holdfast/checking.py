@@ -23,10 +23,28 @@ def conform(value: Any, cls: type[T], *, where: str = "", strict: bool = True) -
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `$")
         steps = _steps(path.rstrip("`"))
-        field = where + "".join(steps)
-        raise InvalidArgumentError(
-            field if where else field.lstrip("."), f"{_readable(problem, cls, steps)} (got {_at(value, steps)})"
-        ) from None
+    whole = _with_a_whole_number(value, steps) if "got `float`" in problem and "`int" in problem else None
+    if whole is not None:
+        return conform(whole, cls, where=where, strict=strict)
+    field = where + "".join(steps)
+    raise InvalidArgumentError(
+        field if where else field.lstrip("."), f"{_readable(problem, cls, steps)} (got {_at(value, steps)})"
+    )
+
+
+def _with_a_whole_number(value: Any, steps: list[str]) -> Any:
+    """`value` with the float at the end of `steps` as an integer, which in JSON it may be; None if it is not whole."""
+    if not steps:
+        return int(value) if isinstance(value, float) and value.is_integer() else None
+    step, rest = steps[0], steps[1:]
+    if step.startswith("[") and isinstance(value, list):
+        at = int(step[1:-1])
+        inner = _with_a_whole_number(value[at], rest)
+        return None if inner is None else [*value[:at], inner, *value[at + 1 :]]
+    if isinstance(value, dict) and step[1:] in value:
+        inner = _with_a_whole_number(value[step[1:]], rest)
+        return None if inner is None else {**value, step[1:]: inner}
+    return None
 
 
 def _steps(path: str) -> list[str]:

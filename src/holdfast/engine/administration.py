@@ -1,8 +1,8 @@
 """Accounts, their users and keys, and the audit: for operators and administrators."""
 
-from holdfast.engine import access, keys
+from holdfast.engine import keys
 from holdfast.engine.rule import Moment, Rule, always
-from holdfast.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
+from holdfast.errors import AlreadyExistsError, ConflictError, NotFoundError
 from holdfast.model import (
     Account,
     AccountCreated,
@@ -47,8 +47,10 @@ def _list_accounts(tx: Tx, _who: Principal, _op: ListAccounts, _ready: None, _mo
 
 def _delete_account(tx: Tx, who: Principal, op: DeleteAccount, _ready: None, _moment: Moment) -> AccountRef:
     if op.account_id == who.account_id:
-        raise FailedPreconditionError(
-            f"Account {op.account_id} is the one you act in; delete it from another", resource=op.account_id
+        raise ConflictError(
+            f"Account {op.account_id} is the one you act in; delete it from another",
+            resource=op.account_id,
+            type="account",
         )
     if not accounts.lock(tx, op.account_id):
         raise NotFoundError("account", op.account_id)
@@ -56,8 +58,8 @@ def _delete_account(tx: Tx, who: Principal, op: DeleteAccount, _ready: None, _mo
     return AccountRef(op.account_id)
 
 
-def _create_user(tx: Tx, who: Principal, op: CreateUser, key: keys.NewKey, moment: Moment) -> UserCreated:
-    access.require_account(tx, who, moment)
+def _create_user(tx: Tx, _who: Principal, op: CreateUser, key: keys.NewKey, moment: Moment) -> UserCreated:
+    _require_account(tx)
     if not users.insert(tx, op.account_id, op.user_id, op.role, moment.now):
         raise AlreadyExistsError(f"User {op.user_id} already exists", resource=op.user_id, type="user")
     users.insert_key(
@@ -67,7 +69,13 @@ def _create_user(tx: Tx, who: Principal, op: CreateUser, key: keys.NewKey, momen
 
 
 def _list_users(tx: Tx, _who: Principal, _op: ListUsers, _ready: None, moment: Moment) -> list[User]:
+    _require_account(tx)
     return users.every(tx, moment.now)
+
+
+def _require_account(tx: Tx) -> None:
+    if not accounts.exists(tx, tx.account):
+        raise NotFoundError("account", tx.account)
 
 
 def _require_user(tx: Tx, user_id: str, moment: Moment) -> User:

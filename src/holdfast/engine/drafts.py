@@ -66,10 +66,11 @@ def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, a
 
 
 def _parts(message: NewMessage, where: str) -> list[Part]:
+    content = None if message.content is None else sound_text(f"{where}content", plain(message.content))
     if message.parts is None:
-        if message.content is None:
+        if content is None:
             raise InvalidArgumentError(f"{where}parts", "are missing; give parts or content")
-        return [TextPart(sound_text(f"{where}content", plain(message.content)))]
+        return [TextPart(content)]
     if not 1 <= len(message.parts) <= MAX_PARTS:
         raise InvalidArgumentError(f"{where}parts", f"has {len(message.parts)} parts; give 1 to {MAX_PARTS}")
     return [_part(part, f"{where}parts[{number}]") for number, part in enumerate(message.parts)]

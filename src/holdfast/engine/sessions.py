@@ -160,7 +160,7 @@ def _fork_point(tx: Tx, parent: StoredSession, at: int | str | None) -> int:
         return parent.last_seq
     if isinstance(at, int):
         if at > parent.last_seq:
-            raise InvalidArgumentError("at", f"{at} is behind the last message, {parent.last_seq}")
+            raise NotFoundError("message", str(at))
         return at
     seq = messages.seq_of(tx, lineage.stretches(tx, parent), at)
     if seq is None:
@@ -195,8 +195,6 @@ def _prepare_use(moment: Moment, _who: Principal, op: RecordUse) -> list[usages.
         sound_text(f"contexts[{number}]", uri)
         uses.append(usages.Use(moment.ids.new("use"), "context", uri, None))
     if op.skill is not None:
-        if not op.skill.uri:
-            raise InvalidArgumentError("skill.uri", "is empty; name the skill that was used")
         detail = sound_json("skill", msgspec.structs.asdict(op.skill))
         if len(detail.encode()) > moment.settings.max_message_bytes:
             raise InvalidArgumentError("skill", f"is larger than {moment.settings.max_message_bytes} bytes")

@@ -44,7 +44,7 @@ class Endpoint:
             caller = await self._admit(route, headers)
             note.who = caller.who
             if route.entry.stream and b"text/event-stream" in headers.get(b"accept", b""):
-                await self._stream(scope, receive, send, caller, fields, headers)
+                await self._stream(scope, receive, send, route, caller, fields, headers)
                 return
             answer = await self._answer(scope, receive, route, caller, fields, headers)
         except HoldfastError as error:
@@ -104,15 +104,13 @@ class Endpoint:
         scope: Scope,
         receive: Receive,
         send: Send,
+        route: Route,
         caller: Caller,
         in_path: dict[str, Any],
         headers: Headers,
     ) -> None:
         service = self._service
-        given = _in_query(scope["query_string"])
-        last = headers.get(b"last-event-id")
-        if last:
-            given["after"] = last.decode("latin-1")
+        given = {**_in_query(scope["query_string"]), **_in_headers(route, headers, {})}
         op = checked(ReadEvents, {**given, **in_path}, strict=False)
         with service.streams.one_more(caller.who):
             await Stream(service.bridge, service.hub, service.settings, caller.who, op).run(receive, send)
@@ -142,7 +140,7 @@ def _in_body(body: bytes) -> dict[str, Any]:
 
 
 def _in_headers(route: Route, headers: Headers, given: Mapping[str, Any]) -> dict[str, Any]:
-    """`Idempotency-Key` and `If-Match`, where the operation has such a field and the body does not."""
+    """`Idempotency-Key`, `If-Match` and `Last-Event-ID`, where the operation has such a field and was not given it."""
     found: dict[str, Any] = {}
     for header, field in route.header_fields:
         value = headers.get(header)

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -37,9 +38,15 @@ PAGES = {
 HEADERS = {
     "idempotency_key": ("Idempotency-Key", {"type": "string", "pattern": "^[!-~]{1,255}$"}),
     "expected_seq": ("If-Match", {"type": "string", "pattern": '^"[0-9]{1,18}"$'}),
-    "after": ("Last-Event-ID", {"type": "string", "pattern": "^[0-9a-f]{1,15}-[0-9]{1,18}-[0-9]{1,18}$"}),
 }
 """Headers that can stand for a field."""
+
+_EITHER = {
+    "AddMessage": ("content", "parts"),
+    "NewMessage": ("content", "parts"),
+    "RecordUse": ("contexts", "skill"),
+}
+"""Fields of which at least one is needed."""
 
 NO_NUL = "^[^\\u0000]*$"
 
@@ -52,8 +59,7 @@ ANY_JSON: Schema = {
     "description": "any JSON",
     "anyOf": [
         {"type": ["null", "boolean"]},
-        {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
-        {"type": "number", "minimum": -1e300, "maximum": 1e300},
+        {"type": "number"},
         {"type": "string", "pattern": NO_NUL},
         {"type": "array", "items": _ref("AnyJson")},
         _ref("AnyObject"),
@@ -90,7 +96,8 @@ def document(version: str, mode: AuthMode) -> bytes:
     schemas: dict[str, Schema] = {name: _exact(schema) for name, schema in components.items()}
     schemas |= {"AnyJson": ANY_JSON, "AnyObject": ANY_OBJECT, "Problem": PROBLEM, **_parts_as_given(schemas)}
     for name in ("NewMessage", "AddMessage"):
-        _describe_message(schemas[name])
+        _describe_parts(schemas[name])
+    schemas["NewMessage"] = _with_one_of(_EITHER["NewMessage"], schemas["NewMessage"])
     paths: dict[str, Schema] = {path: {"get": _page(path, *told)} for path, told in PAGES.items()}
     for cls, entry in OPERATIONS.items():
         described = _operation(cls, entry, schemas.pop(cls.__name__), schemas)
@@ -134,10 +141,13 @@ def _operation(cls: type[Operation[Any]], entry: Entry, schema: Schema, schemas:
         ]
     else:
         needed = sorted(required - set(in_path))
-        body = {**schema, "properties": rest, "required": needed}
-        described["requestBody"] = {"required": bool(needed), "content": {"application/json": {"schema": body}}}
+        body = _with_one_of(_EITHER.get(cls.__name__, ()), {**schema, "properties": rest, "required": needed})
+        described["requestBody"] = {
+            "required": bool(needed) or "anyOf" in body,
+            "content": {"application/json": {"schema": body}},
+        }
     for field, (name, given) in HEADERS.items():
-        if field in properties and (field != "after" or entry.stream):
+        if field in properties:
             parameters.append(_parameter(name, "header", given, required=False))
     return {**described, "parameters": parameters}
 
@@ -183,7 +193,7 @@ def _page(path: str, text: str, media: str) -> Schema:
     if path == "/metrics":
         responses |= _failures(400, 401, 403)
     name = path.strip("/").split(".")[0].capitalize()
-    secured = {} if path == "/metrics" else {"security": []}
+    secured: Schema = {} if path == "/metrics" else {"security": []}
     return {"operationId": f"Get{name}", "tags": ["pages"], "description": text, "responses": responses, **secured}
 
 
@@ -213,15 +223,28 @@ def _without_null(schema: Schema) -> Schema:
     return choices[0] if len(choices) == 1 else schema
 
 
-def _describe_message(schema: Schema) -> None:
-    """`parts` are of several kinds, and one of `parts` and `content` is needed."""
+def _describe_parts(schema: Schema) -> None:
+    """`parts` are of several kinds, and in several spellings."""
     kinds = [_ref(name) for name in ("TextPart", "ContextPart", "ImagePart", "ImageUrlGiven", "ToolGiven")]
     parts = {"type": "array", "items": {"anyOf": kinds}, "minItems": 1, "maxItems": 1000}
     schema["properties"]["parts"] = {"anyOf": [parts, {"type": "null"}], "default": None}
-    schema["anyOf"] = [
-        {"properties": {name: {"type": kind}}, "required": [name]}
-        for name, kind in (("content", "string"), ("parts", "array"))
-    ]
+
+
+def _with_one_of(names: Sequence[str], schema: Schema) -> Schema:
+    """The schema with at least one of these fields, and that not as null."""
+    if not names:
+        return schema
+    properties: dict[str, Schema] = schema["properties"]
+    return {
+        "anyOf": [
+            {
+                **schema,
+                "properties": {**properties, name: _without_null(properties[name])},
+                "required": [*schema["required"], name],
+            }
+            for name in names
+        ]
+    }
 
 
 def _parts_as_given(schemas: dict[str, Schema]) -> dict[str, Schema]:

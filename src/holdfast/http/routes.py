@@ -27,7 +27,7 @@ class Route(msgspec.Struct, frozen=True):
     """Headers that are fields."""
 
 
-HEADER_FIELDS = ((b"idempotency-key", "idempotency_key"), (b"if-match", "expected_seq"))
+HEADER_FIELDS = ((b"idempotency-key", "idempotency_key"), (b"if-match", "expected_seq"), (b"last-event-id", "after"))
 
 
 class Routes:
@@ -42,7 +42,9 @@ class Routes:
             fields = {at for at, _ in names}
             key = tuple(None if at in fields else part.encode() for at, part in enumerate(segments))
             shape = tuple(at in fields for at in range(len(segments)))
-            headers = tuple((header, name) for header, name in HEADER_FIELDS if name in cls.__struct_fields__)
+                        known = set(cls.__struct_fields__) - (set() if entry.stream else {"after"})
+            headers = tuple((header, name) for header, name in HEADER_FIELDS if name in known)
+
             self._found.setdefault(key, {})[entry.verb] = Route(cls, entry, cls.__name__, names, headers)
             shapes = self._shapes.setdefault(len(segments), [])
             if shape not in shapes:

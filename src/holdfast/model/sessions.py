@@ -119,7 +119,7 @@ class SessionRef(Noun, frozen=True):
 
 
 class SkillUse(Noun, frozen=True):
-    uri: str
+    uri: Annotated[str, msgspec.Meta(min_length=1, description="name the skill that was used")]
     input: Any = None
     output: Any = None
     success: bool = True

@@ -182,7 +182,8 @@ class SearchToolResult(Operation[ToolResultMatches], frozen=True, kw_only=True):
 class ReadEvents(Operation[EventPage], frozen=True, kw_only=True):
     """What happened to a session behind the event `after`: every message and every change, in order.
 
-    Without `after`, from the beginning; after `now`, what is yet to come.
+    Without `after`, from the beginning; after `now`, what is yet to come. Asked for as `text/event-stream`, it goes
+    on as things happen, and `Last-Event-ID` stands for `after`.
     """
 
     session_id: Name

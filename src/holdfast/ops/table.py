@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar, get_args, get_origin
 import msgspec
 
 from holdfast.checking import conform, introduce
+from holdfast.errors import InvalidArgumentError, shown
 from holdfast.model import AccessRole
 from holdfast.sound import sound_text
 
@@ -89,6 +90,8 @@ def checked(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
     for name, value in fields.items():
         if isinstance(value, str):
             sound_text(name, value)
+            if getattr(valid, name, value) is None:  # msgspec reads "null" as nothing, if that is possible
+                raise InvalidArgumentError(name, f"{shown(value)} is not a value of it; leave it out instead")
     return valid
 
 
