@@ -42,7 +42,7 @@ class Routes:
             fields = {at for at, _ in names}
             key = tuple(None if at in fields else part.encode() for at, part in enumerate(segments))
             shape = tuple(at in fields for at in range(len(segments)))
-                        known = set(cls.__struct_fields__) - (set() if entry.stream else {"after"})
+            known = set(cls.__struct_fields__) - (set() if entry.stream else {"after"})
             headers = tuple((header, name) for header, name in HEADER_FIELDS if name in known)
 
             self._found.setdefault(key, {})[entry.verb] = Route(cls, entry, cls.__name__, names, headers)
