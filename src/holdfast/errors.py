@@ -100,6 +100,13 @@ class UnauthenticatedError(HoldfastError):
     status = 401
 
 
+class MethodNotAllowedError(HoldfastError):
+    """The place exists, and something else can be done there: `details` has what."""
+
+    code = "METHOD_NOT_ALLOWED"
+    status = 405
+
+
 class ResourceExhaustedError(HoldfastError):
     """More than is allowed. If `details` has `retry_after`, that many seconds from now it is allowed again."""
 

@@ -16,6 +16,10 @@ ALL = [
     errors.ConflictError("moved", current_seq=3),
     errors.FailedPreconditionError("not now"),
     errors.UnavailableError("down", service="sqlite", reason="FullError"),
+    errors.UnauthenticatedError("no key"),
+    errors.MethodNotAllowedError("not here", allow="GET"),
+    errors.ResourceExhaustedError("too many", retry_after=1.5),
+    errors.DeadlineExceededError("too late"),
 ]
 
 
@@ -33,6 +37,19 @@ def test_every_error_has_a_code_of_its_own_and_a_status() -> None:
     assert {type(error) for error in ALL} == set(kinds)
     assert len({kind.code for kind in kinds}) == len(kinds)
     assert all(400 <= kind.status < 600 for kind in kinds)
+
+
+@pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)
+def test_an_error_is_rebuilt_from_what_a_server_tells(error: errors.HoldfastError) -> None:
+    told = error.to_dict()
+    twin = errors.from_wire(told["code"], told["message"], told["details"])
+    assert (type(twin), twin.to_dict()) == (type(error), told)
+
+
+def test_a_code_of_a_later_version_is_kept_as_it_came() -> None:
+    told = errors.from_wire("NEWER", "something new", {"a": 1})
+    assert told.to_dict() == {"code": "NEWER", "message": "something new", "details": {"a": 1}}
+    assert errors.HoldfastError("x").code == "INTERNAL"
 
 
 def test_an_error_reads_as_the_body_of_a_response() -> None:

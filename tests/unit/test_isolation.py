@@ -1,6 +1,6 @@
 """Every operation, as it is in the table, tried by strangers. A new operation joins by itself."""
 
-from typing import Any, get_type_hints
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,38 +9,26 @@ from holdfast.engine import Engine
 from holdfast.engine.access import RANK
 from holdfast.engine.engine import RULES
 from holdfast.errors import HoldfastError, InvalidArgumentError, PermissionDeniedError
-from holdfast.model import Principal
-from holdfast.ops import OPERATIONS, AddMessage, GetMessages, GetSession, ListToolResults, Operation
+from holdfast.model import Key, Principal
+from holdfast.ops import (
+    OPERATIONS,
+    AddMessage,
+    CreateAccount,
+    GetMessages,
+    GetSession,
+    ListKeys,
+    ListToolResults,
+    Operation,
+)
 from holdfast.parts import ToolPart
 from holdfast.store.database import Database
+from holdfast.testing.examples import blurred, example
 
 OWNER = Principal("acme", "alice", "user")
+OPERATOR = Principal("default", "operator", "root")
 STRANGERS = [Principal("acme", "bob", "user"), Principal("acme", "bob", "admin"), Principal("rival", "alice", "user")]
+ABOUT_AN_ACCOUNT = [op for op in OPERATIONS if "account_id" in op.__struct_fields__ and op.__name__ != "CreateAccount"]
 ABOUT_A_SESSION = [op for op in OPERATIONS if "session_id" in op.__struct_fields__ and op.__name__ != "CreateSession"]
-
-
-def example(cls: type[Operation[Any]], **known: Any) -> Operation[Any]:
-    """An operation with its required fields filled in: the known ones as given, the others by their type."""
-    fields = {field.name: field for field in msgspec.structs.fields(cls)}
-    values = {name: known[name] for name in fields if name in known}
-    for name, field in fields.items():
-        if field.required and name not in values:
-            values[name] = _value(name, get_type_hints(cls)[name])
-    if "content" in fields:
-        values.setdefault("content", "hello")
-    if cls.__name__ == "RecordUse":
-        values["contexts"] = ["viking://x"]
-    return cls(**values)
-
-
-def _value(name: str, hint: Any) -> Any:
-    if name == "role":
-        return "user"
-    if name == "messages":
-        return [{"role": "user", "content": "hello"}]
-    if hint is str:
-        return "x"
-    raise AssertionError(f"tell this test how to make a value for {name}: {hint}")
 
 
 @pytest.fixture
@@ -59,16 +47,7 @@ def outcome(engine: Engine, who: Principal, op: Operation[Any], name: str) -> An
         seen = msgspec.to_builtins(engine.call(who, op))
     except HoldfastError as error:
         seen = error.to_dict()
-    return _blurred(seen, name)
-
-
-def _blurred(seen: Any, name: str) -> Any:
-    if isinstance(seen, dict):
-        varying = {"created_at", "updated_at", "last_message_at", "mod_time", "message_ids"}
-        return {key: _blurred(value, name) for key, value in seen.items() if key not in varying}
-    if isinstance(seen, list):
-        return [_blurred(item, name) for item in seen]
-    return seen.replace(name, "NAME") if isinstance(seen, str) else seen
+    return blurred(seen, name)
 
 
 @pytest.mark.parametrize("stranger", STRANGERS, ids=str)
@@ -88,6 +67,27 @@ def test_a_session_of_somebody_else_answers_exactly_as_one_that_does_not_exist(
     assert _state(engine) == before
 
 
+@pytest.mark.parametrize("stranger", STRANGERS, ids=str)
+@pytest.mark.parametrize("cls", ABOUT_AN_ACCOUNT, ids=lambda cls: cls.__name__)
+def test_an_account_of_somebody_else_answers_exactly_as_one_that_does_not_exist(
+    engine: Engine, cls: type[Operation[Any]], stranger: Principal
+) -> None:
+    (key,) = _users(engine, "theirs")
+
+    def ask(account_id: str) -> Any:
+        op = example(cls, account_id=account_id, user_id="admin", key_id=key.key_id)
+        return outcome(engine, stranger, op, account_id)
+
+    assert ask("theirs") == ask("nobodys")
+    assert ask("theirs")["code"] == "PERMISSION_DENIED"
+    assert engine.call(OPERATOR, ListKeys(account_id="theirs", user_id="admin")) == [key]
+
+
+def _users(engine: Engine, account_id: str) -> list[Key]:
+    engine.call(OPERATOR, CreateAccount(account_id=account_id))
+    return engine.call(OPERATOR, ListKeys(account_id=account_id, user_id="admin"))
+
+
 def _state(engine: Engine) -> Any:
     return [
         engine.call(OWNER, GetSession(session_id="theirs")),
@@ -100,7 +100,7 @@ def _state(engine: Engine) -> Any:
 def test_an_operation_is_refused_to_exactly_the_roles_below_its_own(
     engine: Engine, cls: type[Operation[Any]], role: Any
 ) -> None:
-    op = example(cls, session_id="some", account_id="some", tool_result_id="some")
+    op = example(cls, session_id="some", account_id="acme", user_id="x", tool_result_id="some", key_id="0" * 16)
     try:
         engine.call(Principal("acme", "carol", role), op)
         allowed = True

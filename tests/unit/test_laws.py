@@ -12,27 +12,47 @@ import pytest
 
 from holdfast.engine import Engine
 from holdfast.engine.ids import Ids
+from holdfast.errors import NotFoundError
 from holdfast.model import Principal
 from holdfast.ops import (
     OPERATIONS,
     AddMessage,
     AddMessages,
+    CheckHealth,
+    ConfigureSession,
     CreateAccount,
+    CreateKey,
     CreateSession,
+    CreateUser,
+    DeleteAccount,
     DeleteSession,
+    DeleteUser,
     ForkSession,
+    GetMemoryStats,
     GetMessages,
     GetSession,
+    GetSessionStats,
+    GetSystemStatus,
     ListAccounts,
     ListAudit,
+    ListKeys,
     ListSessions,
     ListToolResults,
     ListUsage,
+    ListUsers,
+    ObserveComponent,
+    ObserveSystem,
     Operation,
+    ReadEvents,
     ReadToolResult,
     RecordUse,
+    RevokeKey,
+    RotateKey,
     SearchToolResult,
+    SetRole,
     UpdateSession,
+    WaitUntilIdle,
+    WhoAmI,
 )
 from holdfast.parts import TextPart, ToolPart
 from holdfast.store import postgres as postgres_store
@@ -45,7 +65,7 @@ from holdfast.testing.postgres import PostgresServer
 ALICE = Principal("acme", "alice", "root")
 LARGE = "word " * 4_000
 LISTED = "listed"
-"""Stands for the tool result that was listed last."""
+"""Stands for the tool result, or the key, that was listed last."""
 
 
 def every_operation() -> list[Operation[Any]]:
@@ -54,6 +74,20 @@ def every_operation() -> list[Operation[Any]]:
     return [
         CreateAccount(account_id="other"),
         ListAccounts(),
+        CreateUser(account_id="other", user_id="bob"),
+        SetRole(account_id="other", user_id="bob", role="admin"),
+        CreateKey(account_id="other", user_id="bob", expires_in_seconds=60),
+        RotateKey(account_id="other", user_id="bob"),
+        ListKeys(account_id="other", user_id="bob"),
+        RevokeKey(account_id="other", user_id="bob", key_id=LISTED),
+        ListUsers(account_id="other"),
+        DeleteUser(account_id="other", user_id="bob"),
+        WhoAmI(),
+        GetSystemStatus(),
+        CheckHealth(),
+        ObserveSystem(),
+        ObserveComponent(component="queue"),
+        WaitUntilIdle(),
         CreateSession(session_id="a", title="A", metadata={"k": 1}),
         GetSession(session_id="b", auto_create=True),
         AddMessage(session_id="a", role="user", parts=[TextPart("hello"), tool], id="m1", idempotency_key="k"),
@@ -63,6 +97,11 @@ def every_operation() -> list[Operation[Any]]:
         ForkSession(session_id="a", at="m1", new_session_id="c"),
         GetMessages(session_id="c"),
         UpdateSession(session_id="a", title="AA", metadata={"k": None}),
+        ConfigureSession(session_id="a", auto_commit_policy={"keep_recent_count": 2}),  # type: ignore[arg-type]
+        ReadEvents(session_id="a"),
+        ReadEvents(session_id="a", after="now"),
+        GetSessionStats(session_id="c"),
+        GetMemoryStats(),
         RecordUse(session_id="a", contexts=["viking://x"], skill={"uri": "viking://s"}),  # type: ignore[arg-type]
         ListUsage(session_id="a"),
         ListToolResults(session_id="c"),
@@ -73,6 +112,7 @@ def every_operation() -> list[Operation[Any]]:
         DeleteSession(session_id="a"),
         DeleteSession(session_id="c"),
         ListAudit(),
+        DeleteAccount(account_id="other"),
     ]
 
 
@@ -80,11 +120,14 @@ def tell(engine: Engine) -> list[Any]:
     results: list[Any] = []
     listed = ""
     for op in every_operation():
-        if getattr(op, "tool_result_id", None) == LISTED:
-            op = msgspec.structs.replace(op, tool_result_id=listed)  # noqa: PLW2901 - the same, made specific
+        for field in ("tool_result_id", "key_id"):
+            if getattr(op, field, None) == LISTED:
+                op = msgspec.structs.replace(op, **{field: listed})  # noqa: PLW2901 - the same, made specific
         results.append(engine.call(ALICE, op))
         if isinstance(op, ListToolResults):
             listed = results[-1].tool_results[0].tool_result_id
+        elif isinstance(op, ListKeys):
+            listed = results[-1][0].key_id
     return results
 
 
@@ -204,6 +247,30 @@ def test_row_level_security_is_a_second_wall(postgres: PostgresServer) -> None:
     database.close()
 
 
+def test_an_account_that_is_deleted_leaves_nothing_in_any_table(database: Database) -> None:
+    engine = Engine(database)
+    for op in every_operation()[:-5]:
+        if not {"tool_result_id", "key_id"} & set(op.__struct_fields__):
+            engine.call(ALICE, op)
+    columns = {
+        "sqlite": "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'account_id'"
+        " WHERE m.type = 'table'",
+        "postgres": "SELECT table_name FROM information_schema.columns"
+        " WHERE column_name = 'account_id' AND table_schema = current_schema()",
+    }
+
+    def left(tx: Any) -> dict[str, int]:
+        tables = [row[0] for row in tx.all(columns[tx.dialect.name])]
+        rows = {table: tx.one(f"SELECT COUNT(*) FROM {table} WHERE account_id = 'acme'")[0] for table in tables}
+        return {table: count for table, count in rows.items() if count}
+
+    assert len(database.read("*", left)) >= 10
+    engine.call(Principal("elsewhere", "operator", "root"), DeleteAccount(account_id="acme"))
+    assert database.read("*", left) == {}
+    with pytest.raises(NotFoundError):
+        engine.call(ALICE, GetMessages(session_id="a", q="hello"))
+
+
 def test_every_table_has_row_level_security(postgres: PostgresServer) -> None:
     database = PostgresDatabase(postgres.new_database())
     database.migrate(0)
@@ -225,7 +292,7 @@ def fixed_engine(file: Path) -> Engine:
     def clock() -> int:
         return next(ticks)
 
-    ids = Ids(clock, lambda _bits: next(numbers))
+    ids = Ids(clock, lambda _bits: next(numbers), lambda size: next(numbers).to_bytes(size, "big"))
     return Engine(SqliteDatabase(str(file)), clock=clock, ids=ids)
 
 

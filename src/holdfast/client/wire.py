@@ -14,6 +14,7 @@ from holdfast.engine.rule import Moment
 from holdfast.errors import FailedPreconditionError, HoldfastError, UnavailableError, from_wire, shown
 from holdfast.model import AccessRole, Principal
 from holdfast.ops import OPERATIONS, AddMessage, AddMessages, Operation, checked, fields_of
+from holdfast.sound import plain
 
 R = TypeVar("R")
 
@@ -74,7 +75,7 @@ class Courier:
             verb=entry.verb,
             path=entry.path.format_map(in_path),
             query={name: _as_query(value) for name, value in said.items()} if in_query else {},
-            body=None if in_query else msgspec.json.encode(said),
+            body=None if in_query else msgspec.json.encode(said, enc_hook=plain),
             retriable=entry.retriable or keyed,
         )
 

@@ -24,9 +24,16 @@ def system_clock() -> int:
 class Ids:
     """Ids that sort by the time they were made, also within one millisecond of one process."""
 
-    def __init__(self, clock: Clock, chance: Callable[[int], int] = _random.getrandbits) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        chance: Callable[[int], int] = _random.getrandbits,
+        secret: Callable[[int], bytes] = os.urandom,
+    ) -> None:
         self._clock = clock
         self._bits = chance
+        self.secret = secret
+        """Bytes that nobody can guess, as many as asked for."""
         self._lock = threading.Lock()
         self._last = 0
         self._last_log = 0
@@ -41,10 +48,6 @@ class Ids:
                 fresh = self._last + 1 + self._bits(32)
             self._last = fresh
         return f"{prefix}_{fresh:032x}"
-
-    def secret(self, size: int) -> bytes:
-        """Bytes that nobody can guess."""
-        return os.urandom(size)
 
     def chance(self) -> int:
         """48 bits that tell apart what else is equal."""

@@ -10,10 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.errors import HoldfastError, NotFoundError
+from holdfast.errors import HoldfastError, MethodNotAllowedError, NotFoundError
 from holdfast.http import answers, pages
 from holdfast.http.endpoint import Endpoint
-from holdfast.http.routes import MethodNotAllowedError
 from holdfast.http.service import Service
 from holdfast.http.surface import Surface
 

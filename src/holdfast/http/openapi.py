@@ -254,12 +254,12 @@ def _parts_as_given(schemas: dict[str, Schema]) -> dict[str, Schema]:
     return {
         "ToolGiven": {
             "type": "object",
-            "properties": {
-                **tool,
-                **{short: tool[long] for short, long in TOOL_SPELLINGS.items()},
-                "success": {"type": ["boolean", "null"]},
-            },
+            "properties": {**tool, "success": {"type": ["boolean", "null"]}},
             "required": ["type"],
+            "allOf": [
+                {"anyOf": [{"required": [long]}, {"properties": {short: tool[long]}}]}  # the long spelling wins
+                for short, long in TOOL_SPELLINGS.items()
+            ],
         },
         "ImageUrlGiven": {
             "type": "object",

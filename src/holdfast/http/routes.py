@@ -5,16 +5,11 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from holdfast.errors import HoldfastError, InvalidArgumentError, NotFoundError
+from holdfast.errors import InvalidArgumentError, MethodNotAllowedError, NotFoundError
 from holdfast.ops import OPERATIONS, Entry, Operation
 
 Key = tuple[bytes | None, ...]
 """The segments of a path, with None for those that are fields."""
-
-
-class MethodNotAllowedError(HoldfastError):
-    code = "METHOD_NOT_ALLOWED"
-    status = 405
 
 
 class Route(msgspec.Struct, frozen=True):

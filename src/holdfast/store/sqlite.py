@@ -207,9 +207,23 @@ class SqliteDatabase:
         connection = apsw.Connection(self.file, vfs=self._vfs)
         connection.set_busy_handler(_patient(self._busy_timeout_ms / 1_000))
         connection.create_scalar_function("lower", _lower, 1, deterministic=True)  # its own knows only ASCII
-        connection.execute(pragmas).fetchall()  # a statement that answers holds back those behind it until it is read
+        self._configure(connection, pragmas)
         textindex.register(connection)
         return connection
+
+    def _configure(self, connection: apsw.Connection, pragmas: str) -> None:
+        deadline = time.monotonic() + self._busy_timeout_ms / 1_000
+        while True:
+            try:
+                # A statement that answers holds back those behind it until it is read.
+                connection.execute(pragmas).fetchall()
+            except apsw.BusyError:
+                # Who turns an empty file to WAL while another does the same is refused at once, without a wait.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(GLANCE)
+            else:
+                return
 
     def _drop_writer(self) -> None:
         """After a failure the connection's state is not worth reasoning about: the next write opens a new one."""

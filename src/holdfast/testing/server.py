@@ -37,7 +37,7 @@ class ServerProcess:
 
     def log(self) -> str:
         """What it has written to standard error so far."""
-        return os.pread(self._errors.fileno(), 100_000_000, 0).decode()
+        return self._told if self._errors.closed else os.pread(self._errors.fileno(), 100_000_000, 0).decode()
 
     def stop(self) -> int:
         """Ask it to finish what it accepted and end; its exit code."""
@@ -60,6 +60,9 @@ class ServerProcess:
             raise AssertionError(f"the server did not end: {self.log()[-2000:]}") from None
         if self.process.stdout:
             self.process.stdout.close()
+        if not self._errors.closed:
+            self._told = self.log()
+            self._errors.close()
         return code
 
     def _told_url(self) -> str:
@@ -81,5 +84,4 @@ def running_server(target: str | Path, *, port: int = 0, **settings: object) -> 
     try:
         yield server
     finally:
-        if server.process.poll() is None:
-            server.kill()
+        server.kill()

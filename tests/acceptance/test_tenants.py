@@ -1,0 +1,297 @@
+"""Who gets in, as whom, and what they cannot see: over HTTP, with real keys."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+import holdfast
+from holdfast.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    HoldfastError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+from holdfast.ops import OPERATIONS, Operation
+from holdfast.testing.examples import blurred, example
+from holdfast.testing.server import ServerProcess, running_server
+
+ROOT = "the-operators-key"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with running_server(tmp_path_factory.mktemp("served"), root_api_key=ROOT) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def operator(server: ServerProcess) -> Iterator[holdfast.Client]:
+    with holdfast.connect(server.url, api_key=ROOT) as client:
+        yield client
+
+
+@pytest.fixture
+def keys(operator: holdfast.Client) -> Iterator[dict[str, str]]:
+    """Two accounts: acme with an administrator, alice and bob; rival with an alice of its own."""
+    keys = {"admin": operator.admin.create_account("acme", "admin").user_key}
+    keys |= {user: operator.admin.create_user("acme", user).user_key for user in ("alice", "bob")}
+    operator.admin.create_account("rival")
+    keys["rival"] = operator.admin.create_user("rival", "alice").user_key
+    yield keys
+    for account in ("acme", "rival"):
+        operator.admin.delete_account(account)
+
+
+@pytest.fixture
+def connect(server: ServerProcess, keys: dict[str, str]) -> Iterator[Callable[[str], holdfast.Client]]:
+    opened: list[holdfast.Client] = []
+
+    def connect(name: str) -> holdfast.Client:
+        opened.append(holdfast.connect(server.url, api_key=keys.get(name, name)))
+        return opened[-1]
+
+    yield connect
+    for client in opened:
+        client.close()
+
+
+def test_identity_comes_from_the_key_alone(server: ServerProcess, keys: dict[str, str]) -> None:
+    with holdfast.connect(server.url, api_key=keys["alice"], account="rival", user="admin", role="root") as client:
+        assert client.whoami().to_dict() == {"account_id": "acme", "user_id": "alice", "role": "user"}
+        assert client.session("s").uri == "viking://user/alice/sessions/s"
+
+
+@pytest.mark.parametrize("header", ["X-API-Key", "Authorization"])
+def test_a_key_comes_in_either_header(server: ServerProcess, keys: dict[str, str], header: str) -> None:
+    value = keys["alice"] if header == "X-API-Key" else f"Bearer {keys['alice']}"
+    answer = httpx2.get(f"{server.url}/api/v1/system/status", headers={header: value})
+    assert (answer.status_code, answer.json()["result"]) == (200, {"initialized": True, "user": "alice"})
+
+
+@pytest.mark.parametrize("key", [None, "", "wrong", "hf.YWNtZQ.0000000000000000.x", "hf.Kg.x.y", "hf.....", "é"])
+def test_without_a_key_that_works_nothing_is_open(server: ServerProcess, key: str | None) -> None:
+    headers = {} if key is None else {"X-API-Key": key.encode()}
+    for path in ("/api/v1/sessions", "/api/v1/admin/accounts", "/metrics"):
+        answer = httpx2.get(f"{server.url}{path}", headers=headers)  # type: ignore[arg-type]
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
+    assert httpx2.get(f"{server.url}/health", headers=headers).status_code == 200  # type: ignore[arg-type]
+
+
+def test_a_key_with_one_letter_changed_does_not_work(
+    connect: Callable[[str], holdfast.Client], keys: dict[str, str]
+) -> None:
+    changed = keys["alice"][:-1] + ("A" if keys["alice"][-1] != "A" else "B")
+    with pytest.raises(UnauthenticatedError, match="does not work"):
+        connect(changed).list_sessions()
+
+
+def test_the_root_key_opens_administration_and_no_tenants_data(operator: holdfast.Client, keys: dict[str, str]) -> None:
+    assert {"acme", "rival"} <= {account.account_id for account in operator.admin.list_accounts()}
+    assert operator.system_health().is_healthy
+    assert operator.wait_until_idle()["writes"].pending == 0
+    for attempt in (operator.list_sessions, operator.memory_stats, lambda: operator.add_message("s", "user", "hi")):
+        with pytest.raises(PermissionDeniedError, match="root key"):
+            attempt()
+
+
+def test_an_administrator_manages_their_own_account_only(connect: Callable[[str], holdfast.Client]) -> None:
+    admin = connect("admin")
+    created = admin.admin.create_user("acme", "carol")
+    assert connect(created.user_key).whoami().user_id == "carol"
+    assert [user.user_id for user in admin.admin.list_users("acme")] == ["admin", "alice", "bob", "carol"]
+    for attempt in (
+        lambda: admin.admin.create_user("rival", "carol"),
+        lambda: admin.admin.list_users("rival"),
+        lambda: admin.admin.list_users("nowhere"),
+        lambda: admin.admin.rotate_key("rival", "alice"),
+        admin.admin.list_accounts,
+        lambda: admin.admin.create_account("mine"),
+        lambda: connect("alice").admin.list_users("acme"),
+    ):
+        with pytest.raises(PermissionDeniedError):
+            attempt()
+    with pytest.raises(AlreadyExistsError, match="User carol already exists"):
+        admin.admin.create_user("acme", "carol")
+
+
+def test_a_role_can_be_changed_and_holds_at_once(connect: Callable[[str], holdfast.Client]) -> None:
+    alice = connect("alice")
+    with pytest.raises(PermissionDeniedError):
+        alice.admin.list_audit()
+    assert connect("admin").admin.set_role("acme", "alice", "admin").role == "admin"
+    assert alice.admin.list_audit().records
+    connect("admin").admin.set_role("acme", "alice", "user")
+    with pytest.raises(PermissionDeniedError):
+        alice.admin.list_audit()
+
+
+def test_a_rotated_key_replaces_all_before_it(connect: Callable[[str], holdfast.Client]) -> None:
+    admin, old = connect("admin"), connect("alice")
+    more = connect(admin.admin.create_key("acme", "alice").user_key)
+    assert old.whoami() == more.whoami()
+    new = connect(admin.admin.rotate_key("acme", "alice").user_key)
+    assert new.whoami().user_id == "alice"
+    for dead in (old, more):
+        with pytest.raises(UnauthenticatedError):
+            dead.whoami()
+    assert [key.user_id for key in admin.admin.list_keys("acme", "alice")] == ["alice"]
+
+
+def test_a_revoked_key_dies_alone_and_at_once(connect: Callable[[str], holdfast.Client]) -> None:
+    admin = connect("admin")
+    made = admin.admin.create_key("acme", "alice")
+    second = connect(made.user_key)
+    assert second.whoami().user_id == "alice"
+    assert admin.admin.revoke_key("acme", "alice", made.key_id).key_id == made.key_id
+    with pytest.raises(UnauthenticatedError):
+        second.whoami()
+    assert connect("alice").whoami().user_id == "alice"
+    with pytest.raises(NotFoundError, match=f"Key {made.key_id} not found"):
+        admin.admin.revoke_key("acme", "alice", made.key_id)
+
+
+def test_a_key_expires_and_tells_when_it_was_used(connect: Callable[[str], holdfast.Client]) -> None:
+    admin = connect("admin")
+    made = admin.admin.create_key("acme", "alice", expires_in_seconds=2)
+    brief = connect(made.user_key)
+    assert brief.whoami().user_id == "alice"
+    used = {key.key_id: key.last_used_at for key in admin.admin.list_keys("acme", "alice")}
+    assert used[made.key_id] is not None
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            brief.whoami()
+        except UnauthenticatedError:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("the key did not expire")
+    assert next(user for user in admin.admin.list_users("acme") if user.user_id == "alice").key_count == 1
+
+
+def test_a_removed_user_is_out_and_their_sessions_stay(connect: Callable[[str], holdfast.Client]) -> None:
+    admin, bob = connect("admin"), connect("bob")
+    bob.add_message("s", "user", "keep this")
+    admin.admin.delete_user("acme", "bob")
+    with pytest.raises(UnauthenticatedError):
+        bob.list_sessions()
+    back = connect(admin.admin.create_user("acme", "bob").user_key)
+    assert [message.text for message in back.session("s").messages] == ["keep this"]
+
+
+def test_a_deleted_account_is_gone_with_its_keys(operator: holdfast.Client, server: ServerProcess) -> None:
+    key = operator.admin.create_account("brief").user_key
+    with holdfast.connect(server.url, api_key=key) as admin:
+        admin.add_message("s", "user", "hi")
+        operator.admin.delete_account("brief")
+        with pytest.raises(UnauthenticatedError):
+            admin.list_sessions()
+    with pytest.raises(NotFoundError, match="Account brief not found"):
+        operator.admin.delete_account("brief")
+    with holdfast.connect(server.url, api_key=operator.admin.create_account("brief").user_key) as admin:
+        assert list(admin.list_sessions()) == []
+    operator.admin.delete_account("brief")
+
+
+def test_keys_are_kept_as_hashes_only(tmp_path: Path) -> None:
+    with running_server(tmp_path, root_api_key=ROOT) as server, holdfast.connect(server.url, api_key=ROOT) as operator:
+        key = operator.admin.create_account("acme").user_key
+        with holdfast.connect(server.url, api_key=key) as admin:
+            admin.add_message("s", "user", "hi")
+        server.stop()
+        told = server.log()
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    secret = key.rsplit(".", 1)[1]
+    assert secret.encode() not in stored
+    assert secret not in told
+    assert ROOT not in told
+
+
+@pytest.mark.parametrize("stranger", ["bob", "rival", "admin"])
+@pytest.mark.parametrize(
+    "cls",
+    [op for op in OPERATIONS if "session_id" in op.__struct_fields__ and op.__name__ != "CreateSession"],
+    ids=lambda cls: cls.__name__,
+)
+def test_over_the_wire_too_what_is_somebody_elses_answers_as_what_does_not_exist(
+    connect: Callable[[str], holdfast.Client], cls: type[Operation[Any]], stranger: str
+) -> None:
+    owner, other = connect("alice"), connect(stranger)
+    owner.add_message("theirs", "tool", parts=[holdfast.ToolPart(output="x" * 9_000)], id="m1")
+    (result,) = owner.list_tool_results("theirs").tool_results
+    before = owner.get_session("theirs"), owner.get_messages("theirs")
+
+    def ask(session_id: str) -> Any:
+        op = example(cls, session_id=session_id, tool_result_id=result.tool_result_id)
+        try:
+            seen = msgspec.to_builtins(other._transport.call(op))
+        except HoldfastError as error:
+            seen = error.to_dict()
+        return blurred(seen, session_id)
+
+    assert ask("theirs") == ask("nobodys")
+    assert (owner.get_session("theirs"), owner.get_messages("theirs")) == before
+
+
+def test_in_dev_mode_anyone_on_this_machine_is_whom_they_say(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
+        with holdfast.connect(server.url) as client:
+            assert client.whoami().to_dict() == {"account_id": "default", "user_id": "default", "role": "root"}
+        with holdfast.connect(server.url, account="acme", user="alice") as client:
+            assert client.whoami().to_dict() == {"account_id": "acme", "user_id": "alice", "role": "root"}
+        health = httpx2.get(f"{server.url}/health").json()
+        assert (health["auth_mode"], health["healthy"], health["user_id"]) == ("dev", True, "default")
+        for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
+            answer = httpx2.get(f"{server.url}/api/v1/sessions", headers=headers)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "PERMISSION_DENIED")
+        for headers in ({"Origin": "http://localhost:3000"}, {"Host": f"localhost:{server.port}"}):
+            assert httpx2.get(f"{server.url}/api/v1/sessions", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_dev_mode_refuses_to_be_reached_from_elsewhere(tmp_path: Path, host: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast", "serve", "--path", str(tmp_path), "--host", host, "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "set root_api_key to serve others" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_in_trusted_mode_the_root_key_speaks_for_users(tmp_path: Path) -> None:
+    def trusting(**given: Any) -> holdfast.Client:
+        return holdfast.connect(server.url, api_key=ROOT, **given)
+
+    with running_server(tmp_path, root_api_key=ROOT, auth_mode="trusted") as server:
+        with trusting() as operator:
+            operator.admin.create_account("acme")
+        with trusting(account="acme", user="alice") as client:
+            assert client.whoami().to_dict() == {"account_id": "acme", "user_id": "alice", "role": "user"}
+            client.add_message("s", "user", "hi")
+        with trusting(account="acme", user="boss", role="admin") as client:
+            assert client.admin.list_audit().records
+        with trusting(account="nowhere", user="x") as client, pytest.raises(PermissionDeniedError, match="no account"):
+            client.create_session()
+        with trusting(account="acme") as client, pytest.raises(HoldfastError, match="X-OpenViking-User"):
+            client.list_sessions()
+        wrong = holdfast.connect(server.url, api_key="wrong", account="acme", user="alice")
+        with wrong as client, pytest.raises(UnauthenticatedError):
+            client.list_sessions()
+
+
+def test_an_operator_does_not_delete_the_account_they_act_in(operator: holdfast.Client) -> None:
+    with pytest.raises((ConflictError, NotFoundError)):
+        operator.admin.delete_account("default")
