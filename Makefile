@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DATA ?= holdfast-data
+PORT ?= 1933
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench test-pythons clean
+.PHONY: help demo serve test check format bench test-pythons clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -19,7 +21,10 @@ $(READY): pyproject.toml
 demo: $(READY) ## Show the main job, in the terminal, on the embedded default
 	@$(BIN)/python demo/demo.py
 
-test: check ## Run everything: checks, both databases, all faults
+serve: $(READY) ## Serve on http://localhost:1933, with the data in ./holdfast-data
+	@exec $(BIN)/holdfast serve --path $(DATA) --port $(PORT)
+
+test: check ## Run everything: checks, both databases, the server, all faults
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 check: $(READY) ## Check format, lint, types, imports and generated files
@@ -28,11 +33,13 @@ check: $(READY) ## Check format, lint, types, imports and generated files
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/unasync.py --check
+	$(BIN)/python tools/clidocs.py --check
 
 format: $(READY) ## Format the code and make the generated files anew
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format --quiet .
 	$(BIN)/python tools/unasync.py
+	$(BIN)/python tools/clidocs.py
 
 bench: $(READY) ## Measure, as ratios to a raw baseline in the same run
 	@$(BIN)/python bench/bench.py

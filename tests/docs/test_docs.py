@@ -5,39 +5,86 @@ import doctest
 import importlib
 import io
 import json
+import os
 import pkgutil
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx2
 import msgspec
 import pytest
 
 import holdfast
 from holdfast import Settings, errors
+from holdfast.testing.server import running_server
 
 ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/sessions.md"])
-def test_the_examples_of_a_page_print_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python blocks run in one namespace; a text block is what the block before it prints."""
+PAGES = ["README.md", "docs/sessions.md", "docs/server.md", "docs/exchange.md"]
+SERVER = "localhost:1933"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_examples_of_a_page_do_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one folder, one after the other: Python in one namespace, commands in a shell, against a real server.
+
+    A text block is what the block before it prints.
+    """
     monkeypatch.chdir(tmp_path)
-    printed, names, expected = "", {"__name__": "__example__"}, 0
-    for language, options, code in BLOCK.findall((ROOT / page).read_text("utf-8")):
-        if language == "python" and "no-run" not in options:
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                exec(compile(code, page, "exec"), names)
-            printed = out.getvalue()
-        elif language == "text":
-            assert printed == code
-            expected += 1
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    text = (ROOT / page).read_text("utf-8")
+    with contextlib.ExitStack() as stack:
+        if SERVER in text:
+            server = stack.enter_context(running_server(tmp_path / "served"))
+            text = text.replace(SERVER, f"localhost:{server.port}")
+        printed, names, expected = "", {"__name__": "__example__"}, 0
+        for language, options, code in BLOCK.findall(text):
+            if language == "python" and "no-run" not in options:
+                out = io.StringIO()
+                with contextlib.redirect_stdout(out):
+                    exec(compile(code, page, "exec"), names)
+                printed = out.getvalue()
+            elif language == "console":
+                printed = "".join(run_in_shell(command) for command in commands(code))
+            elif language == "text":
+                assert printed == code
+                expected += 1
+        for client in [value for value in names.values() if isinstance(value, holdfast.Client)]:
+            client.close()
     assert expected >= 1
-    for client in [value for value in names.values() if isinstance(value, holdfast.Client)]:
-        client.close()
+
+
+def commands(block: str) -> list[str]:
+    """The commands of a block that can be tried here: not those that install, serve or say that they go on for ever."""
+    lines = re.sub(r"\\\n\s*", " ", block).splitlines()
+    skipped = ("make ", "pip ", "holdfast serve", "export ")
+    found = [line.removeprefix("$ ") for line in lines if line.startswith("$ ") and "# no-run" not in line]
+    return [line for line in found if not line.startswith(skipped) and "db.internal" not in line]
+
+
+def run_in_shell(command: str) -> str:
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+    if command.startswith("curl"):
+        assert json.loads(done.stdout)["status"] == "ok", f"{command}: {done.stdout}"
+    return done.stdout
+
+
+def test_make_serve_serves(tmp_path: Path) -> None:
+    venv = Path(sys.executable).parent.parent
+    command = ["make", "serve", f"VENV={venv}", f"DATA={tmp_path}", "PORT=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True) as process:
+        try:
+            assert process.stdout
+            (url,) = re.findall(r"http://\S+:\d+", process.stdout.readline())
+            assert httpx2.get(f"{url}/health").json()["healthy"]
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
 
 
 def modules() -> list[str]:
@@ -50,7 +97,7 @@ def test_the_examples_in_docstrings_hold(name: str) -> None:
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
-    table = (ROOT / "docs/storage.md").read_text("utf-8").split("<!-- settings -->")[1]
+    table = (ROOT / "docs/settings.md").read_text("utf-8")
     documented = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", table, re.MULTILINE))
     defaults = msgspec.structs.asdict(Settings())
     assert documented == {name: "none" if value is None else str(value) for name, value in defaults.items()}

@@ -107,6 +107,7 @@ class Courier:
         return {
             "base_url": self.url,
             "headers": self.headers,
+            "verify": self.url.startswith("https:"),  # to get ready for TLS takes longer than many requests
             "timeout": httpx.Timeout(self.settings.http_timeout_seconds, connect=CONNECT_SECONDS),
             "limits": httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=KEEP_SECONDS),
         }

@@ -41,6 +41,10 @@ class Teller:
             reached = self._changed.wait_for(lambda: self._acknowledged >= acknowledged or self._ended, PATIENCE)
         assert reached, f"only {self._acknowledged} of {acknowledged} calls were acknowledged in {PATIENCE} s"
 
+    def wait_for_more(self, acknowledged: int) -> None:
+        """Until so many more calls were acknowledged than by now."""
+        self.wait_for(self._acknowledged + acknowledged)
+
     def kill(self) -> None:
         """SIGKILL: the program and what it forked get no chance to do anything more."""
         if not self._ended:

@@ -1,0 +1,65 @@
+"""The command line, `holdfast`: a file per noun, all of it through the client."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from holdfast.cli import admin, choices, exchange, failures, messages, output, sessions, system
+
+UNREAD = 141
+"""What a shell reports for a program whose reader has gone, as in `| head`."""
+INTERRUPTED = 130
+
+EPILOG = "\n".join(
+    [
+        "Every option may also stand behind the command's name.",
+        "",
+        "\b",
+        "Exit codes:",
+        *(f"  {code:<4} {meaning}" for code, meaning in failures.EXIT_CODES.items()),
+    ]
+)
+
+
+app = typer.Typer(
+    help="The durable session layer for AI agents, on the command line.",
+    epilog=EPILOG,
+    callback=choices.choose,
+    invoke_without_command=True,
+    rich_markup_mode=None,  # plain help fits any terminal and reads the same in a pipe
+)
+sessions.app.add_typer(messages.app)
+sessions.app.add_typer(exchange.session)
+app.add_typer(sessions.app, name="session")
+app.add_typer(exchange.app)
+app.add_typer(admin.app, name="admin")
+app.add_typer(system.app)
+
+
+def program() -> Any:
+    """The tree of commands."""
+    root = typer.main.get_command(app)
+    choices.offer_everywhere(root)
+    return root
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run a command line, by default the one the process was started with; the result is the exit code."""
+    chosen = choices.Choices()
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())  # it tells of each attempt; the error tells enough
+    try:
+        outcome = program().main(args, prog_name="holdfast", standalone_mode=False, obj=chosen)
+        output.finish()
+    except output.Unread:
+        return UNREAD
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:
+        if chosen.traceback:
+            raise
+        sentence, code = failures.told(error)
+        output.error(sentence)
+        return code
+    return outcome if isinstance(outcome, int) else 0

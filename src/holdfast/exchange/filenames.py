@@ -1,0 +1,24 @@
+"""Ids as file names that are safe on every system, and of which no two meet, whatever a system takes for the same."""
+
+import hashlib
+import re
+
+_PLAIN = re.compile(r"[a-z0-9_]([a-z0-9._@-]{0,126}[a-z0-9_@-])?")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+
+
+def file_name(id: str) -> str:
+    """An id as it is where it is lower case and plain, else as much of it as is readable and a hash.
+
+    >>> file_name("chat_001")
+    'chat_001'
+    >>> file_name("Chat:1"), file_name("chat:1")
+    ('Chat_1~2f943b93da90942e', 'chat_1~74e97b2be403fbde')
+    >>> file_name("nul.txt"), file_name("")
+    ('nul_txt~7f3cbdd58ac559ed', '~e3b0c44298fc1c14')
+    """
+    if _PLAIN.fullmatch(id) and not _RESERVED.fullmatch(id):
+        return id
+    # Without dots, as a reserved name stays reserved up to the first one.
+    readable = re.sub(r"[^A-Za-z0-9_@-]", "_", id[:60])
+    return f"{readable}~{hashlib.sha256(id.encode()).hexdigest()[:16]}"

@@ -1,0 +1,41 @@
+"""Times as other programs write them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.errors import InvalidArgumentError, shown
+
+MILLISECONDS_FROM = 1e11
+"""A number from here on counts milliseconds: in seconds it would be behind the year 5000."""
+
+
+def read_time(where: str, value: Any) -> datetime | None:
+    """Seconds or milliseconds since 1970, as a number or as text, or ISO 8601, which without a zone is in UTC.
+
+    >>> read_time("created_at", 1683554160)
+    datetime.datetime(2023, 5, 8, 13, 56, tzinfo=datetime.timezone.utc)
+    >>> read_time("created_at", "2023-05-08T13:56:00Z") == read_time("created_at", "1683554160000")
+    True
+    """
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, str) and not _is_number(value):
+            told = datetime.fromisoformat(value)
+            return told.astimezone(UTC) if told.tzinfo else told.replace(tzinfo=UTC)
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            number = float(value)
+            return datetime.fromtimestamp(number / 1_000 if abs(number) >= MILLISECONDS_FROM else number, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise InvalidArgumentError(
+        where, f"{shown(value)} is not a time; use seconds since 1970 or ISO 8601, such as 2026-03-24T09:10:11Z"
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,359 @@
+"""Sessions as files: what an export looks like, and that an import of it is the same, however often and interrupted."""
+
+import json
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import Client, ContextPart, ImagePart, TextPart, ToolPart
+from holdfast.errors import InvalidArgumentError, NotFoundError
+from holdfast.exchange import export_sessions, import_path
+from holdfast.exchange.comparing import FORKS_TAKE_A_TIME
+from holdfast.testing.server import running_server
+
+LOG = "\n".join(f"line {number}: ok\r" for number in range(2_000)) + "\nzuletzt: 完了"
+POLICY = {"memory_types": ["events"], "self": {"enabled": False}}
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Client]:
+    """A Holdfast that has one of everything."""
+    with holdfast.connect(tmp_path / "here.db") as client:
+        tell(client)
+        yield client
+
+
+@pytest.fixture
+def there(target: str) -> Iterator[Client]:
+    """An empty Holdfast, on each database."""
+    with holdfast.connect(target) as client:
+        yield client
+
+
+def tell(client: Client) -> None:
+    client.create_session("trip", title="A trip", metadata={"season": "winter", "n": {"b": 1, "a": 2}})
+    client.update_session_config("trip", memory_policy=POLICY, memory_extraction_config={"k": [1]})
+    client.add_message("trip", "user", parts=[TextPart("Where?"), ImagePart("file:///a.png", "A fjord")], peer_id="ann")
+    call = ToolPart(tool_id="call_1", tool_name="read", tool_input={"z": 1, "a": True})
+    client.add_message("trip", "assistant", parts=[call], turn_id="t1", message_kind="step", id="m2")
+    client.add_message("trip", "tool", parts=[ToolPart(tool_id="call_1", tool_name="read", output=LOG, success=True)])
+    client.session_used(
+        "trip", ["viking://resources/a.md", "viking://resources/b.md"], created_at="2020-02-02T02:02:00Z"
+    )
+    client.session_used("trip", skill={"uri": "viking://skills/s", "input": {"q": 1}, "success": False})
+    client.fork_session("trip", 2, new_session_id="trip-by-bus", title="By bus")
+    client.update_session("trip-by-bus", metadata={"season": None, "by": "bus"})
+    client.update_session_config("trip-by-bus", memory_policy=None, auto_commit_policy={"keep_recent_count": 2})
+    client.add_message(
+        "trip-by-bus", "user", "And by bus?", source_message_ids=["m2"], created_at="2019-01-01T00:00:00Z"
+    )
+    client.fork_session("trip-by-bus", 3, new_session_id="Trip-by-bus-2")
+    client.add_message("trip", "user", parts=[ContextPart(uri="viking://resources/a.md", abstract="A")])
+    client.create_session("old", created_at="2001-02-03T04:05:06.000007Z")
+    client.update_session("old", state="archived")
+
+
+def seen(client: Client) -> list[dict[str, Any]]:
+    """All that can be read, in the order of the listing, but for times and ids that a server sets itself."""
+    return [_seen(client, row.session_id) for row in client.list_sessions()]
+
+
+def _seen(client: Client, session_id: str) -> dict[str, Any]:
+    info = client.get_session(session_id).to_dict()
+    del info["updated_at"]
+    if info["forked_from"] and not FORKS_TAKE_A_TIME:
+        del info["created_at"]
+    session = client.session(session_id)
+    results = client.list_tool_results(session_id).tool_results
+    return {
+        **info,
+        "messages": [message.to_dict() for message in session.messages],
+        "uses": [{**usage.to_dict(), "id": ""} for usage in session.usage_records],
+        "outputs": [client.read_tool_result(session_id, row.tool_result_id, limit=10**6).content for row in results],
+    }
+
+
+def states(report: Any) -> dict[str, str]:
+    return {row.session_id: row.state for row in report.sessions}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_export_is_the_tree_of_viking_as_files(here: Client, tmp_path: Path) -> None:
+    report = export_sessions(here, tmp_path / "out")
+    sessions = tmp_path / "out/user/default/sessions"
+    assert [(row.session_id, row.messages, row.state) for row in report.sessions] == [
+        ("trip", 4, "exported"),
+        ("trip-by-bus", 3, "exported"),
+        ("Trip-by-bus-2", 3, "exported"),
+        ("old", 0, "exported"),
+    ]
+    assert sorted(str(path.relative_to(sessions / "trip")) for path in (sessions / "trip").rglob("*.*")) == [
+        ".meta.json",
+        ".relations.json",
+        "messages.jsonl",
+        "tools/call_1/tool.json",
+        f"tools/call_1/{here.list_tool_results('trip').tool_results[0].tool_result_id}.txt",
+    ]
+    lines = (sessions / "trip/messages.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [message.to_dict() for message in here.session("trip").messages]
+    meta = json.loads((sessions / "trip-by-bus/.meta.json").read_text("utf-8"))
+    assert (meta["title"], meta["metadata"], meta["forked_from"]) == (
+        "By bus",
+        {"by": "bus", "n": {"b": 1, "a": 2}},
+        {"session_id": "trip", "seq": 2},
+    )
+    uses = json.loads((sessions / "trip/.relations.json").read_text("utf-8"))["uses"]
+    assert [use["uri"] for use in uses] == ["viking://resources/a.md", "viking://resources/b.md", "viking://skills/s"]
+
+
+def test_a_tools_folder_has_its_calls_and_its_whole_output(here: Client, tmp_path: Path) -> None:
+    export_sessions(here, tmp_path / "out", ["trip"])
+    folder = tmp_path / "out/user/default/sessions/trip/tools/call_1"
+    tool = json.loads((folder / "tool.json").read_text("utf-8"))
+    assert [(call["seq"], call["part"], call["tool_status"]) for call in tool["calls"]] == [
+        (2, 0, "pending"),
+        (3, 0, "completed"),
+    ]
+    assert (folder / tool["calls"][1]["output_file"]).read_bytes().decode() == LOG
+
+
+def test_an_import_of_an_export_gives_the_same_sessions(here: Client, there: Client, tmp_path: Path) -> None:
+    export_sessions(here, tmp_path / "out")
+    report = import_path(there, tmp_path / "out")
+    assert (report.format, set(states(report).values()), report.failed) == ("holdfast", {"imported"}, [])
+    assert [(row.messages, row.added) for row in report.sessions] == [(4, 4), (3, 1), (3, 0), (0, 0)]
+    assert seen(there) == seen(here)
+
+
+@pytest.mark.xfail(not FORKS_TAKE_A_TIME, reason="fork_session takes no created_at", strict=True)
+def test_a_fork_keeps_its_time_of_creation(here: Client, there: Client, tmp_path: Path) -> None:
+    export_sessions(here, tmp_path / "out")
+    import_path(there, tmp_path / "out")
+    assert there.get_session("trip-by-bus").created_at == here.get_session("trip-by-bus").created_at
+
+
+def test_a_server_can_be_exported_from_and_imported_into(here: Client, tmp_path: Path) -> None:
+    export_sessions(here, tmp_path / "first")
+    with running_server(tmp_path / "server.db") as server, holdfast.connect(server.url) as there:
+        assert set(states(import_path(there, tmp_path / "first")).values()) == {"imported"}
+        assert seen(there) == seen(here)
+        assert set(states(import_path(there, tmp_path / "first")).values()) == {"already there"}
+        export_sessions(there, tmp_path / "second", ["trip", "old"])
+    second = files(tmp_path / "second/user")
+    assert second == {name: files(tmp_path / "first/user")[name] for name in second}
+    assert len(second) == 8
+
+
+def test_a_second_import_changes_nothing(here: Client, there: Client, tmp_path: Path) -> None:
+    export_sessions(here, tmp_path / "out")
+    import_path(there, tmp_path / "out")
+    before = [there.get_session(row.session_id) for row in there.list_sessions()]
+    again = import_path(there, tmp_path / "out")
+    assert set(states(again).values()) == {"already there"}
+    assert sum(row.added for row in again.sessions) == 0
+    assert [there.get_session(row.session_id) for row in there.list_sessions()] == before
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(here: Client, there: Client, tmp_path: Path) -> None:
+    export_sessions(here, tmp_path / "out")
+    report = import_path(there, tmp_path / "out", dry_run=True)
+    assert (report.dry_run, set(states(report).values())) == (True, {"imported"})
+    assert there.list_sessions() == []
+    there.create_session("old")
+    assert states(import_path(there, tmp_path / "out", dry_run=True))["old"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda client: client.update_session("trip", title="Another"), "these differ: title"),
+        (lambda client: client.update_session("trip", metadata={"n": True}), "these differ: metadata"),
+        (lambda client: client.update_session_config("trip", memory_policy=None), "these differ: settings"),
+        (lambda client: client.update_session("trip", state="archived"), "it is archived"),
+        (lambda client: client.add_message("trip", "user", "more"), "more messages than the 4"),
+        (lambda client: client.session_used("trip", ["viking://x"]), "its recorded use 4"),
+        (lambda client: remade(client, "one less"), "its recorded use 1"),
+        (lambda client: remade(client, "another"), "its message 1"),
+    ],
+)
+def test_a_session_with_other_content_is_named_and_left_alone_and_others_proceed(
+    here: Client, there: Client, tmp_path: Path, change: Callable[[Client], Any], told: str
+) -> None:
+    export_sessions(here, tmp_path / "out", ["trip", "old"])
+    import_path(there, tmp_path / "out")
+    change(there)
+    there.delete_session("old")
+    before = _seen(there, "trip")
+    report = import_path(there, tmp_path / "out")
+    assert states(report) == {"trip": "failed", "old": "imported"}
+    assert report.failed[0].reason.startswith("Session trip is there with other content: ")
+    assert told in report.failed[0].reason
+    assert _seen(there, "trip") == before
+
+
+def remade(client: Client, how: str) -> None:
+    """The session again, with another past."""
+    was, said, used = client.get_session("trip"), client.session("trip").messages, client.session("trip").usage_records
+    client.delete_session("trip")
+    client.create_session(
+        "trip",
+        title=was.title,
+        metadata=was.metadata,
+        created_at=was.created_at,
+        memory_policy=was.memory_policy,
+        memory_extraction_config=was.memory_extraction_config,
+    )
+    first = {**said[0].to_dict(), "parts": [TextPart("Who?")]} if how == "another" else said[0].to_dict()
+    client.batch_add_messages("trip", [first])
+    if how == "one less":
+        client.session_used("trip", [used[1].uri], created_at=used[1].created_at)
+
+
+def test_a_session_that_is_there_in_part_is_completed(here: Client, there: Client, tmp_path: Path) -> None:
+    export_sessions(here, tmp_path / "out", ["trip"])
+    import_path(there, tmp_path / "out")
+    here.add_message("trip", "user", "more")
+    here.session_used("trip", ["viking://x"])
+    export_sessions(here, tmp_path / "out", ["trip"])
+    would = import_path(there, tmp_path / "out", dry_run=True)
+    assert [(row.state, row.added) for row in would.sessions] == [("completed", 1)]
+    (row,) = import_path(there, tmp_path / "out").sessions
+    assert (row.state, row.messages, row.added) == ("completed", 5, 1)
+    assert _seen(there, "trip") == _seen(here, "trip")
+
+
+def test_a_fork_whose_origin_is_not_in_the_export_becomes_a_session_of_its_own(
+    here: Client, there: Client, tmp_path: Path
+) -> None:
+    here.delete_session("trip")
+    here.add_message("trip", "user", "another session of the same name")
+    export_sessions(here, tmp_path / "out")
+    report = import_path(there, tmp_path / "out")
+    reasons = {row.session_id: row.reason for row in report.sessions if row.reason}
+    assert reasons == {"trip-by-bus": "no longer a fork: trip, which it came from, is not in this export"}
+    assert there.session("trip-by-bus").messages == here.session("trip-by-bus").messages
+    assert there.get_session("trip-by-bus").forked_from is None
+    assert there.get_session("Trip-by-bus-2").forked_from == here.get_session("Trip-by-bus-2").forked_from
+    assert set(states(import_path(there, tmp_path / "out")).values()) == {"already there"}
+    assert set(states(import_path(here, tmp_path / "out")).values()) == {"already there"}
+
+
+def test_a_fork_whose_origin_went_another_way_here_becomes_a_session_of_its_own(
+    here: Client, there: Client, tmp_path: Path
+) -> None:
+    export_sessions(here, tmp_path / "out", ["trip", "trip-by-bus"])
+    there.add_message("trip", "user", "something else")
+    report = import_path(there, tmp_path / "out")
+    assert states(report) == {"trip": "failed", "trip-by-bus": "imported"}
+    assert report.sessions[1].reason == "no longer a fork: trip here does not have what they would share"
+    assert there.session("trip-by-bus").messages == here.session("trip-by-bus").messages
+    assert [message.text for message in there.session("trip").messages] == ["something else"]
+
+
+def test_one_session_can_be_imported_from_its_folder_under_another_name(
+    here: Client, there: Client, tmp_path: Path
+) -> None:
+    export_sessions(here, tmp_path / "out")
+    report = import_path(there, tmp_path / "out/user/default/sessions/trip", session_id="trip-again")
+    assert states(report) == {"trip-again": "imported"}
+    assert there.session("trip-again").messages == here.session("trip").messages
+    with pytest.raises(InvalidArgumentError, match="session_id: names one session, but the source has several"):
+        import_path(there, tmp_path / "out", session_id="x")
+    assert [row.session_id for row in there.list_sessions()] == ["trip-again"]
+
+
+def test_an_export_again_replaces_the_earlier_one_and_forgets_what_was_deleted(here: Client, tmp_path: Path) -> None:
+    export_sessions(here, tmp_path / "out")
+    (tmp_path / "out/user/default/sessions/trip/stale.txt").write_text("of an earlier version")
+    (tmp_path / "out/notes.md").write_text("mine")
+    here.delete_session("old")
+    report = export_sessions(here, tmp_path / "out")
+    assert states(report) == dict.fromkeys(("trip", "trip-by-bus", "Trip-by-bus-2"), "exported") | {"old": "removed"}
+    export_sessions(here, tmp_path / "fresh")
+    assert (tmp_path / "out/notes.md").read_text() == "mine"
+    (tmp_path / "out/notes.md").unlink()
+    assert files(tmp_path / "out") == files(tmp_path / "fresh")
+
+
+def test_an_export_of_some_leaves_the_others_in_the_folder(here: Client, there: Client, tmp_path: Path) -> None:
+    export_sessions(here, tmp_path / "out")
+    here.add_message("trip", "user", "more")
+    here.delete_session("old")
+    assert states(export_sessions(here, tmp_path / "out", ["trip"])) == {"trip": "exported"}
+    import_path(there, tmp_path / "out")
+    assert [row.session_id for row in there.list_sessions()] == ["Trip-by-bus-2", "trip-by-bus", "trip", "old"]
+    assert there.session("trip").messages == here.session("trip").messages
+
+
+def test_an_unknown_session_is_named_before_anything_is_written(here: Client, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="Session nope not found"):
+        export_sessions(here, tmp_path / "out", ["trip", "nope"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(here: Client, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/notes.md").write_text("mine")
+    with pytest.raises(InvalidArgumentError, match=r"holds something else, such as 'notes\.md'"):
+        export_sessions(here, tmp_path / "mine")
+    with pytest.raises(InvalidArgumentError, match="is a file; name a folder"):
+        export_sessions(here, tmp_path / "mine/notes.md")
+    export_sessions(here, tmp_path / "out")
+    with (
+        holdfast.connect(tmp_path / "here.db", user="bob") as bob,
+        pytest.raises(InvalidArgumentError, match="holds an export of user default of account default"),
+    ):
+        export_sessions(bob, tmp_path / "out")
+    assert files(tmp_path / "mine") == {"notes.md": b"mine"}
+
+
+def test_progress_counts_messages(here: Client, there: Client, tmp_path: Path) -> None:
+    told: list[tuple[int, int, str]] = []
+    export_sessions(here, tmp_path / "out", progress=lambda *step: told.append(step))
+    assert told == [(4, 10, "trip"), (7, 10, "trip-by-bus"), (10, 10, "Trip-by-bus-2"), (10, 10, "")]
+    told.clear()
+    import_path(there, tmp_path / "out", progress=lambda *step: told.append(step))
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+    assert (told[-1], {total for _, total, _ in told}) == ((10, 10, ""), {10})
+
+
+def test_what_is_added_during_an_export_waits_for_the_next(here: Client, there: Client, tmp_path: Path) -> None:
+    """What is exported of a session is how it was at one moment."""
+    before = here.session("trip").messages
+
+    def add(_done: int, _total: int, _session_id: str) -> None:
+        here.add_message("trip", "user", "more")
+
+    export_sessions(here, tmp_path / "out", ["trip"], add)
+    assert states(import_path(there, tmp_path / "out")) == {"trip": "imported"}
+    assert there.session("trip").messages == before
+
+
+def test_a_session_that_goes_during_an_export_is_left_out(here: Client, there: Client, tmp_path: Path) -> None:
+    def delete(_done: int, _total: int, session_id: str) -> None:
+        if session_id == "trip":
+            here.delete_session("trip-by-bus")
+
+    assert states(export_sessions(here, tmp_path / "out", progress=delete))["trip-by-bus"] == "gone"
+    assert "trip-by-bus" not in states(import_path(there, tmp_path / "out"))
+
+
+def test_a_long_session_is_not_held_in_memory(here: Client, tmp_path: Path) -> None:
+    for _ in range(24):
+        here.batch_add_messages("long", [{"role": "user", "content": "x" * 10_000}] * 100)
+    with holdfast.connect(":memory:") as there:
+        tracemalloc.start()
+        export_sessions(here, tmp_path / "out", ["long"])
+        exported = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        assert [row.messages for row in import_path(there, tmp_path / "out").sessions] == [2_400]
+        imported = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert max(exported, imported) < 10_000_000  # of 24

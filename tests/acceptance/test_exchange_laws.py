@@ -1,0 +1,208 @@
+"""Whatever is in Holdfast: an import of its export is the same, and so is an export of that import."""
+
+import itertools
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import holdfast
+from holdfast import Client, ContextPart, ImagePart, Settings, TextPart, ToolPart
+from holdfast.client.transport import LocalTransport
+from holdfast.errors import ConflictError
+from holdfast.exchange import export_sessions, import_path
+from holdfast.exchange.comparing import FORKS_TAKE_A_TIME
+from holdfast.exchange.filenames import file_name
+from holdfast.model import Principal
+
+SMALL = Settings(tool_output_threshold=40, tool_output_preview=7)
+NAMES = ["a", "A", "con:1", "b"]
+
+text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+value = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=6,
+)
+metadata = st.dictionaries(text, value, max_size=3)
+time = st.none() | st.datetimes().map(lambda moment: f"{moment.isoformat()}Z")
+output = value | st.builds(lambda piece, times: piece * times, text, st.integers(1, 30))
+tool = st.builds(
+    ToolPart,
+    tool_id=st.sampled_from(["", "call_1", "Call_1", "call/2", "../../up"]) | text,
+    tool_name=text,
+    tool_input=value,
+    tool_output=output,
+    tool_status=st.sampled_from(["pending", "running", "completed", "error"]),
+    duration_ms=st.none() | st.integers(0, 10) | st.floats(0, 1e6),
+    prompt_tokens=st.none() | st.integers(0, 10),
+)
+part = (
+    st.builds(TextPart, text)
+    | st.builds(ContextPart, uri=text, abstract=text, context_type=st.sampled_from(["memory", "resource", "skill"]))
+    | st.builds(ImagePart, url=text, description=text, detail=text)
+    | tool
+)
+message = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "system", "tool"]), "parts": st.lists(part, min_size=1, max_size=3)},
+    optional={
+        "id": st.sampled_from(["m1", "m2", "M:3"]),
+        "created_at": time,
+        "peer_id": text,
+        "turn_id": text,
+        "message_kind": text,
+        "source_message_ids": st.lists(text, max_size=2),
+    },
+)
+config = st.fixed_dictionaries(
+    {},
+    optional={
+        "memory_policy": st.sampled_from([{}, {"self": {"enabled": False}}, {"memory_types": ["events"]}]),
+        "auto_commit_policy": st.sampled_from([{}, {"keep_recent_count": 3, "idle_timeout_seconds": 1.5}]),
+        "memory_extraction_config": metadata,
+    },
+)
+uri = st.text("abc/:é", min_size=1, max_size=8)
+skill = st.fixed_dictionaries({"uri": uri}, optional={"input": value, "output": value, "success": st.booleans()})
+
+
+messages = st.lists(message, max_size=3)
+use = st.fixed_dictionaries({"contexts": st.lists(uri, max_size=3), "created_at": time}, optional={"skill": skill})
+life = st.fixed_dictionaries(
+    {
+        "origin": st.none() | st.integers(0, 2),
+        "at": st.integers(0, 9),
+        "created": st.fixed_dictionaries({"title": text, "metadata": metadata, "created_at": time}),
+        "changed": st.fixed_dictionaries({}, optional={"title": text, "metadata": metadata}),
+        "config": config,
+        "first": messages,
+        "uses": st.lists(use, max_size=2),
+        "later": messages,
+        "archived": st.booleans(),
+        "end": st.sampled_from(["kept", "kept", "kept", "deleted", "begun anew"]),
+    }
+)
+lives = st.lists(life, min_size=1, max_size=len(NAMES))
+
+
+def tell(client: Client, lives: list[dict[str, Any]]) -> set[str]:
+    """Let it all happen; the forks that outlived the session they came from."""
+    origins = {}
+    for number, (name, life) in enumerate(zip(NAMES, lives, strict=False)):
+        if number and life["origin"] is not None:
+            origins[name] = NAMES[life["origin"] % number]
+            last = client.get_session(origins[name]).total_message_count
+            client.fork_session(origins[name], life["at"] % (last + 1), new_session_id=name)
+        else:
+            client.create_session(name, **life["created"])
+        add(client, name, life["first"])
+    for name, life in zip(NAMES, lives, strict=False):
+        client.update_session(name, **life["changed"])
+        client.update_session_config(name, **life["config"])
+        for use in life["uses"]:
+            client.session_used(name, **use)
+        add(client, name, life["later"])
+        if life["archived"]:
+            client.update_session(name, state="archived")
+    ended = {name: life["end"] for name, life in zip(NAMES, lives, strict=False) if life["end"] != "kept"}
+    for name, end in ended.items():
+        client.delete_session(name)
+        if end == "begun anew":
+            client.add_message(name, "user", "another session of the same name")
+    return {name for name, origin in origins.items() if origin in ended and name not in ended}
+
+
+def add(client: Client, name: str, messages: list[dict[str, Any]]) -> None:
+    for message in messages:
+        with suppress(ConflictError):  # an id that is taken
+            client.batch_add_messages(name, [message])
+
+
+def everything(client: Client, orphans: set[str]) -> list[Any]:
+    """All that can be read, in the order of the listing, but for times and ids that a server sets itself."""
+    return [_all_of(client, row.session_id, row.session_id in orphans) for row in client.list_sessions()]
+
+
+def _all_of(client: Client, session_id: str, orphan: bool) -> dict[str, Any]:
+    info = client.get_session(session_id).to_dict()
+    del info["updated_at"]
+    if orphan:
+        del info["forked_from"]
+    elif info["forked_from"] and not FORKS_TAKE_A_TIME:
+        del info["created_at"]
+    session = client.session(session_id)
+    results = client.list_tool_results(session_id, limit=1_000).tool_results
+    return {
+        **info,
+        "messages": [message.to_dict() for message in session.messages],
+        "uses": [{**usage.to_dict(), "id": ""} for usage in session.usage_records],
+        "results": [result.to_dict() for result in results],
+        "outputs": [client.read_tool_result(session_id, result.tool_result_id).content for result in results],
+    }
+
+
+def files(folder: Path, orphans: set[str]) -> dict[str, Any]:
+    """Every file with its bytes."""
+    found: dict[str, Any] = {
+        str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+    for name in [name for name in found if name.endswith(".meta.json")]:
+        meta = msgspec.json.decode(found[name])
+        if meta["session_id"] in orphans:
+            found[name] = {**meta, "forked_from": None}
+        elif meta["forked_from"] and not FORKS_TAKE_A_TIME:
+            found[name] = {**meta, "created_at": None}
+    return found
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(lives=lives)
+def check(connect: Callable[[str, str], Client], lives: list[dict[str, Any]]) -> None:
+    account = f"account{next(NUMBERS)}"
+    here, there = connect("here", account), connect("there", account)
+    with tempfile.TemporaryDirectory() as scratch:
+        orphans = tell(here, lives)
+        export_sessions(here, Path(scratch, "first"))
+        report = import_path(there, Path(scratch, "first"))
+        assert {row.state for row in report.sessions} <= {"imported"}
+        assert {row.session_id for row in report.sessions if row.reason} <= orphans
+        assert everything(there, orphans) == everything(here, orphans)
+
+        export_sessions(there, Path(scratch, "second"))
+        assert files(Path(scratch, "second"), orphans) == files(Path(scratch, "first"), orphans)
+
+        before = everything(there, set())
+        again = import_path(there, Path(scratch, "first"))
+        assert {row.state for row in again.sessions} <= {"already there"}
+        assert everything(there, set()) == before
+        assert {row.state for row in import_path(here, Path(scratch, "first")).sessions} <= {"already there"}
+
+
+NUMBERS = itertools.count(1)
+
+
+def test_an_import_of_an_export_is_the_same_and_so_is_an_export_of_the_import(target: str, tmp_path: Path) -> None:
+    """Each example has an account of its own in the same two databases: this one, and one on SQLite."""
+    with (
+        holdfast.connect(tmp_path / "origin.db", settings=SMALL) as origin,
+        holdfast.connect(target, settings=SMALL) as copy,
+    ):
+        engines = {"here": origin._transport.engine, "there": copy._transport.engine}  # type: ignore[attr-defined]
+
+        def connect(which: str, account: str) -> Client:
+            return Client(LocalTransport(engines[which], Principal(account, role="root")))
+
+        check(connect)
+
+
+@given(st.lists(text, max_size=5, unique=True))
+def test_no_two_ids_share_a_file_name_on_any_system(ids: list[str]) -> None:
+    names = {file_name(each).casefold() for each in ids}
+    assert len(names) == len(ids)
+    assert all(name.isascii() and len(name) < 140 and name.strip(". ") == name for name in names)
+    assert not any(name.partition(".")[0] in {"con", "nul", "aux", "prn", "com1"} for name in names)
