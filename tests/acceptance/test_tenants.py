@@ -272,10 +272,11 @@ def test_dev_mode_refuses_to_be_reached_from_elsewhere(tmp_path: Path, host: str
 
 
 def test_in_trusted_mode_the_root_key_speaks_for_users(tmp_path: Path) -> None:
-    def trusting(**given: Any) -> holdfast.Client:
-        return holdfast.connect(server.url, api_key=ROOT, **given)
-
     with running_server(tmp_path, root_api_key=ROOT, auth_mode="trusted") as server:
+
+        def trusting(**given: Any) -> holdfast.Client:
+            return holdfast.connect(server.url, api_key=ROOT, **given)
+
         with trusting() as operator:
             operator.admin.create_account("acme")
         with trusting(account="acme", user="alice") as client:

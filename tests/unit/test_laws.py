@@ -36,6 +36,7 @@ from holdfast.ops import (
     ListAccounts,
     ListAudit,
     ListKeys,
+    ListOperatorAudit,
     ListSessions,
     ListToolResults,
     ListUsage,
@@ -113,6 +114,7 @@ def every_operation() -> list[Operation[Any]]:
         DeleteSession(session_id="c"),
         ListAudit(),
         DeleteAccount(account_id="other"),
+        ListOperatorAudit(),
     ]
 
 
@@ -249,7 +251,7 @@ def test_row_level_security_is_a_second_wall(postgres: PostgresServer) -> None:
 
 def test_an_account_that_is_deleted_leaves_nothing_in_any_table(database: Database) -> None:
     engine = Engine(database)
-    for op in every_operation()[:-5]:
+    for op in every_operation()[:-6]:
         if not {"tool_result_id", "key_id"} & set(op.__struct_fields__):
             engine.call(ALICE, op)
     columns = {

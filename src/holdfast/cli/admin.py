@@ -187,10 +187,14 @@ def audit(
         str | None,
         typer.Option("--cursor", metavar="ID", help="Go on behind the record with this id.", show_default=False),
     ] = None,
+    operator: Annotated[
+        bool, typer.Option("--operator", help="What operators did to accounts as a whole instead.", show_default=False)
+    ] = False,
 ) -> None:
     """Show who did what in the account you act in, newest first."""
     with choices.of(ctx).open() as client:
-        page = client.admin.list_audit(limit=limit, cursor=cursor)
+        listed = client.admin.list_operator_audit if operator else client.admin.list_audit
+        page = listed(limit=limit, cursor=cursor)
     output.rows(ctx, page.records, AUDIT, page)
     if page.next_cursor:
         output.note(f"There are more: --cursor {page.next_cursor} goes on.")

@@ -21,6 +21,7 @@ from holdfast.ops import (
     ListAccounts,
     ListAudit,
     ListKeys,
+    ListOperatorAudit,
     ListUsers,
     RevokeKey,
     RotateKey,
@@ -81,3 +82,7 @@ class Admin:
     def list_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
         """The account's audit records, newest first."""
         return self._transport.call(ListAudit(limit=limit, cursor=cursor))
+
+    def list_operator_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
+        """What operators did to accounts as a whole, newest first."""
+        return self._transport.call(ListOperatorAudit(limit=limit, cursor=cursor))

@@ -45,9 +45,11 @@ def require_account(tx: Tx, who: Principal, moment: Moment) -> None:
 
 
 def record(tx: Tx, who: Principal, action: str, resource: str, moment: Moment) -> None:
-    """The audit line, in the account that it is about; it commits or vanishes with the deed."""
-    account = who.account_id if tx.account == EVERY_ACCOUNT else tx.account
-    audit.record(tx, account, moment.ids.new("aud"), who, action, resource, moment.now)
+    """The audit line, in the account that it is about; it commits or vanishes with the deed.
+
+    What an operator does across accounts stands in a book of its own: it outlives the account it was done to.
+    """
+    audit.record(tx, moment.ids.new("aud"), who, action, resource, moment.now)
 
 
 def resource_of(op: Any, result: Any) -> str:

@@ -23,6 +23,7 @@ from holdfast.ops import (
     ListAccounts,
     ListAudit,
     ListKeys,
+    ListOperatorAudit,
     ListUsers,
     RevokeKey,
     RotateKey,
@@ -128,7 +129,7 @@ def _expiry(seconds: int | None, now: int) -> int | None:
     return None if seconds is None else now + seconds * 1_000_000
 
 
-def _list_audit(tx: Tx, _who: Principal, op: ListAudit, _ready: None, _moment: Moment) -> AuditPage:
+def _list_audit(tx: Tx, _who: Principal, op: ListAudit | ListOperatorAudit, _ready: None, _moment: Moment) -> AuditPage:
     found = audit.page(tx, op.limit + 1, op.cursor)
     shown = found[: op.limit]
     return AuditPage(shown, shown[-1].id if len(found) > op.limit else None)
@@ -147,4 +148,5 @@ RULES: dict[type, Rule] = {
     ListKeys: Rule(_list_keys),
     RevokeKey: Rule(_revoke_key, always),
     ListAudit: Rule(_list_audit),
+    ListOperatorAudit: Rule(_list_audit),
 }

@@ -112,3 +112,11 @@ class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
     cursor: Name | None = None
+
+
+@operation("GET /admin/audit", role="root", across=True, about_tenants=False)
+class ListOperatorAudit(Operation[AuditPage], frozen=True, kw_only=True):
+    """What operators did to accounts as a whole, newest first; it outlives the accounts."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+    cursor: Name | None = None

@@ -51,6 +51,19 @@ class AccessContract:
         with pytest.raises(AlreadyExistsError):
             operator.admin.create_account("newcomer")
 
+    def test_what_operators_do_to_accounts_is_in_a_book_of_its_own(self, connect_as: Callable[..., Any]) -> None:
+        operator = connect_as("elsewhere", "alice", "root")
+        operator.admin.create_account("newcomer")
+        operator.admin.delete_account("newcomer")
+        records = operator.admin.list_operator_audit(limit=2).records
+        assert [(record.action, record.resource, record.user_id) for record in records] == [
+            ("DeleteAccount", "newcomer", "alice"),
+            ("CreateAccount", "newcomer", "alice"),
+        ]
+        assert operator.admin.list_audit().records == []
+        with pytest.raises(PermissionDeniedError, match="needs the role root"):
+            connect_as("acme", "boss", "admin").admin.list_operator_audit()
+
     def test_a_role_that_does_not_reach_is_refused(self, connect_as: Callable[..., Any]) -> None:
         user, admin = connect_as("acme", "alice", "user"), connect_as("acme", "alice", "admin")
         for refused in (user.admin.list_audit, user.admin.list_accounts, admin.admin.list_accounts):

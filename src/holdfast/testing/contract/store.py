@@ -16,7 +16,7 @@ ALICE = Principal(ACME, "alice")
 
 
 def note(tx: Tx, id: str) -> None:
-    audit.record(tx, ACME, id, ALICE, "note", id, 1)
+    audit.record(tx, id, ALICE, "note", id, 1)
 
 
 def notes(database: Database) -> list[str]:
