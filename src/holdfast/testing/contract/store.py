@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.model import Principal
 from holdfast.store import accounts, audit, migrations
-from holdfast.store.database import EVERY_ACCOUNT, Database, Tx, in_transaction
+from holdfast.store.database import EVERY_ACCOUNT, Database, Reply, Submission, Tx, in_transaction
 
 ACME = "acme"
 ALICE = Principal(ACME, "alice")
@@ -21,6 +22,35 @@ def note(tx: Tx, id: str) -> None:
 
 def notes(database: Database) -> list[str]:
     return sorted(record.id for record in database.read(ACME, lambda tx: audit.page(tx, 100_000, None)))
+
+
+def noting(id: str) -> Callable[[Tx], str]:
+    def work(tx: Tx) -> str:
+        note(tx, id)
+        return id
+
+    return work
+
+
+class Replies:
+    """Collects what comes back for work that was submitted."""
+
+    def __init__(self, expected: int) -> None:
+        self._found: dict[str, tuple[Any, BaseException | None]] = {}
+        self._left = threading.Semaphore(0)
+        self._expected = expected
+
+    def of(self, name: str) -> Reply:
+        def reply(outcome: Any, error: BaseException | None) -> None:
+            self._found[name] = outcome, error
+            self._left.release()
+
+        return reply
+
+    def all(self) -> dict[str, tuple[Any, BaseException | None]]:
+        for _ in range(self._expected):
+            assert self._left.acquire(timeout=60), "a reply is missing"
+        return self._found
 
 
 class StoreContract:
@@ -62,6 +92,49 @@ class StoreContract:
             database.read(ACME, lambda tx: 1 / 0)
         database.write(ACME, lambda tx: note(tx, "a"))
         assert notes(database) == ["a"]
+
+    def test_work_that_is_submitted_is_done_and_replied_to_without_anyone_waiting(self, database: Database) -> None:
+        names = [f"{n:04}" for n in range(300)]
+        replies = Replies(len(names))
+        for start in range(0, len(names), 7):
+            database.submit([Submission(ACME, noting(name), replies.of(name)) for name in names[start : start + 7]])
+        assert replies.all() == {name: (name, None) for name in names}
+        assert notes(database) == names
+        assert database.waiting() == 0
+
+    def test_submitted_work_that_fails_leaves_its_neighbours_alone(self, database: Database) -> None:
+        """Whether it fails before it has written anything or behind it."""
+
+        def fails_late(tx: Tx) -> None:
+            note(tx, "late")
+            raise ConflictError("too late")
+
+        def fails_early(_tx: Tx) -> None:
+            raise ConflictError("too early")
+
+        works = {"a": noting("a"), "early": fails_early, "b": noting("b"), "late": fails_late, "c": noting("c")}
+        replies = Replies(len(works))
+        database.submit([Submission(ACME, work, replies.of(name)) for name, work in works.items()])
+        found = replies.all()
+        assert {name: outcome for name, (outcome, _) in found.items() if outcome} == {"a": "a", "b": "b", "c": "c"}
+        assert {name: str(error) for name, (_, error) in found.items() if error} == {
+            "early": "too early",
+            "late": "too late",
+        }
+        assert notes(database) == ["a", "b", "c"]
+
+    def test_a_database_finishes_what_was_submitted_before_it_closes(
+        self, open_database: Callable[[], Database]
+    ) -> None:
+        database = open_database()
+        names = [f"{n:04}" for n in range(200)]
+        replies = Replies(len(names))
+        database.submit([Submission(ACME, noting(name), replies.of(name)) for name in names])
+        database.close()
+        assert replies.all() == {name: (name, None) for name in names}
+        assert notes(open_database()) == names
+        with pytest.raises(FailedPreconditionError, match="closed"):
+            database.submit([Submission(ACME, noting("x"), replies.of("x"))])
 
     def test_a_second_handle_sees_what_the_first_wrote(self, open_database: Callable[[], Database]) -> None:
         first, second = open_database(), open_database()
