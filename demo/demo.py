@@ -1,14 +1,17 @@
 """Holdfast's main job, in the terminal: a conversation is kept, whatever happens. Run it with `make demo`."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from pathlib import Path
 
+import httpx2
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -34,6 +37,7 @@ def main() -> None:
             a_fork(client)
             finding_it_again(client)
         killed_while_writing(Path(folder))
+        over_http(Path(folder))
     console.print("\nThat was it. README.md goes on from here; [bold]make test[/bold] proves it.")
 
 
@@ -146,6 +150,59 @@ def killed_while_writing(folder: Path) -> None:
 
 def heading(title: str, subtitle: str) -> None:
     console.print(f"\n[bold cyan]{next(steps)}. {title}[/bold cyan] [dim]({subtitle})[/dim]")
+
+
+def over_http(folder: Path) -> None:
+    heading("The same over HTTP", "the server is killed while clients append")
+    server = serve(folder, 0)
+    url = server_url(server)
+    say(f"GET {url}/health answers {httpx2.get(f'{url}/health').json()['status']}.")
+    done = threading.Event()
+    acknowledged: list[str] = []
+    threads = [threading.Thread(target=keep_appending, args=(url, acknowledged, done)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        time.sleep(1)
+        server.kill()
+        server.wait()
+        before = len(acknowledged)
+        server = serve(folder, int(url.rsplit(":", 1)[1]))
+        server_url(server)
+        time.sleep(1)
+        done.set()
+        for thread in threads:
+            thread.join()
+        with holdfast.connect(url) as client:
+            kept = [message.text for message in client.session("served").messages]
+    finally:
+        done.set()
+        server.terminate()
+        server.wait()
+    say(f"{before} appends were acknowledged before the kill, {len(acknowledged) - before} after it.")
+    lost, doubled = len(set(acknowledged) - set(kept)), len(kept) - len(set(kept))
+    console.print(f"[bold]lost {lost}, doubled {doubled}[/bold]: each append carried a key, so asking again was safe")
+
+
+def serve(folder: Path, port: int) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "holdfast", "serve", "--path", str(folder), "--port", str(port)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def server_url(server: "subprocess.Popen[str]") -> str:
+    assert server.stdout
+    (url,) = re.findall(r"http://\S+:\d+", server.stdout.readline())
+    return str(url)
+
+
+def keep_appending(url: str, acknowledged: list[str], done: threading.Event) -> None:
+    name = threading.current_thread().name
+    with holdfast.connect(url, settings=holdfast.Settings(http_attempts=20)) as client:
+        number = 0
+        while not done.is_set():
+            number += 1
+            client.add_message("served", "user", f"{name} says {number}")
+            acknowledged.append(f"{name} says {number}")
 
 
 def say(text: str) -> None:

@@ -135,6 +135,7 @@ def test_the_demo_runs_to_its_end() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "missing 0, gapless: True" in done.stdout
+    assert "lost 0, doubled 0" in done.stdout
     assert "That was it." in done.stdout
 
 

@@ -30,30 +30,29 @@ class Routes:
 
     def __init__(self) -> None:
         self._found: dict[Key, dict[str, Route]] = {}
-        self._shapes: dict[int, list[tuple[bool, ...]]] = {}
+        self._shapes: dict[int, list[tuple[int, ...]]] = {}
+        """For each number of segments, which of them may be fields; what is spelled out comes first."""
         for cls, entry in OPERATIONS.items():
-            segments = entry.path.strip("/").split("/")
+            segments = entry.path.split("/")[1:]
             names = tuple((at, part[1:-1]) for at, part in enumerate(segments) if part.startswith("{"))
-            fields = {at for at, _ in names}
-            key = tuple(None if at in fields else part.encode() for at, part in enumerate(segments))
-            shape = tuple(at in fields for at in range(len(segments)))
+            shape = tuple(at for at, _ in names)
+            key = tuple(None if at in shape else part.encode() for at, part in enumerate(segments))
             known = set(cls.__struct_fields__) - (set() if entry.stream else {"after"})
             headers = tuple((header, name) for header, name in HEADER_FIELDS if name in known)
-
             self._found.setdefault(key, {})[entry.verb] = Route(cls, entry, cls.__name__, names, headers)
             shapes = self._shapes.setdefault(len(segments), [])
             if shape not in shapes:
                 shapes.append(shape)
-                shapes.sort()  # what is spelled out comes before what can be anything
+                shapes.sort(key=len)
 
     def find(self, verb: str, raw_path: bytes) -> tuple[Route, dict[str, Any]]:
         """The route and the fields that the path holds, or an error as it goes to the caller."""
-        segments = raw_path.strip(b"/").split(b"/")
-        if raw_path.endswith(b"/"):
-            segments.append(b"")  # an empty name is a bad name, not another place
+        segments = raw_path.split(b"/")[1:]  # an empty one at the end is an empty name, not another place
         for shape in self._shapes.get(len(segments), ()):
-            key = tuple([None if field else part for field, part in zip(shape, segments, strict=True)])
-            verbs = self._found.get(key)
+            key: list[bytes | None] = [*segments]
+            for at in shape:
+                key[at] = None
+            verbs = self._found.get(tuple(key))
             if verbs is None:
                 continue
             route = verbs.get(verb)
