@@ -8,13 +8,16 @@ class TestMyDatabase(StoreContract):
 """
 
 from holdfast.testing.contract.access import AccessContract
+from holdfast.testing.contract.events import EventContract
 from holdfast.testing.contract.exactly_once import ExactlyOnceContract
 from holdfast.testing.contract.forks import ForkContract
 from holdfast.testing.contract.input import InputContract
 from holdfast.testing.contract.messages import MessageContract
 from holdfast.testing.contract.sessions import SessionContract
 from holdfast.testing.contract.store import StoreContract
+from holdfast.testing.contract.tenants import TenantContract
 from holdfast.testing.contract.toolresults import ToolResultContract
+from holdfast.testing.contract.upkeep import UpkeepContract
 
 
 class ClientContract(
@@ -25,6 +28,9 @@ class ClientContract(
     ToolResultContract,
     InputContract,
     AccessContract,
+    TenantContract,
+    UpkeepContract,
+    EventContract,
 ):
     """What every client must do, whatever lies between it and the database.
 
