@@ -25,7 +25,7 @@ from holdfast.errors import (
 from holdfast.testing.server import running_server
 
 APPENDED = {"session_id": "s", "message_count": 1, "pending_tokens": 1, "added": 1, "seq": 1, "message_ids": ["m"]}
-UNAVAILABLE = (503, {"status": "error", "error": {"code": "UNAVAILABLE", "message": "later", "details": {}}}, {})
+UNAVAILABLE: Any = (503, {"status": "error", "error": {"code": "UNAVAILABLE", "message": "later", "details": {}}}, {})
 CUT = "cut"
 """Stands for a connection that is closed without an answer."""
 
@@ -179,7 +179,7 @@ def test_an_error_of_a_later_version_keeps_its_code(
     scripted: tuple[str, type[Scripted]], call: Callable[..., Any]
 ) -> None:
     url, server = scripted
-        error = {"code": "TEAPOT", "message": "I am", "details": {"a": 1}}
+    error = {"code": "TEAPOT", "message": "I am", "details": {"a": 1}}
     server.script += [(418, {"status": "error", "error": error}, {})]
 
     with pytest.raises(HoldfastError) as told:
