@@ -11,8 +11,9 @@ import pytest
 import holdfast
 from holdfast import Client, ContextPart, ImagePart, TextPart, ToolPart
 from holdfast.errors import InvalidArgumentError, NotFoundError
-from holdfast.exchange import export_sessions, import_path
+from holdfast.exchange import arriving, comparing, export_sessions, import_path, making, sessionfiles
 from holdfast.exchange.comparing import FORKS_TAKE_A_TIME
+from holdfast.model import NewMessage
 from holdfast.testing.server import running_server
 
 LOG = "\n".join(f"line {number}: ok\r" for number in range(2_000)) + "\nzuletzt: 完了"
@@ -35,7 +36,7 @@ def there(target: str) -> Iterator[Client]:
 
 
 def tell(client: Client) -> None:
-    client.create_session("trip", title="A trip", metadata={"season": "winter", "n": {"b": 1, "a": 2}})
+    client.create_session("trip", title="A trip", metadata={"season": "winter", "n": {"b": 1, "a": 2}, "year": 1})
     client.update_session_config("trip", memory_policy=POLICY, memory_extraction_config={"k": [1]})
     client.add_message("trip", "user", parts=[TextPart("Where?"), ImagePart("file:///a.png", "A fjord")], peer_id="ann")
     call = ToolPart(tool_id="call_1", tool_name="read", tool_input={"z": 1, "a": True})
@@ -106,7 +107,7 @@ def test_an_export_is_the_tree_of_viking_as_files(here: Client, tmp_path: Path) 
     meta = json.loads((sessions / "trip-by-bus/.meta.json").read_text("utf-8"))
     assert (meta["title"], meta["metadata"], meta["forked_from"]) == (
         "By bus",
-        {"by": "bus", "n": {"b": 1, "a": 2}},
+        {"by": "bus", "n": {"b": 1, "a": 2}, "year": 1},
         {"session_id": "trip", "seq": 2},
     )
     uses = json.loads((sessions / "trip/.relations.json").read_text("utf-8"))["uses"]
@@ -174,7 +175,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(here: Client, there:
     ("change", "told"),
     [
         (lambda client: client.update_session("trip", title="Another"), "these differ: title"),
-        (lambda client: client.update_session("trip", metadata={"n": True}), "these differ: metadata"),
+        (lambda client: client.update_session("trip", metadata={"year": True}), "these differ: metadata"),
         (lambda client: client.update_session_config("trip", memory_policy=None), "these differ: settings"),
         (lambda client: client.update_session("trip", state="archived"), "it is archived"),
         (lambda client: client.add_message("trip", "user", "more"), "more messages than the 4"),
@@ -210,7 +211,11 @@ def remade(client: Client, how: str) -> None:
         memory_policy=was.memory_policy,
         memory_extraction_config=was.memory_extraction_config,
     )
-    first = {**said[0].to_dict(), "parts": [TextPart("Who?")]} if how == "another" else said[0].to_dict()
+    first = (
+        {**said[0].to_dict(), "parts": [TextPart("Who?"), *said[0].parts[1:]]}
+        if how == "another"
+        else said[0].to_dict()
+    )
     client.batch_add_messages("trip", [first])
     if how == "one less":
         client.session_used("trip", [used[1].uri], created_at=used[1].created_at)
@@ -257,6 +262,19 @@ def test_a_fork_whose_origin_went_another_way_here_becomes_a_session_of_its_own(
     assert [message.text for message in there.session("trip").messages] == ["something else"]
 
 
+def test_a_fork_whose_metadata_cannot_be_told_apart_from_its_origins_becomes_a_session_of_its_own(
+    here: Client, there: Client, tmp_path: Path
+) -> None:
+    """Null would remove the key: it can be inherited, but not given to a fork."""
+    here.create_session("null", metadata={"k": None})
+    here.fork_session("null", new_session_id="child")
+    here.update_session("null", metadata={"k": 1})
+    export_sessions(here, tmp_path / "out", ["null", "child"])
+    assert [row.reason != "" for row in import_path(there, tmp_path / "out").sessions] == [False, True]
+    assert there.get_session("child").metadata == {"k": None}
+    assert set(states(import_path(there, tmp_path / "out")).values()) == {"already there"}
+
+
 def test_one_session_can_be_imported_from_its_folder_under_another_name(
     here: Client, there: Client, tmp_path: Path
 ) -> None:
@@ -290,6 +308,36 @@ def test_an_export_of_some_leaves_the_others_in_the_folder(here: Client, there: 
     import_path(there, tmp_path / "out")
     assert [row.session_id for row in there.list_sessions()] == ["Trip-by-bus-2", "trip-by-bus", "trip", "old"]
     assert there.session("trip").messages == here.session("trip").messages
+
+
+def test_the_order_of_keys_makes_no_other_file(tmp_path: Path) -> None:
+    for name, metadata in (("one", {"a": 1, "b": 2}), ("other", {"b": 2, "a": 1})):
+        with holdfast.connect(":memory:") as client:
+            client.create_session("chat", metadata=metadata, created_at="2020-02-02T02:02:00Z")
+            export_sessions(client, tmp_path / name)
+    assert files(tmp_path / "one") == files(tmp_path / "other")
+
+
+def test_what_takes_many_pages_is_the_same(
+    here: Client, there: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (sessionfiles, arriving, making):
+        monkeypatch.setattr(module, "PAGE", 2)
+    for module in (sessionfiles, comparing):
+        monkeypatch.setattr(module, "OUTPUT_PAGE", 4_999)
+    monkeypatch.setattr(comparing, "BATCH", 2)
+    here.session_used("trip", skill={"uri": "viking://skills/s"}, created_at="2020-02-02T02:02:00Z")
+    here.session_used("trip", ["viking://x", "viking://y"], created_at="2020-02-02T02:02:00Z")
+    export_sessions(here, tmp_path / "out")
+    assert set(states(import_path(there, tmp_path / "out")).values()) == {"imported"}
+    assert seen(there) == seen(here)
+    assert set(states(import_path(there, tmp_path / "out")).values()) == {"already there"}
+
+
+def test_messages_go_in_together_unless_they_are_many_or_large() -> None:
+    small, large = (NewMessage(role="user", content="x" * size) for size in (1, 400_000))
+    sizes = [len(batch.messages) for batch in comparing.batches([small] * 250 + [large] * 3)]
+    assert sizes == [100, 100, 52, 1]
 
 
 def test_an_unknown_session_is_named_before_anything_is_written(here: Client, tmp_path: Path) -> None:

@@ -111,7 +111,8 @@ EXPORT_AND_DIE = """
     from pathlib import Path
     from holdfast.exchange import export_sessions, import_path
 
-    CHANGES = {"open", "os.rename", "os.mkdir", "os.rmdir", "os.remove"}
+    REMOVALS = {"os.rmdir", "os.remove"}
+    CHANGES = {"open", "os.rename", "os.mkdir", *REMOVALS}
     place, out = sys.argv[1], Path(sys.argv[2])
 
     def files(folder):
@@ -122,7 +123,8 @@ EXPORT_AND_DIE = """
 
         def watch(event, arguments):
             nonlocal left
-            if event in CHANGES and str(arguments[0]).startswith(str(out)):
+            inside = event in REMOVALS or str(arguments[0]).startswith(str(out))  # removals tell names, not paths
+            if event in CHANGES and inside:
                 left -= 1
                 if left == 0:
                     os._exit(9)
@@ -136,7 +138,8 @@ EXPORT_AND_DIE = """
         with holdfast.connect(":memory:") as client:
             if (out / ".export.json").exists():
                 for row in import_path(client, out).sessions:
-                    assert row.state == "imported" or "is missing" in row.reason, (number, row)
+                    there = (out / "user/default/sessions" / row.session_id).exists()
+                    assert row.state == ("imported" if there else "failed"), (number, row)
         for folder in out.glob("user/default/sessions/[!.]*"):
             for name, content in files(folder).items():
                 found = whole.get(f"user/default/sessions/{folder.name}/{name}")

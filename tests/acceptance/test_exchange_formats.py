@@ -213,7 +213,7 @@ def test_a_text_without_a_name_is_known_again_by_its_content(client: Client) -> 
 
 
 def test_a_large_result_of_a_tool_is_known_again(client: Client) -> None:
-    rows = [{"role": "tool", "tool_call_id": "c", "content": "x" * 20_000}]
+    rows = [{"role": "tool", "tool_call_id": "c", "content": "x" * 20_000, "id": "m1"}]
     told(client, rows)
     assert import_path(client, None, text=text_of(rows), session_id="chat").sessions[0].state == "already there"
     rows[0]["content"] = "x" * 19_999 + "y"

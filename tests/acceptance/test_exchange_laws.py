@@ -1,6 +1,7 @@
-"""Whatever is in Holdfast: an import of its export is the same, and so is an export of that import."""
+"""Whatever is in Holdfast, an import of its export is the same; whatever is in a file, it is imported or refused."""
 
 import itertools
+import json
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast import Client, ContextPart, ImagePart, Settings, TextPart, ToolPart
 from holdfast.client.transport import LocalTransport
-from holdfast.errors import ConflictError
+from holdfast.errors import ConflictError, InvalidArgumentError
 from holdfast.exchange import export_sessions, import_path
 from holdfast.exchange.comparing import FORKS_TAKE_A_TIME
 from holdfast.exchange.filenames import file_name
@@ -200,9 +201,46 @@ def test_an_import_of_an_export_is_the_same_and_so_is_an_export_of_the_import(ta
         check(connect)
 
 
-@given(st.lists(text, max_size=5, unique=True))
+names = st.sampled_from(["a", "A", "a.", "a:", "con", "Con", "CON.txt", "nul.a.b", "com1", "lpt9."]) | text
+
+
+@given(st.lists(names, max_size=8, unique=True))
 def test_no_two_ids_share_a_file_name_on_any_system(ids: list[str]) -> None:
     names = {file_name(each).casefold() for each in ids}
     assert len(names) == len(ids)
     assert all(name.isascii() and len(name) < 140 and name.strip(". ") == name for name in names)
     assert not any(name.partition(".")[0] in {"con", "nul", "aux", "prn", "com1"} for name in names)
+
+
+KEYS = """
+    role type content text parts name id messages mapping current_node author message parent conversation session_1
+    session_1_date_time speaker dia_id img_url tool_calls function arguments call_id image_url url created_at title
+    metadata refusal function_call output source_message_ids sample_id create_time recipient
+"""
+key = st.sampled_from(KEYS.split())
+word = st.sampled_from(
+    ["user", "assistant", "tool", "text", "image_url", "function_call", "function_call_output", "a", "", "1", "\0"]
+)
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | word,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(key, inner, max_size=6),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    value=anything
+    | st.lists(st.fixed_dictionaries({"role": word, "content": anything, "tool_calls": anything}), max_size=2)
+    | st.fixed_dictionaries({"mapping": st.dictionaries(word, anything), "current_node": word})
+    | st.fixed_dictionaries({"conversation": st.fixed_dictionaries({"session_1": anything, "speaker_a": anything})})
+)
+def test_whatever_it_is_it_is_imported_or_refused_in_our_words(value: Any) -> None:
+    with holdfast.connect(":memory:") as client, suppress(InvalidArgumentError):
+        report = import_path(client, None, text=json.dumps(value))
+        for row in report.sessions:
+            assert row.state == "imported" or row.reason
+        assert {row.state for row in import_path(client, None, text=json.dumps(value)).sessions} <= {
+            "already there",
+            "failed",
+        }

@@ -36,7 +36,7 @@ def kill_again_and_again(target: str, *, rounds: int, writers: int) -> Ledger:
         for seed in range(rounds):
             draw = random.Random(seed)
             for program in programs:
-                program.wait_for_more(draw.randint(1, writers))
+                program.wait_for_more(draw.randint(1, writers // 4))
             time.sleep(draw.uniform(0, 0.02))
             server.kill()
             server = stack.enter_context(running_server(target, port=port))

@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from holdfast.client.opening import Place, open_engine
-from holdfast.client.wire import Courier, Request, told_wait
+from holdfast.client.wire import NOTHING_DONE, Courier, Request, told_wait
 from holdfast.engine import Engine
 from holdfast.model import Principal
 from holdfast.ops import Operation
@@ -52,17 +52,19 @@ class HttpTransport:
         courier.require_open(closed=self._closed)
         if self._process != os.getpid():
             self._open()  # a fork: the connections are the parent's, who still uses them
+        sent = False  # at any attempt: what was sent once may have been done
         for wait in courier.waits():
             try:
                 response = self._send(request)
             except self._httpx.TransportError as error:
-                sent = not isinstance(error, self._httpx.ConnectError | self._httpx.ConnectTimeout)
+                sent = sent or not isinstance(error, self._httpx.ConnectError | self._httpx.ConnectTimeout)
                 if wait is None or (sent and not request.retriable):
                     raise courier.unreachable(error, sent=sent) from error
                 time.sleep(wait)
             else:
                 if wait is None or not courier.asks_again(request, response.status_code):
                     return courier.result(op, response.status_code, response.content)
+                sent = sent or response.status_code not in NOTHING_DONE
                 time.sleep(told_wait(response.headers, wait))
         raise AssertionError("unreachable: the last attempt returns or raises")
 

@@ -33,15 +33,14 @@ def read_chatgpt(where: str, given: Any, session_id: str) -> SessionRecord:
 def _messages(where: str, given: dict[str, Any]) -> Iterator[NewMessage]:
     number, seen = 0, set[str]()
     for key, said in _branch(given):
-        author = said.get("author")
-        teller = author if isinstance(author, dict) else {}
-        parts = _parts(said, teller)
+        author = _object(said.get("author"))
+        parts = _parts(said, author)
         if not parts:
             continue
         number += 1
         place = f"{where}, mapping[{key}]"
         message = NewMessage(
-            role=read_role(place, teller.get("role")),
+            role=read_role(place, author.get("role")),
             parts=parts,
             created_at=read_time(f"{place}, create_time", said.get("create_time")),
         )
@@ -52,19 +51,18 @@ def _branch(given: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The messages from the root to the current node."""
     mapping = given["mapping"]
     at = given.get("current_node")
-    if at not in mapping:
+    if not isinstance(at, str) or at not in mapping:
         at = next(reversed(mapping), None)
     found: dict[str, dict[str, Any]] = {}
     while isinstance(at, str) and at in mapping and at not in found:
-        node = mapping[at] if isinstance(mapping[at], dict) else {}
-        found[at] = node.get("message") or {}
+        node = _object(mapping[at])
+        found[at] = _object(node.get("message"))
         at = node.get("parent")
     return list(reversed(found.items()))
 
 
 def _parts(said: dict[str, Any], author: dict[str, Any]) -> list[Part]:
-    content = said.get("content")
-    parts = _content(content) if isinstance(content, dict) else []
+    parts = _content(_object(said.get("content")))
     text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
     recipient = said.get("recipient") or "all"
     if author.get("role") == "tool" and parts:
@@ -73,6 +71,10 @@ def _parts(said: dict[str, Any], author: dict[str, Any]) -> list[Part]:
     if recipient != "all" and text:
         return [ToolPart(tool_name=str(recipient), tool_input=text, tool_status="pending")]
     return parts
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _content(content: dict[str, Any]) -> list[Part]:

@@ -55,6 +55,12 @@ def as_value(text: Any) -> Any:
     return value
 
 
+def kind_of(value: Any) -> str:
+    """The `type` that an object says it is of, if it says one."""
+    kind = value.get("type") if isinstance(value, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
 def _read_part(given: Any) -> Part:
     text = _text_in(given)
     if text is not None:
@@ -66,7 +72,7 @@ def _read_part(given: Any) -> Part:
 def _text_in(given: Any) -> str | None:
     if isinstance(given, str):
         return given
-    if not isinstance(given, dict) or given.get("type") not in TEXTS:
+    if kind_of(given) not in TEXTS:
         return None
     said = given.get("text", given.get("refusal"))
     if isinstance(said, dict):  # as threads have it
@@ -75,7 +81,7 @@ def _text_in(given: Any) -> str | None:
 
 
 def _image_in(given: Any) -> Part | None:
-    if not isinstance(given, dict) or given.get("type") not in IMAGES:
+    if kind_of(given) not in IMAGES:
         return None
     image = given.get("image_url")
     told = image if isinstance(image, dict) else {"url": image, "detail": given.get("detail")}

@@ -20,7 +20,7 @@ from holdfast.parts import ImagePart, Part, TextPart
 MONTHS = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
-_SESSION = re.compile(r"session_(\d+)")
+_SESSION = re.compile(r"session_(\d{1,9})")
 _DATE = re.compile(r"(\d{1,2}):(\d\d) ?([ap])m on (\d{1,2}) (\w+),? (\d{4})", re.IGNORECASE)
 
 
@@ -36,9 +36,8 @@ def read_locomo(where: str, given: Any, name: str) -> Iterator[SessionRecord]:
     conversation = given["conversation"]
     sample = given["sample_id"] if is_name(given.get("sample_id")) else name
     speakers = [conversation[key] for key in ("speaker_a", "speaker_b") if isinstance(conversation.get(key), str)]
-    numbers = sorted(int(found[1]) for found in map(_SESSION.fullmatch, conversation) if found)
-    for number in numbers:
-        key = f"session_{number}"
+    found = filter(None, map(_SESSION.fullmatch, conversation))
+    for number, key in sorted((int(name[1]), name[0]) for name in found):
         turns = conversation[key]
         if not isinstance(turns, list):
             raise InvalidArgumentError(f"{where}, {key}", f"{shown(turns)} is not a list of turns")

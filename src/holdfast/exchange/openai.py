@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.checking import conform
 from holdfast.errors import InvalidArgumentError, shown
-from holdfast.exchange.contents import as_value, read_parts, read_text
+from holdfast.exchange.contents import as_value, kind_of, read_parts, read_text
 from holdfast.exchange.records import SessionRecord, named
 from holdfast.exchange.times import read_time
 from holdfast.model import NewMessage, Role
@@ -32,7 +32,7 @@ Row = tuple[str, Any]
 
 
 def is_message(value: Any) -> bool:
-    return isinstance(value, dict) and ("role" in value or value.get("type") in CALLS | OUTPUTS)
+    return isinstance(value, dict) and ("role" in value or kind_of(value) in CALLS | OUTPUTS)
 
 
 def is_conversation(value: Any) -> bool:
@@ -66,9 +66,9 @@ def _read_message(where: str, given: Any, tools: dict[str, str]) -> NewMessage:
     """A message. `tools` are the names of the tools that were called so far, by the ids of the calls."""
     if not is_message(given):
         raise InvalidArgumentError(where, f"{shown(given)} is not a message; give an object with a role and content")
-    role = read_role(where, given.get("role", "assistant" if given.get("type") in CALLS else "tool"))
+    role = read_role(where, given.get("role", "assistant" if kind_of(given) in CALLS else "tool"))
     named, sources = given.get("name"), given.get("source_message_ids")
-    kinds = {part.get("type") for part in _list(given.get("content")) if isinstance(part, dict)}
+    kinds = {kind_of(part) for part in _list(given.get("content"))}
     return NewMessage(
         role=role,
         parts=_parts(where, given, role, tools) or [TextPart("")],
@@ -92,9 +92,9 @@ def read_role(where: str, said: Any) -> Role:
 def _parts(where: str, given: dict[str, Any], role: Role, tools: dict[str, str]) -> list[Part]:
     if isinstance(given.get("parts"), list):  # Holdfast's own
         return [_detached(part) for part in conform(given["parts"], list[Part], where=f"{where}, parts")]
-    if given.get("type") in CALLS:
+    if kind_of(given) in CALLS:
         return [_call(where, given, given.get("call_id"), tools)]
-    if given.get("type") in OUTPUTS or role == "tool":
+    if kind_of(given) in OUTPUTS or role == "tool":
         return [_output(given, tools)]
     parts = read_parts(where, given.get("content"))
     if isinstance(given.get("refusal"), str):

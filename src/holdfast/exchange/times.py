@@ -22,7 +22,7 @@ def read_time(where: str, value: Any) -> datetime | None:
     try:
         if isinstance(value, str) and not _is_number(value):
             told = datetime.fromisoformat(value)
-            return told.astimezone(UTC) if told.tzinfo else told.replace(tzinfo=UTC)
+            return told if told.tzinfo else told.replace(tzinfo=UTC)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             number = float(value)
             return datetime.fromtimestamp(number / 1_000 if abs(number) >= MILLISECONDS_FROM else number, UTC)

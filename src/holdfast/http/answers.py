@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from starlette.types import Send
 
-from holdfast.errors import HoldfastError, InvalidArgumentError
+from holdfast.errors import HoldfastError, InvalidArgumentError, TooSlowError
 from holdfast.http.routes import Route
 
 Header = tuple[bytes, bytes]
@@ -44,6 +44,8 @@ def failure(error: HoldfastError) -> Answer:
         details = {**details, "validation_errors": [told]}
     if "retry_after" in details:
         headers.append((b"retry-after", str(max(1, round(details["retry_after"]))).encode()))
+    if error.status == TooSlowError.status:
+        headers.append((b"connection", b"close"))  # whoever did not send all of it may send the rest at any time
     if "allow" in details:
         headers.append((b"allow", details["allow"].encode()))
     body = {

@@ -14,6 +14,7 @@ from holdfast.errors import (
     InvalidArgumentError,
     PermissionDeniedError,
     TooSlowError,
+    shown,
 )
 from holdfast.http import answers
 from holdfast.http.auth import Caller, Headers
@@ -26,6 +27,7 @@ from holdfast.ops import DeleteAccount, DeleteUser, ReadEvents, RevokeKey, Rotat
 
 ABOUT_KEYS = {DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole}
 """What makes a key stop working, or work otherwise."""
+MOST_DIGITS = 18
 
 
 class Endpoint:
@@ -149,8 +151,8 @@ def _in_headers(route: Route, headers: Headers, given: Mapping[str, Any]) -> dic
         text = value.decode("latin-1")
         if field == "expected_seq":
             text = text.strip().removeprefix("W/").strip('"')
-            if not text.isascii() or not text.isdigit():
-                raise InvalidArgumentError("If-Match", f'{text!r} is not the number of a message; send "12"')
+            if not text.isascii() or not text.isdigit() or len(text) > MOST_DIGITS:
+                raise InvalidArgumentError("If-Match", f'{shown(text)} is not the number of a message; send "12"')
             found[field] = int(text)
         else:
             found[field] = text

@@ -1,6 +1,7 @@
 """Structured logs: what was asked, by whom, with which outcome; never a message's text and never a key."""
 
 import asyncio
+import logging
 import sys
 import traceback
 from collections.abc import Callable
@@ -37,12 +38,40 @@ class Log:
 
     def failure(self, event: str, **told: Any) -> None:
         """The error that is being handled, with its story."""
-        self.write("error", event, **told, error=traceback.format_exc())
+        self.write("error", event, **told, error=_story(sys.exc_info()[1]))
+
+    def take_over(self) -> None:
+        """Let what libraries have to say come in the same form."""
+        logging.getLogger().addHandler(_FromLibraries(self))
 
     def flush(self) -> None:
         lines, self._waiting = self._waiting, []
         sys.stderr.buffer.write(b"\n".join([*lines, b""]))
         sys.stderr.buffer.flush()
+
+
+class _FromLibraries(logging.Handler):
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level: LogLevel = "error" if record.levelno >= logging.ERROR else "warning"
+        said = record.getMessage().partition("\n")[0]
+        self._log.write(level, "library", name=record.name, said=said, error=_story((record.exc_info or (0, None))[1]))
+
+
+def _story(error: BaseException | None) -> str:
+    """Where it happened and what kinds of errors led to it. Their words may quote what a caller sent."""
+    told: list[str] = []
+    while error is not None:
+        told = [
+            *traceback.format_tb(error.__traceback__),
+            f"{type(error).__module__}.{type(error).__qualname__}\n",
+            *told,
+        ]
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "".join(told)
 
 
 def _as_text(told: dict[str, Any]) -> bytes:

@@ -13,7 +13,10 @@ from holdfast.parts import TOOL_SPELLINGS
 
 Schema = dict[str, Any]
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 REF = "#/components/schemas/{name}"
 ERRORS = {
     400: "Something in the request is wrong; `details.field` says what.",
@@ -36,8 +39,8 @@ PAGES = {
     "/openapi.json": ("This document.", "application/json"),
 }
 HEADERS = {
-    "idempotency_key": ("Idempotency-Key", {"type": "string", "pattern": "^[!-~]{1,255}$"}),
-    "expected_seq": ("If-Match", {"type": "string", "pattern": '^"[0-9]{1,18}"$'}),
+    "idempotency_key": ("Idempotency-Key", {"type": "string", "minLength": 1, "maxLength": 255}),
+    "expected_seq": ("If-Match", {"type": "string", "pattern": '^(W/)?"?[0-9]{1,18}"?$'}),
 }
 """Headers that can stand for a field."""
 
@@ -125,7 +128,7 @@ def document(version: str, mode: AuthMode) -> bytes:
 def _operation(cls: type[Operation[Any]], entry: Entry, schema: Schema, schemas: dict[str, Schema]) -> Schema:
     properties: dict[str, Schema] = schema["properties"]
     required = set(schema.get("required", ()))
-    in_path = re.findall(r"{(\w+)}", entry.path)
+    in_path = _in_path(entry)
     rest = {name: value for name, value in properties.items() if name not in in_path}
     parameters = [_parameter(name, "path", properties[name], required=True) for name in in_path]
     described: Schema = {
@@ -135,6 +138,9 @@ def _operation(cls: type[Operation[Any]], entry: Entry, schema: Schema, schemas:
         "x-role": entry.role,
         "responses": _responses(entry, schemas),
     }
+    links = _links(entry)
+    if links:
+        described["responses"]["200"]["links"] = links
     if entry.verb in {"GET", "DELETE"}:
         parameters += [
             _parameter(name, "query", _without_null(value), required=name in required) for name, value in rest.items()
@@ -178,6 +184,25 @@ def _responses(entry: Entry, schemas: dict[str, Schema]) -> Schema:
     if entry.stream:
         content["text/event-stream"] = {"schema": {"type": "string"}}
     return {"200": {"description": "Done.", "content": content}, **_failures(*ERRORS)}
+
+
+def _links(entry: Entry) -> Schema:
+    """Where to go with the name of what was just made: to every operation whose path is known with it."""
+    if entry.verb != "POST":
+        return {}
+    known = {name: f"$request.path.{name}" for name in _in_path(entry)}
+    fields: Sequence[str] = getattr(entry.returns, "__struct_fields__", ())
+    made = {name: f"$response.body#/result/{name}" for name in fields if name not in known}
+    paths = {cls.__name__: _in_path(other) for cls, other in OPERATIONS.items()}
+    return {
+        operation: {"operationId": operation, "parameters": {name: (known | made)[name] for name in names}}
+        for operation, names in paths.items()
+        if made.keys() & names and (known | made).keys() >= set(names)
+    }
+
+
+def _in_path(entry: Entry) -> list[str]:
+    return re.findall(r"{(\w+)}", entry.path)
 
 
 def _failures(*statuses: int) -> Schema:

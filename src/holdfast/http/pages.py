@@ -1,5 +1,6 @@
 """What stands outside the table: health, readiness, metrics, and the description of the API."""
 
+import asyncio
 import functools
 from importlib import resources
 from typing import Any
@@ -42,9 +43,12 @@ async def ready(request: Request) -> Response:
     """Whether requests can be served now: the database is asked."""
     service = _service(request)
     try:
-        await service.bridge.call(NOBODY, CheckHealth, {}, strict=True, size=0)
+        async with asyncio.timeout(service.settings.request_timeout_seconds):
+            await service.bridge.call(NOBODY, CheckHealth, {}, strict=True, size=0)
     except HoldfastError as error:
         return _json(503, {"status": "not_ready", "checks": {"storage": error.message}})
+    except TimeoutError:
+        return _json(503, {"status": "not_ready", "checks": {"storage": "it does not answer"}})
     if service.hub.closing:
         return _json(503, {"status": "not_ready", "checks": {"storage": "ok", "server": "it is stopping"}})
     return _json(200, {"status": "ready", "checks": {"storage": "ok"}})

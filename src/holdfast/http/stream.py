@@ -1,13 +1,12 @@
 """The events of a session as a stream: everything that happened, then everything as it happens."""
 
 import asyncio
-from contextlib import suppress
 
 import msgspec
 from starlette.types import Receive, Send
 
 from holdfast.config import Settings
-from holdfast.errors import NotFoundError
+from holdfast.errors import HoldfastError, NotFoundError
 from holdfast.http.bridge import Bridge
 from holdfast.model import Event, EventPage, Principal
 from holdfast.ops import ReadEvents
@@ -77,27 +76,28 @@ class Stream:
                 leaving.cancel()
 
     async def _deliver(self, page: EventPage, send: Send, woken: asyncio.Event, leaving: "asyncio.Task[None]") -> None:
-        await self._write(send, STILL_HERE)
+        await _write(send, STILL_HERE)
         silent = 0.0
         while not leaving.done():
             if page.events:
-                await self._write(send, b"".join([_encoded(event) for event in page.events]))
+                await _write(send, b"".join([_encoded(event) for event in page.events]))
                 silent = 0.0
             if len(page.events) < self._op.limit:
                 if self._hub.closing:
                     break
                 silent += await self._wait(woken, leaving)
                 if silent >= self._settings.stream_heartbeat_seconds:
-                    await self._write(send, STILL_HERE)
+                    await _write(send, STILL_HERE)
                     silent = 0.0
             woken.clear()
             try:
                 page = await self._next_page()
             except NotFoundError:
-                await self._write(send, DELETED)
+                await _write(send, DELETED)
                 break
-        with suppress(TimeoutError):
-            await self._write(send, b"", last=True)
+            except HoldfastError:  # the database is away; the reader can come back to its place
+                break
+        await _write(send, b"", last=True)
 
     async def _next_page(self) -> EventPage:
         """What comes behind the cursor. A new session of the same name is as good as none: its reader must begin."""
@@ -113,16 +113,15 @@ class Stream:
         loop = asyncio.get_running_loop()
         began = loop.time()
         waiting = asyncio.create_task(woken.wait())
-        await asyncio.wait(
-            {waiting, leaving}, timeout=self._settings.stream_poll_seconds, return_when=asyncio.FIRST_COMPLETED
-        )
+        patience = min(self._settings.stream_poll_seconds, self._settings.stream_heartbeat_seconds)
+        await asyncio.wait({waiting, leaving}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         return loop.time() - began
 
-    async def _write(self, send: Send, data: bytes, *, last: bool = False) -> None:
-        """A reader that takes nothing for too long loses its place, and can come back to it."""
-        async with asyncio.timeout(self._settings.slow_client_seconds):
-            await send({"type": "http.response.body", "body": data, "more_body": not last})
+
+async def _write(send: Send, data: bytes, *, last: bool = False) -> None:
+    """Waits for a reader that is slow. One that takes nothing at all loses its connection, and can come back."""
+    await send({"type": "http.response.body", "body": data, "more_body": not last})
 
 
 async def _gone(receive: Receive) -> None:

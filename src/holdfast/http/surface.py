@@ -1,5 +1,6 @@
 """Around every request: its id, its time, a line in the log, a count, and an answer whatever happens."""
 
+import asyncio
 import itertools
 import re
 import time
@@ -8,7 +9,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.http import answers
 from holdfast.http.service import Service
 from holdfast.model import Principal
@@ -61,6 +62,9 @@ class Surface:
 
         try:
             await app(scope, receive, sending)
+        except asyncio.CancelledError:  # the server has waited for long enough, and ends
+            if not note.status:
+                await answers.send(answers.failure(_stopping()), sending)
         except Exception:  # noqa: BLE001 - whatever it is, the caller gets an answer and the log the story
             self._service.log.failure("failed", request_id=note.request_id.decode(), operation=note.operation)
             if not note.status:
@@ -89,6 +93,14 @@ class Surface:
             account=who.account_id if who else None,
             user=who.user_id if who else None,
         )
+
+
+def _stopping() -> UnavailableError:
+    return UnavailableError(
+        "the server stops: the outcome of this call is unknown; retry it with the same idempotency key",
+        service="http",
+        reason="stopping",
+    )
 
 
 async def _apologise(note: Note, send: Send) -> None:

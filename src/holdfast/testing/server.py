@@ -17,7 +17,7 @@ PATIENCE = 30.0
 class ServerProcess:
     """`holdfast serve` on what `target` names, with settings as they are in the environment."""
 
-    def __init__(self, target: str, *, port: int = 0, **settings: object) -> None:
+    def __init__(self, target: str, *, port: object = 0, **settings: object) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         environment |= {f"HOLDFAST_{name.upper()}": str(value) for name, value in settings.items()}
@@ -79,7 +79,7 @@ class ServerProcess:
 
 
 @contextmanager
-def running_server(target: str | Path, *, port: int = 0, **settings: object) -> Iterator[ServerProcess]:
+def running_server(target: str | Path, *, port: object = 0, **settings: object) -> Iterator[ServerProcess]:
     server = ServerProcess(str(target), port=port, **settings)
     try:
         yield server

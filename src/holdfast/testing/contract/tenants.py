@@ -33,13 +33,14 @@ class TenantContract:
             client.admin.create_user("newcomer", "bob")
         assert client.admin.delete_user("newcomer", "bob").user_id == "bob"
         assert [user.user_id for user in client.admin.list_users("newcomer")] == ["admin"]
-        for attempt in (
+        attempts: list[Callable[[], Any]] = [
             lambda: client.admin.delete_user("newcomer", "bob"),
             lambda: client.admin.set_role("newcomer", "bob", "user"),
             lambda: client.admin.rotate_key("newcomer", "bob"),
             lambda: client.admin.create_key("newcomer", "bob"),
             lambda: client.admin.list_keys("newcomer", "bob"),
-        ):
+        ]
+        for attempt in attempts:
             with pytest.raises(NotFoundError, match="User bob not found"):
                 attempt()
 
@@ -73,7 +74,11 @@ class TenantContract:
         assert len(client.list_sessions()) == 1
 
     def test_an_account_that_does_not_exist_has_no_users(self, client: Any) -> None:
-        for attempt in (lambda: client.admin.list_users("nowhere"), lambda: client.admin.create_user("nowhere", "x")):
+        attempts: list[Callable[[], Any]] = [
+            lambda: client.admin.list_users("nowhere"),
+            lambda: client.admin.create_user("nowhere", "x"),
+        ]
+        for attempt in attempts:
             with pytest.raises(NotFoundError, match="Account nowhere not found"):
                 attempt()
 

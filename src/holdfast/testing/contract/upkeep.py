@@ -1,5 +1,6 @@
 """What a client must do about the settings of a session, and what it tells about sessions and the system."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -57,10 +58,11 @@ class UpkeepContract:
     def test_bad_settings_are_refused_by_name_and_change_nothing(self, client: Any, field: str, given: Any) -> None:
         client.create_session("s")
         name = field.split(".", maxsplit=1)[0]
-        for attempt in (
+        attempts: list[Callable[[], Any]] = [
             lambda: client.update_session_config("s", **{name: given}),
             lambda: client.create_session("t", **{name: given}),
-        ):
+        ]
+        for attempt in attempts:
             with pytest.raises(InvalidArgumentError) as refused:
                 attempt()
             assert refused.value.details["field"].startswith(field)

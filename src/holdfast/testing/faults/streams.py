@@ -1,10 +1,11 @@
 """Readers of a session's events: one for as long as its connection lasts, and one that always comes back."""
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -36,13 +37,13 @@ class EventStream:
         self._text = b""
         try:
             path = f"/api/v1/sessions/{session_id}/events{query}"
-            self.connection.send(head("GET", path, accept="text/event-stream", **headers))
+            self.connection.send(head("GET", path, None, accept="text/event-stream", **headers))
             self._read_head()
         except BaseException:
             self.close()
             raise
 
-    def __enter__(self) -> "EventStream":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -125,25 +126,34 @@ class Follower:
     def __init__(self, url: str, session_id: str, draw: random.Random) -> None:
         self.seen: list[ServerEvent] = []
         self.connections = 0
+        self.stop = threading.Event()
         self._url = url
         self._session_id = session_id
         self._draw = draw
         self._patience = 3 * PATIENCE
 
-    def follow(self, done: Callable[[ServerEvent], bool]) -> None:
-        """Until the event that is `done`."""
+    def wait_for_events(self, count: int) -> None:
+        """In another thread: until it has seen so many."""
         deadline = time.monotonic() + self._patience
+        while len(self.seen) < count:
+            assert time.monotonic() < deadline, f"only {len(self.seen)} of {count} events have come"
+            time.sleep(0.01)
+
+    def follow(self, done: Callable[[ServerEvent], bool]) -> None:
+        """Until the event that is `done`, or until it is told to `stop`."""
         with ExitStack() as forgotten:
-            while not (self.seen and done(self.seen[-1])):
-                assert time.monotonic() < deadline, f"it has not come, behind {len(self.seen)} events"
+            while not self.stop.is_set() and not (self.seen and done(self.seen[-1])):
                 try:
                     self._read_on(done, forgotten)
                 except (OSError, CutError):
                     time.sleep(0.02)  # nobody is there for the moment
 
     def _read_on(self, done: Callable[[ServerEvent], bool], forgotten: ExitStack) -> None:
-        last = {"last_event_id": self.seen[-1].id or ""} if self.seen else {}
-        stream = EventStream(self._url, self._session_id, **last)
+        stream = (
+            EventStream(self._url, self._session_id, last_event_id=self.seen[-1].id or "")
+            if self.seen
+            else EventStream(self._url, self._session_id)
+        )
         forgotten.callback(stream.close)
         self.connections += 1
         for event in stream.events(self._draw.randint(1, 20_000)):

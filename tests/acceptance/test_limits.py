@@ -1,0 +1,366 @@
+"""What a server refuses, and says so: too large, too many, too deep, too slow. Nobody else notices."""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+import holdfast
+from holdfast.testing.faults.connections import PATIENCE, Connection, head
+from holdfast.testing.faults.locks import held
+from holdfast.testing.faults.streams import EventStream
+from holdfast.testing.postgres import PostgresServer
+from holdfast.testing.server import ServerProcess, running_server
+
+MOST = 200_000
+MESSAGES = "/api/v1/sessions/chat/messages"
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    settings = {"max_body_bytes": MOST, "request_timeout_seconds": 2, "slow_client_seconds": 1}
+    with running_server(tmp_path_factory.mktemp("limits"), **settings) as server:
+        yield server
+
+
+@pytest.fixture
+def http(server: ServerProcess) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=server.url, timeout=PATIENCE) as client:
+        yield client
+
+
+@pytest.fixture
+def chat(http: httpx2.Client) -> Iterator[str]:
+    """The path of an empty session, which must be empty at the end."""
+    name = f"chat{next(_numbers)}"
+    http.post("/api/v1/sessions", json={"session_id": name})
+    path = f"/api/v1/sessions/{name}"
+    yield path
+    assert http.get(path).json()["result"]["total_message_count"] == 0
+
+
+def body_of(size: int) -> bytes:
+    return b'{"role":"user","content":"%b"}' % (b"x" * (size - 29))
+
+
+def in_chunks(body: bytes) -> bytes:
+    pieces = [body[at : at + 10_000] for at in range(0, len(body), 10_000)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def refusal(response: httpx2.Response, status: int, code: str, *words: str) -> Any:
+    assert response.status_code == status, response.text
+    error = response.json()["error"]
+    assert error["code"] == code
+    for word in words:
+        assert word in error["message"]
+    return error
+
+
+def test_a_body_as_large_as_allowed_is_taken(http: httpx2.Client) -> None:
+    assert http.post(MESSAGES, content=body_of(MOST)).status_code == 200
+    assert http.post(MESSAGES, content=iter([body_of(MOST)])).status_code == 200
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_that_is_too_large_is_refused_and_the_connection_goes_on(
+    server: ServerProcess, http: httpx2.Client, chat: str, *, announced: bool
+) -> None:
+    body = body_of(3 * MOST)
+    with Connection(server.url) as connection:
+        if announced:
+            connection.send(head("POST", f"{chat}/messages", len(body)) + body)
+        else:
+            connection.send(head("POST", f"{chat}/messages", transfer_encoding="chunked") + in_chunks(body))
+        answer = connection.answer()
+        assert answer is not None
+        assert answer.status == 413
+        assert (answer.error["code"], answer.error["details"]["limit"]) == ("RESOURCE_EXHAUSTED", MOST)
+        assert str(MOST) in answer.error["message"]
+        connection.send(head("GET", chat))
+        after = connection.answer()
+        assert after is not None
+        assert after.status == 200
+
+
+def test_a_body_that_is_too_large_is_not_even_asked_for(server: ServerProcess, chat: str) -> None:
+    with Connection(server.url) as connection:
+        connection.send(head("POST", f"{chat}/messages", MOST + 1, expect="100-continue"))
+        answer = connection.answer()
+        assert answer is not None
+        assert answer.status == 413
+
+
+def test_the_client_says_that_a_body_is_too_large(server: ServerProcess, chat: str) -> None:
+    with (
+        holdfast.connect(server.url) as client,
+        pytest.raises(holdfast.errors.ResourceExhaustedError, match=str(MOST)),
+    ):
+        client.add_message(chat.rsplit("/", 1)[1], "user", "x" * 40 * MOST)
+
+
+def test_a_batch_of_more_than_a_hundred_is_refused(http: httpx2.Client, chat: str) -> None:
+    messages = [{"role": "user", "content": "hello"}] * 101
+    response = http.post(f"{chat}/messages/batch", json={"messages": messages})
+    refusal(response, 400, "INVALID_ARGUMENT", "messages", "100")
+    assert http.post(f"{MESSAGES}/batch", json={"messages": messages[:100]}).json()["result"]["added"] == 100
+
+
+def test_a_message_of_too_many_parts_is_refused(http: httpx2.Client, chat: str) -> None:
+    message = {"role": "user", "parts": [{"type": "text", "text": "x"}] * 1_001}
+    refusal(http.post(f"{chat}/messages", json=message), 400, "INVALID_ARGUMENT", "parts", "1000")
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        (nested(90_000), "nested"),
+        (b"[" * 150_000, "nested"),
+        (b'{"a":' * 30_000, "nested"),
+        (b'{"role":"user","parts":[{"type":"tool","tool_input":{"a":%b}}]}' % nested(200), "64"),
+        (b'{"role":"user","content":"x","unknown":%b}' % nested(90_000), "nested"),
+        (b"hello", "JSON"),
+        (b'{"role":"user"', "JSON"),
+        (b'{"role":"user","content":"x"}{}', "JSON"),
+        (b'{"role":"user","content":NaN}', "JSON"),
+        (b"[1,2]", "object"),
+        (b'"text"', "object"),
+        (b"null", "object"),
+        (b"7", "object"),
+        (b'{"role":"user","content":"caf\xe9"}', "JSON"),
+        (b'\xff\xfe{"role":"user"}', "JSON"),
+        (b'{"role":"user","content":"\\ud800"}', "JSON"),
+        (b'{"role":"user","content":"\\ud800 and more"}', ""),
+        (b'{"role":"user","content":"\xed\xa0\x80"}', "JSON"),
+        (b'{"role":"user","content":"a\\u0000b"}', "NUL"),
+        (b'{"role":"user","content":"a\x00b"}', "JSON"),
+        (b'{"role":"user","parts":[{"type":"text","text":"\\u0000"}]}', "NUL"),
+        (b'{"role":"user","parts":[{"type":"tool","tool_input":{"\\u0000":1}}]}', "NUL"),
+        (b'{"role":"user","content":"x","expected_seq":1e400}', ""),
+        (b'{"role":"user","content":"x","expected_seq":%b}' % (b"9" * 5_000), ""),
+        (b"", "role"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, bytes) else "",
+)
+def test_a_body_that_cannot_be_understood_is_refused(http: httpx2.Client, chat: str, body: bytes, word: str) -> None:
+    refusal(http.post(f"{chat}/messages", content=body), 400, "INVALID_ARGUMENT", word)
+
+
+def test_a_head_that_is_too_large_is_refused(server: ServerProcess) -> None:
+    for beginning in (b"GET /", b"GET /health HTTP/1.1\r\nX-Long: "):
+        with Connection(server.url) as connection:
+            connection.send(beginning + b"x" * 70_000)
+            answer = connection.answer()
+            assert answer is not None
+            assert (answer.status, answer.error["code"]) == (431, "RESOURCE_EXHAUSTED")
+            connection.wait_for_end()
+
+
+def test_a_head_without_an_end_is_cut_off(server: ServerProcess) -> None:
+    line = b"X-More: %b\r\n" % (b"x" * 1_000)
+    with Connection(server.url) as connection:
+        connection.send(b"GET /health HTTP/1.1\r\n")
+        sent = 0
+        with suppress(ConnectionError):
+            while sent < 200_000_000:
+                connection.send(line * 100)
+                sent += len(line) * 100
+        assert sent < 20_000_000
+
+
+def test_a_write_that_takes_too_long_is_told_so_and_done_once(target: str) -> None:
+    message = {"role": "user", "content": "hello"}
+    with (
+        running_server(target, request_timeout_seconds=0.5) as server,
+        httpx2.Client(base_url=server.url, timeout=PATIENCE, headers={"Idempotency-Key": "k"}) as http,
+    ):
+        assert http.post(MESSAGES, json=message, headers={"Idempotency-Key": "first"}).status_code == 200
+        with held(target):
+            refusal(http.post(MESSAGES, json=message), 504, "DEADLINE_EXCEEDED", "0.5", "unknown", "idempotency key")
+            assert http.get("/ready").status_code == 200
+            assert http.get(MESSAGES).json()["result"]["messages"][-1]["seq"] == 1
+        retried = http.post(MESSAGES, json=message)
+        assert retried.json()["result"]["seq"] == 2
+        assert http.get(MESSAGES).json()["result"]["messages"][-1]["seq"] == 2
+
+
+def test_a_client_whose_write_takes_too_long_asks_again(tmp_path: Path) -> None:
+    target = str(tmp_path / "holdfast.db")
+    with running_server(target, request_timeout_seconds=0.2) as server, holdfast.connect(server.url) as client:
+        client.add_message("chat", "user", "first")
+        with ExitStack() as stack:
+            stack.enter_context(held(target))
+            added: list[int] = []
+            thread = threading.Thread(target=lambda: added.append(client.add_message("chat", "user", "hello").seq))
+            thread.start()
+            wait_for(lambda: server.log().count('"status":504') >= 2)
+        thread.join(PATIENCE)
+        assert added == [2]
+        assert [message.text for message in client.session("chat").messages] == ["first", "hello"]
+
+
+def test_a_server_whose_database_is_busy_is_not_ready(postgres: PostgresServer) -> None:
+    target = postgres.new_database()
+    settings = {"request_timeout_seconds": 0.5, "postgres_pool_max": 1}
+    with running_server(target, **settings) as server, httpx2.Client(base_url=server.url, timeout=PATIENCE) as http:
+        assert http.get("/ready").status_code == 200
+        with held(target):
+            refusal(http.post(MESSAGES, json={"role": "user", "content": "x"}), 504, "DEADLINE_EXCEEDED")
+            response = http.get("/ready")
+            assert (response.status_code, response.json()["status"]) == (503, "not_ready")
+            assert http.get("/health").status_code == 200
+        wait_for(lambda: http.get("/ready").status_code == 200)
+
+
+def test_more_requests_than_a_user_may_make_are_refused_for_a_while(tmp_path: Path) -> None:
+    settings = {"rate_limit_per_second": 2, "rate_limit_burst": 4}
+    with running_server(tmp_path, **settings) as server, httpx2.Client(base_url=server.url, timeout=PATIENCE) as http:
+        answers = [http.get("/api/v1/whoami") for _ in range(12)]
+        allowed = [answer for answer in answers if answer.status_code == 200]
+        refused = [answer for answer in answers if answer.status_code != 200]
+        assert len(allowed) >= 4
+        assert refused
+        for answer in refused:
+            error = refusal(answer, 429, "RESOURCE_EXHAUSTED", "2", "per second")
+            assert error["details"]["limit"] == 2
+            assert 0 < error["details"]["retry_after"] <= 0.5
+            assert answer.headers["retry-after"] == "1"
+        assert http.get("/api/v1/whoami", headers={"X-OpenViking-User": "bob"}).status_code == 200
+        assert http.get("/health").status_code == 200
+        with holdfast.connect(server.url, user="carol") as client:
+            seqs = [client.add_message("chat", "user", "hello").seq for _ in range(6)]
+        assert seqs == [1, 2, 3, 4, 5, 6]
+        assert '"status":429,' in server.log()
+
+
+def test_more_streams_than_a_user_may_open_are_refused(tmp_path: Path) -> None:
+    settings = {"max_streams_per_user": 2, "max_streams": 3}
+    accept = {"Accept": "text/event-stream"}
+    path = "/api/v1/sessions/chat/events"
+    with (
+        running_server(tmp_path, **settings) as server,
+        httpx2.Client(base_url=server.url, timeout=PATIENCE, headers=accept) as http,
+        ExitStack() as stack,
+    ):
+
+        def open_one(user: str) -> EventStream:
+            return stack.enter_context(EventStream(server.url, "chat", x_openviking_user=user))
+
+        for user in ("alice", "bob", "carol"):
+            http.get("/api/v1/sessions/chat?auto_create=true", headers={"X-OpenViking-User": user})
+        first, _ = open_one("alice"), open_one("alice")
+        error = refusal(http.get(path, headers={"X-OpenViking-User": "alice"}), 429, "RESOURCE_EXHAUSTED", "2 streams")
+        assert error["details"]["limit"] == 2
+        open_one("bob")
+        third = http.get(path, headers={"X-OpenViking-User": "carol"})
+        refusal(third, 429, "RESOURCE_EXHAUSTED", "3 streams")
+        assert third.headers["retry-after"] == "1"
+        # Who asks for the events without a stream is not counted.
+        assert http.get(path, headers={"X-OpenViking-User": "alice", "Accept": "*/*"}).status_code == 200
+        first.close()
+        wait_for(lambda: "holdfast_streams 2.0" in http.get("/metrics").text)
+        assert open_one("carol").take(1)[0].event == "session"
+
+
+def test_slow_clients_and_half_sent_requests_hold_nobody(server: ServerProcess, http: httpx2.Client) -> None:
+    name = f"chat{next(_numbers)}"
+    messages = f"/api/v1/sessions/{name}/messages"
+    for _ in range(15):
+        assert http.post(messages, content=body_of(MOST)).status_code == 200
+    large = head("GET", messages)
+    half_body = head("POST", messages, 1_000) + b'{"role"'
+    answered = head("GET", "/health")
+    silent = [
+        b"",
+        b"GET /hea",
+        b"GET /health HTTP/1.1\r\nHost: x\r\nX-Ha",
+        half_body,
+        head("POST", messages, transfer_encoding="chunked") + b"5\r\n{",
+        large,
+        large * 10,
+        answered + b"\r\n",
+        answered + b"GET /hea",
+    ]
+    dripping = [
+        (b"", b"GET /health HTTP/1.1\r\nX-Slow: " + b"x" * 1_000),
+        (half_body, b" " * 1_000),
+        (head("POST", messages, MOST * 2), b" " * 1_000),
+        (answered, b"\r\n" * 500),
+    ]
+    memory, sockets = peak_memory(server), open_sockets(server)
+    with ExitStack() as stack:
+
+        def connect(beginning: bytes) -> Connection:
+            connection = stack.enter_context(Connection(server.url, receive_buffer=4096))
+            connection.send(beginning)
+            return connection
+
+        quiet = [connect(beginning) for beginning in silent * 18]
+        slow = [(connect(beginning), rest) for beginning, rest in dripping * 10]
+        stop = threading.Event()
+        dripper = threading.Thread(target=drip, args=(slow, stop))
+        dripper.start()
+        try:
+            with holdfast.connect(server.url) as client:
+                most = 0
+                deadline = time.monotonic() + PATIENCE
+                while (still := open_sockets(server)) > sockets + 1:
+                    assert time.monotonic() < deadline, f"{still - sockets} connections are still open"
+                    most = max(most, still)
+                    began = time.monotonic()
+                    client.add_message(f"{name}b", "user", "hello")
+                    assert time.monotonic() - began < PATIENCE
+                assert most > 150
+        finally:
+            stop.set()
+            dripper.join()
+        late = quiet[silent.index(half_body)].answer()
+        assert late is not None
+        assert (late.status, late.error["code"]) == (408, "DEADLINE_EXCEEDED")
+        assert late.headers["connection"] == "close"
+    assert peak_memory(server) - memory < 400_000_000
+    assert http.get(f"/api/v1/sessions/{name}").json()["result"]["total_message_count"] == 15
+
+
+def drip(slow: list[tuple[Connection, bytes]], stop: threading.Event) -> None:
+    """A byte on each connection, again and again."""
+    for place in range(1_000):
+        if stop.wait(0.1):
+            return
+        for connection, rest in slow:
+            with suppress(OSError):
+                connection.send(rest[place : place + 1])
+
+
+def peak_memory(server: ServerProcess) -> int:
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
+
+
+def open_sockets(server: ServerProcess) -> int:
+    files = Path(f"/proc/{server.process.pid}/fd")
+    links = []
+    for file in files.iterdir():
+        with suppress(OSError):  # closed by now
+            links.append(str(file.readlink()))
+    return sum(link.startswith("socket:") for link in links)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)

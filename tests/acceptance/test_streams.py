@@ -1,0 +1,275 @@
+"""The events of a session as a stream: each once, in order, wherever one begins and however often one comes back."""
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+
+import holdfast
+from holdfast.testing.faults.connections import PATIENCE
+from holdfast.testing.faults.streams import EventStream
+from holdfast.testing.postgres import PostgresServer
+from holdfast.testing.server import ServerProcess, running_server
+
+STREAM = {"Accept": "text/event-stream"}
+NEVER = 3600
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with running_server(tmp_path_factory.mktemp("streams")) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[holdfast.Client]:
+    with holdfast.connect(server.url) as client:
+        yield client
+
+
+@pytest.fixture
+def http(server: ServerProcess) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=server.url, timeout=PATIENCE) as client:
+        yield client
+
+
+@pytest.fixture
+def chat(client: holdfast.Client) -> str:
+    name = f"chat{next(_numbers)}"
+    live(client, name)
+    return name
+
+
+LIFE = ["created", 1, "updated", 2, 3, "used", "forked"]
+
+
+def live(client: holdfast.Client, name: str) -> None:
+    """Everything that can happen to a session."""
+    client.add_message(name, "user", "one")
+    client.update_session(name, title="A title", metadata={"k": 1})
+    client.batch_add_messages(name, [{"role": "assistant", "content": "two"}, {"role": "user", "content": "three"}])
+    client.session_used(name, ["viking://resources/a.md"])
+    client.fork_session(name, 2)
+
+
+def told(events: list[Any]) -> list[Any]:
+    """What each event is about: the number of a message, or the kind of a change."""
+    return [event.data["seq"] if event.event == "message" else event.data["kind"] for event in events]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
+
+
+def test_a_stream_tells_every_message_and_every_change_and_goes_on(target: str) -> None:
+    """What happens through this server is told at once, whenever it looks for what others do."""
+    with running_server(target, stream_poll_seconds=NEVER) as server, holdfast.connect(server.url) as client:
+        live(client, "chat")
+        with EventStream(server.url, "chat") as stream:
+            assert stream.headers["content-type"] == "text/event-stream; charset=utf-8"
+            assert stream.headers["cache-control"] == "no-store"
+            events = stream.take(7)
+            assert told(events) == LIFE
+            assert len({event.id for event in events}) == 7
+            client.add_message("chat", "user", "four")
+            assert told(stream.take(1)) == [4]
+            client.update_session_config("chat", auto_commit_policy={"message_count_threshold": 9})
+            client.update_session("chat", state="archived")
+            configured, updated = stream.take(2)
+            assert configured.data["data"] == {"auto_commit_policy": {"message_count_threshold": 9}}
+            assert updated.data["data"] == {"state": "archived"}
+            assert {"kind", "at", "user_id", "data"} == updated.data.keys()
+
+
+def test_a_message_comes_as_it_is_read_elsewhere(server: ServerProcess, http: httpx2.Client, chat: str) -> None:
+    with EventStream(server.url, chat) as stream:
+        streamed = [event.data for event in stream.take(7) if event.event == "message"]
+    assert streamed == http.get(f"/api/v1/sessions/{chat}/messages").json()["result"]["messages"]
+
+
+def test_a_stream_goes_on_behind_any_event(server: ServerProcess, chat: str) -> None:
+    with EventStream(server.url, chat) as stream:
+        events = stream.take(7)
+    for place, event in enumerate(events[:-1]):
+        with (
+            EventStream(server.url, chat, last_event_id=event.id or "") as by_header,
+            EventStream(server.url, chat, f"?after={event.id}") as by_query,
+            EventStream(server.url, chat, "?after=now", last_event_id=event.id or "") as by_both,
+            EventStream(server.url, chat, "?limit=1", last_event_id=event.id or "") as by_one,
+        ):
+            for again in (by_header, by_query, by_both, by_one):
+                assert again.take(6 - place) == events[place + 1 :]
+
+
+def test_the_same_events_can_be_read_page_by_page(server: ServerProcess, http: httpx2.Client, chat: str) -> None:
+    with EventStream(server.url, chat) as stream:
+        events = stream.take(7)
+    read: list[Any] = []
+    after: dict[str, str] = {}
+    for count in (3, 3, 1, 0):
+        page = http.get(f"/api/v1/sessions/{chat}/events", params={"limit": "3", **after}).json()["result"]
+        assert len(page["events"]) == count
+        read += page["events"]
+        after = {"after": page["cursor"]}
+    assert page["cursor"] == events[-1].id
+    assert [(event["id"], event["event"]) for event in read] == [(event.id, event.event) for event in events]
+    assert [event["message"] or event["change"] for event in read] == [event.data for event in events]
+    by_header = http.get(f"/api/v1/sessions/{chat}/events", headers={"Last-Event-ID": events[2].id or ""})
+    assert [event["id"] for event in by_header.json()["result"]["events"]] == [event.id for event in events[3:]]
+
+
+def test_after_now_comes_only_what_is_yet_to_come(server: ServerProcess, client: holdfast.Client, chat: str) -> None:
+    with EventStream(server.url, chat, "?after=now") as stream:
+        client.add_message(chat, "user", "four")
+        assert told(stream.take(1)) == [4]
+
+
+def test_a_common_client_of_such_streams_understands_them(http: httpx2.Client, chat: str) -> None:
+    with http.stream("GET", f"/api/v1/sessions/{chat}/events", headers=STREAM) as response:
+        events = list(itertools.islice(httpx2.EventSource(response), 7))
+    assert [event.event for event in events].count("message") == 3
+    assert json.loads(events[1].data)["seq"] == 1
+    assert all(event.id for event in events)
+
+
+@pytest.mark.parametrize(
+    "given", ["x", "", "1-2", "1-2-3-4", "g-1-1", "-1-1-1", "1-1-1x", "1--1-1", "1-1-" + "9" * 30, "1" * 17 + "-1-1"]
+)
+def test_an_id_that_is_none_of_ours_is_refused(http: httpx2.Client, chat: str, given: str) -> None:
+    path = f"/api/v1/sessions/{chat}/events"
+    for headers in (STREAM, {}):
+        for response in (
+            http.get(path, headers={**headers, "Last-Event-ID": given}),
+            http.get(path, headers=headers, params={"after": given}),
+        ):
+            error = response.json()["error"]
+            assert (response.status_code, error["code"]) == (400, "INVALID_ARGUMENT")
+            assert error["details"]["field"] == "after"
+
+
+def test_a_stranger_cannot_tell_a_session_from_none(http: httpx2.Client, chat: str) -> None:
+    for headers in (STREAM, {}):
+        for who in ({"X-OpenViking-User": "mallory"}, {"X-OpenViking-Account": "other"}):
+            response = http.get(f"/api/v1/sessions/{chat}/events", headers={**headers, **who})
+            error = response.json()["error"]
+            assert (response.status_code, error["code"]) == (404, "NOT_FOUND")
+            assert error["details"] == {"type": "session", "resource": chat}
+            nothing = http.get("/api/v1/sessions/none/events", headers={**headers, **who})
+            assert nothing.text == response.text.replace(chat, "none")
+
+
+def test_a_silent_stream_says_that_it_is_still_there(tmp_path: Path) -> None:
+    settings = {"stream_heartbeat_seconds": 0.1, "stream_poll_seconds": NEVER}
+    with running_server(tmp_path, **settings) as server, holdfast.connect(server.url) as client:
+        client.create_session("chat")
+        with EventStream(server.url, "chat") as stream:
+            stream.take(1)
+            for _ in range(3):
+                assert b"\n: still here\n\n" in stream.connection.read()
+
+
+def test_what_other_processes_do_is_told_too(target: str) -> None:
+    settings = {"stream_poll_seconds": 0.05}
+    with (
+        running_server(target, **settings) as server,
+        running_server(target, **settings) as other,
+        holdfast.connect(server.url) as client,
+        holdfast.connect(other.url) as elsewhere,
+        holdfast.connect(target) as embedded,
+    ):
+        client.create_session("chat")
+        with EventStream(server.url, "chat") as here, EventStream(other.url, "chat") as there:
+            for writer in (elsewhere, embedded, client):
+                writer.add_message("chat", "user", "hello")
+                writer.update_session("chat", title="new")
+            expected = ["created", 1, "updated", 2, "updated", 3, "updated"]
+            events = here.take(7)
+            assert told(events) == expected
+            assert there.take(7) == events
+        with EventStream(other.url, "chat", last_event_id=events[3].id or "") as moved:
+            assert moved.take(3) == events[4:]
+
+
+def test_a_deleted_session_ends_its_streams_and_a_new_one_begins_anew(target: str) -> None:
+    with (
+        running_server(target, stream_poll_seconds=0.05) as server,
+        holdfast.connect(server.url) as client,
+        holdfast.connect(target) as embedded,
+    ):
+        for deleting, recreate in itertools.product((client, embedded), (True, False)):
+            live(client, "chat")
+            with EventStream(server.url, "chat") as stream, EventStream(server.url, "chat", "?after=now") as later:
+                events = stream.take(7)
+                deleting.delete_session("chat")
+                if recreate:
+                    deleting.add_message("chat", "user", "a new beginning")
+                for ended in (stream, later):
+                    (last,) = list(ended)
+                    assert (last.id, last.event, last.data) == (None, "session", {"kind": "deleted"})
+                    assert ended.complete
+            if recreate:
+                with EventStream(server.url, "chat", last_event_id=events[-1].id or "") as anew:
+                    assert told(anew.take(2)) == ["created", 1]
+                deleting.delete_session("chat")
+
+
+def test_a_reader_that_stops_reading_loses_its_stream_and_can_come_back(tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path, slow_client_seconds=0.5) as server,
+        holdfast.connect(server.url) as client,
+        httpx2.Client(base_url=server.url, timeout=PATIENCE) as http,
+        ExitStack() as stack,
+    ):
+        for _ in range(20):
+            client.batch_add_messages("chat", [{"role": "user", "content": "x" * 100_000}] * 5)
+        before = peak_memory(server)
+        slow = [stack.enter_context(EventStream(server.url, "chat", "?limit=20", receive_buffer=4096)) for _ in "abcd"]
+        seen = slow[0].take(2)
+        assert "holdfast_streams 4.0" in http.get("/metrics").text
+        for _ in range(10):
+            client.batch_add_messages("chat", [{"role": "user", "content": "x" * 100_000}] * 5)
+        wait_for(lambda: "holdfast_streams 0.0" in http.get("/metrics").text)
+        assert peak_memory(server) - before < 100_000_000
+        seen += list(slow[0])
+        assert not slow[0].complete
+        with EventStream(server.url, "chat", last_event_id=seen[-1].id or "") as stream:
+            seen += stream.take(151 - len(seen))
+        assert told(seen) == ["created", *range(1, 151)]
+        assert server.stop() == 0
+        lines = [json.loads(line) for line in server.log().splitlines()]
+        assert {line["level"] for line in lines} == {"info"}
+
+
+def test_a_stream_whose_database_fails_ends_and_can_be_taken_up_again(postgres: PostgresServer) -> None:
+    target = postgres.new_database()
+    with running_server(target, stream_poll_seconds=0.05) as server, holdfast.connect(server.url) as client:
+        live(client, "chat")
+        with EventStream(server.url, "chat") as stream:
+            events = stream.take(7)
+            with psycopg.connect(target, autocommit=True) as connection:
+                connection.execute("ALTER TABLE changes RENAME TO gone")
+                assert list(stream) == []
+                assert stream.complete
+                connection.execute("ALTER TABLE gone RENAME TO changes")
+        client.add_message("chat", "user", "four")
+        with EventStream(server.url, "chat", last_event_id=events[-1].id or "") as stream:
+            assert told(stream.take(1)) == [4]
+        assert '"level":"error"' not in server.log()
+
+
+def peak_memory(server: ServerProcess) -> int:
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
