@@ -1,4 +1,4 @@
-"""Generate `aclient.py` from `client.py`, `aadmin.py` from `admin.py`: `python tools/unasync.py`, or `--check` them.
+"""Generate `aclient.py` from `client.py`, and so on: `python tools/unasync.py`, or `--check` that they are up to date.
 
 The client is written once, synchronously. A method becomes asynchronous if it asks the transport, or uses a method
 or property that does; exactly those calls get an `await`. Everything else stays as it is written.
@@ -13,17 +13,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "src/holdfast/client"
-TWINS = {FOLDER / "client.py": FOLDER / "aclient.py", FOLDER / "admin.py": FOLDER / "aadmin.py"}
+TWINS = {FOLDER / f"{name}.py": FOLDER / f"a{name}.py" for name in ("client", "admin", "http")}
 
 NAMES = {
     "Client": "AsyncClient",
     "Session": "AsyncSession",
     "Admin": "AsyncAdmin",
     "Transport": "AsyncTransport",
+    "HttpTransport": "AsyncHttpTransport",
     "open_transport": "open_async_transport",
     "connect": "connect_async",
     "__enter__": "__aenter__",
     "__exit__": "__aexit__",
+    "_connections.close": "_connections.aclose",
+    "time.sleep": "asyncio.sleep",
+    "import time": "import asyncio",
 }
 HEADER = '"""The asynchronous twin. Generated from `{}` by `tools/unasync.py`; do not edit."""\n'
 ALWAYS = {"__enter__", "__exit__"}
@@ -44,12 +48,11 @@ def generate(file: Path) -> str:
     lines = source.splitlines(keepends=True)
     for line, column, text in sorted(set(edits), reverse=True):
         lines[line - 1] = lines[line - 1][:column] + text + lines[line - 1][column:]
-    body = re.sub(r"\b(" + "|".join(NAMES) + r")\b", lambda found: NAMES[found[1]], "".join(lines))
+    names = "|".join(map(re.escape, NAMES))
+    body = re.sub(rf"\b({names})\b", lambda found: NAMES[found[1]], "".join(lines[tree.body[1].lineno - 1 :]))
     for module in ("transport", "admin"):
         body = body.replace(f"holdfast.client.{module} ", f"holdfast.client.a{module} ")
-    first_statement = body.index("\nfrom ")
-    header = HEADER.format(file.name)
-    return _formatted(f"{header}{body[first_statement:].replace('a `with`', 'an `async with`')}")
+    return _formatted(f"{HEADER.format(file.name)}\n{body.replace('a `with`', 'an `async with`')}")
 
 
 def _waiting(methods: list[ast.FunctionDef]) -> set[str]:
@@ -67,11 +70,13 @@ def _calls(method: ast.FunctionDef) -> list[ast.Call]:
 
 
 def _waits(call: ast.Call, waiting: set[str]) -> bool:
-    """Whether a call asks the transport (`self._transport.call(...)`) or is one of a method that does."""
+    """Whether a call asks the transport or the network, sleeps, or is one of a method that does."""
     if not isinstance(call.func, ast.Attribute):
         return False
     owner = ast.unparse(call.func.value)
-    return owner.endswith("._transport") or (owner in {"self", "self._client"} and call.func.attr in waiting)
+    if owner == "time" or owner.endswith(("._transport", "._connections")):
+        return True
+    return owner in {"self", "self._client"} and call.func.attr in waiting
 
 
 def _formatted(source: str) -> str:

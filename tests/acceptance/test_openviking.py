@@ -117,7 +117,7 @@ def told_by_sdk(version: str, place: Place, story: str) -> Any:
     """
     end = "\nprint(json.dumps(told))"
     code = textwrap.dedent(begin) + textwrap.dedent(story) + end
-    return json.loads(output([sdk(version), "-W", "error", "-c", code, json.dumps(place)]))
+    return json.loads(output([sdk(version), "-c", code, json.dumps(place)], home=CLIENTS))
 
 
 @pytest.fixture
@@ -142,20 +142,22 @@ def ov(tmp_path: Path) -> Callable[..., Any]:
 
     def run(place: Place, *arguments: str, code: int = 0) -> Any:
         (home / ".openviking/ovcli.conf").write_text(json.dumps(place))
-        answer = json.loads(output([program, "-o", "json", *arguments], code=code, HOME=str(home)))
+        answer = json.loads(output([program, "-o", "json", *arguments], home=home, code=code))
         return answer["error"] if code else answer["result"]
 
     return run
 
 
-def output(command: list[Any], *, code: int = 0, **environment: str) -> str:
+def output(command: list[Any], *, home: Path, code: int = 0) -> str:
+    """What it prints, or what it complains of if it is to end with a code."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("OPENVIKING")}
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
-        env={**os.environ, "NO_PROXY": "127.0.0.1", **environment},
+        env={**ours, "NO_PROXY": "127.0.0.1", "HOME": str(home)},
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stderr if code else done.stdout

@@ -15,6 +15,7 @@ from holdfast.testing.faults.streams import EventStream
 from holdfast.testing.server import ServerProcess, running_server
 
 MESSAGES = "/api/v1/sessions/chat/messages"
+NEVER = 3600
 
 
 def append(text: str, key: str | None = None) -> bytes:
@@ -76,7 +77,7 @@ def test_every_append_that_was_accepted_is_answered_and_there(target: str) -> No
 
 
 def test_streams_and_idle_connections_end_properly(tmp_path: Path) -> None:
-    with running_server(tmp_path) as server, ExitStack() as stack:
+    with running_server(tmp_path, shutdown_seconds=NEVER) as server, ExitStack() as stack:
         begin(server)
         queries = ("", "?after=now", "?limit=1")
         streams = [stack.enter_context(EventStream(server.url, "chat", query)) for query in queries]
@@ -94,7 +95,7 @@ def test_streams_and_idle_connections_end_properly(tmp_path: Path) -> None:
 
 
 def test_a_client_that_takes_nothing_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    with running_server(tmp_path, slow_client_seconds=0.5) as server:
+    with running_server(tmp_path, slow_client_seconds=0.5, shutdown_seconds=NEVER) as server:
         with holdfast.connect(server.url) as client:
             client.session("chat").add_message("user", content="x" * 10_000_000)
         with Connection(server.url, receive_buffer=4096) as slow, EventStream(server.url, "chat", receive_buffer=4096):

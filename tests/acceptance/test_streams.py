@@ -2,8 +2,7 @@
 
 import itertools
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 import holdfast
 from holdfast.testing.faults.connections import PATIENCE
 from holdfast.testing.faults.streams import EventStream
+from holdfast.testing.faults.watching import peak_memory, wait_for
 from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import ServerProcess, running_server
 
@@ -64,13 +64,6 @@ def live(client: holdfast.Client, name: str) -> None:
 def told(events: list[Any]) -> list[Any]:
     """What each event is about: the number of a message, or the kind of a change."""
     return [event.data["seq"] if event.event == "message" else event.data["kind"] for event in events]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.02)
 
 
 def test_a_stream_tells_every_message_and_every_change_and_goes_on(target: str) -> None:
@@ -170,6 +163,28 @@ def test_a_stranger_cannot_tell_a_session_from_none(http: httpx2.Client, chat: s
             assert nothing.text == response.text.replace(chat, "none")
 
 
+def test_a_key_that_dies_takes_its_streams_with_it(tmp_path: Path) -> None:
+    root = {"X-API-Key": "root-key-of-the-operator"}
+    settings = {"root_api_key": root["X-API-Key"], "stream_poll_seconds": 0.05}
+    with (
+        running_server(tmp_path, **settings) as server,
+        httpx2.Client(base_url=server.url, timeout=PATIENCE, headers=root) as http,
+    ):
+        account = {"account_id": "acme", "admin_user_id": "alice"}
+        key = http.post("/api/v1/admin/accounts", json=account).json()["result"]["user_key"]
+        with holdfast.connect(server.url, api_key=key) as client:
+            client.create_session("chat")
+        with EventStream(server.url, "chat", x_api_key=key) as stream:
+            stream.take(1)
+            new_key = http.post("/api/v1/admin/accounts/acme/users/alice/key").json()["result"]["user_key"]
+            assert list(stream) == []
+            assert stream.complete
+        refused = http.get("/api/v1/sessions/chat/events", headers={**STREAM, "X-API-Key": key})
+        assert refused.status_code == 401
+        with EventStream(server.url, "chat", x_api_key=new_key) as stream:
+            assert told(stream.take(1)) == ["created"]
+
+
 def test_a_silent_stream_says_that_it_is_still_there(tmp_path: Path) -> None:
     settings = {"stream_heartbeat_seconds": 0.1, "stream_poll_seconds": NEVER}
     with running_server(tmp_path, **settings) as server, holdfast.connect(server.url) as client:
@@ -267,9 +282,3 @@ def test_a_stream_whose_database_fails_ends_and_can_be_taken_up_again(postgres: 
         with EventStream(server.url, "chat", last_event_id=events[-1].id or "") as stream:
             assert told(stream.take(1)) == [4]
         assert '"level":"error"' not in server.log()
-
-
-def peak_memory(server: ServerProcess) -> int:
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
-    return int(line.split()[1]) * 1024

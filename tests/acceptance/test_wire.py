@@ -220,7 +220,7 @@ def test_a_body_is_optional_where_nothing_in_it_is_needed(http: httpx2.Client) -
 
 def test_a_request_id_is_kept(http: httpx2.Client, chat: str) -> None:
     for path in (chat, "/health", "/nothing", "/api/v1/sessions/none", "/api/v1/nothing"):
-        assert http.get(path, headers={"X-Request-ID": "mine-7:ü"[:-1]}).headers["x-request-id"] == "mine-7:"
+        assert http.get(path, headers={"X-Request-ID": "mine-7:"}).headers["x-request-id"] == "mine-7:"
 
 
 @pytest.mark.parametrize("given", [b"", b"two words", b"x" * 129, b"caf\xe9", b"tab\there"])
@@ -281,7 +281,7 @@ def test_an_etag_that_is_none_of_ours_is_refused(http: httpx2.Client, chat: str,
 
 def test_an_idempotency_key_answers_the_same_again(http: httpx2.Client, chat: str) -> None:
     message = {"role": "user", "content": "hello"}
-    keyed = {"Idempotency-Key": "k 1/ü".encode("latin-1").decode("latin-1")[:4]}
+    keyed = {"Idempotency-Key": "k 1/"}
     first = http.post(f"{chat}/messages", json=message, headers=keyed)
     again = http.post(f"{chat}/messages", json={**message, "telemetry": True}, headers=keyed)
     assert first.json()["result"] == again.json()["result"]

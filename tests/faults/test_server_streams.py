@@ -87,10 +87,10 @@ def test_a_reader_that_is_cut_off_anywhere_sees_everything_once_and_in_order(tar
             stack.callback(thread.join)
             stack.callback(stop.set)
         for kill in range(1, KILLS + 1):
-            follower.wait_for_events(80 * kill)
+            follower.wait_for_events(60 * kill)
             server.kill()
             server = stack.enter_context(running_server(target, port=port, **settings))
-        follower.wait_for_events(80 * (KILLS + 1))
+        follower.wait_for_events(60 * (KILLS + 1))
         for writer in writers:
             writer.stop.set()
         for writer in writers:

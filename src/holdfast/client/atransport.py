@@ -6,17 +6,15 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from holdfast.client.ahttp import AsyncHttpTransport
 from holdfast.client.opening import Place, open_engine
-from holdfast.client.wire import NOTHING_DONE, Courier, Request, told_wait
+from holdfast.client.wire import Courier
 from holdfast.engine import Engine
 from holdfast.errors import FailedPreconditionError
 from holdfast.model import Principal
 from holdfast.ops import Operation
-
-if TYPE_CHECKING:
-    from httpx2 import Response
 
 R = TypeVar("R")
 
@@ -71,51 +69,6 @@ class AsyncLocalTransport:
         self._threads.shutdown(wait=True)
         if self._engine is not None:
             self._engine.close()
-
-
-class AsyncHttpTransport:
-    """To a server, over connections that are kept open. What failed is asked again where that does no harm."""
-
-    def __init__(self, courier: Courier) -> None:
-        import httpx2  # noqa: PLC0415 - who talks to no server does not pay for it
-
-        self._httpx = httpx2
-        self._courier = courier
-        self._closed = False
-        self._open()
-
-    async def call(self, op: Operation[R]) -> R:
-        courier = self._courier
-        request = courier.request(op)
-        courier.require_open(closed=self._closed)
-        if self._process != os.getpid():
-            self._open()  # a fork: the connections are the parent's, who still uses them
-        sent = False  # at any attempt: what was sent once may have been done
-        for wait in courier.waits():
-            try:
-                response = await self._send(request)
-            except self._httpx.TransportError as error:
-                sent = sent or not isinstance(error, self._httpx.ConnectError | self._httpx.ConnectTimeout)
-                if wait is None or (sent and not request.retriable):
-                    raise courier.unreachable(error, sent=sent) from error
-                await asyncio.sleep(wait)
-            else:
-                if wait is None or not courier.asks_again(request, response.status_code):
-                    return courier.result(op, response.status_code, response.content)
-                sent = sent or response.status_code not in NOTHING_DONE
-                await asyncio.sleep(told_wait(response.headers, wait))
-        raise AssertionError("unreachable: the last attempt returns or raises")
-
-    async def close(self) -> None:
-        self._closed = True
-        await self._connections.aclose()
-
-    def _open(self) -> None:
-        self._process = os.getpid()
-        self._connections = self._httpx.AsyncClient(**self._courier.options(self._httpx))
-
-    async def _send(self, request: Request) -> "Response":
-        return await self._connections.request(request.verb, request.path, params=request.query, content=request.body)
 
 
 _open_transports: "weakref.WeakSet[AsyncLocalTransport]" = weakref.WeakSet()

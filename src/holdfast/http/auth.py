@@ -1,5 +1,6 @@
 """Who is calling: dev, api_key and trusted mode, and the keys that were seen lately."""
 
+import asyncio
 import functools
 import ipaddress
 from collections.abc import Callable, Mapping
@@ -10,7 +11,13 @@ import msgspec
 from holdfast.config import AuthMode, Settings
 from holdfast.engine import keys
 from holdfast.engine.engine import Identified
-from holdfast.errors import FailedPreconditionError, InvalidArgumentError, PermissionDeniedError, UnauthenticatedError
+from holdfast.errors import (
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from holdfast.http.bridge import Bridge
 from holdfast.model import AccessRole, Principal
 
@@ -70,6 +77,7 @@ class Gatekeeper:
         self._bridge = bridge
         self._clock = clock
         self._root_key = settings.root_api_key or ""
+        self._timeout = settings.request_timeout_seconds
         self._keep = int(settings.key_cache_seconds * 1_000_000)
         self._known: dict[str, tuple[Caller, int]] = {}
 
@@ -96,7 +104,7 @@ class Gatekeeper:
         now = self._clock()
         if known is not None and now < known[1]:
             return known[0]
-        found: Identified | None = await self._bridge.in_thread(functools.partial(self._bridge.engine.identify, key))
+        found = await self._looked_up(key)
         if found is None:
             self._known.pop(hashed, None)
             raise _unknown()
@@ -106,6 +114,18 @@ class Gatekeeper:
                 self._known.clear()
             self._known[hashed] = (caller, min(now + self._keep, found.expires_at or now + self._keep))
         return caller
+
+    async def _looked_up(self, key: str) -> Identified | None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                found: Identified | None = await self._bridge.in_thread(
+                    functools.partial(self._bridge.engine.identify, key)
+                )
+                return found
+        except TimeoutError:
+            raise DeadlineExceededError(
+                f"the key was not looked up within {self._timeout:g} s; nothing was done, try again"
+            ) from None
 
 
 def _shown_key(headers: Headers) -> str | None:

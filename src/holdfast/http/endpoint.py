@@ -1,6 +1,7 @@
 """The one endpoint: parse, build the operation, hand it to the gate, map the error."""
 
 import asyncio
+import functools
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
@@ -115,7 +116,8 @@ class Endpoint:
         given = {**_in_query(scope["query_string"]), **_in_headers(route, headers, {})}
         op = checked(ReadEvents, {**given, **in_path}, strict=False)
         with service.streams.one_more(caller.who):
-            await Stream(service.bridge, service.hub, service.settings, caller.who, op).run(receive, send)
+            identify = functools.partial(service.gatekeeper.identify, headers)
+            await Stream(service.bridge, service.hub, service.settings, caller.who, op, identify).run(receive, send)
 
 
 def _in_query(query: bytes) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """The events of a session as a stream: everything that happened, then everything as it happens."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from starlette.types import Receive, Send
 
 from holdfast.config import Settings
-from holdfast.errors import HoldfastError, NotFoundError
+from holdfast.errors import HoldfastError, NotFoundError, UnauthenticatedError
+from holdfast.http.auth import Caller
 from holdfast.http.bridge import Bridge
 from holdfast.model import Event, EventPage, Principal
 from holdfast.ops import ReadEvents
@@ -51,8 +53,17 @@ class Hub:
 class Stream:
     """One reader of one session's events."""
 
-    def __init__(self, bridge: Bridge, hub: Hub, settings: Settings, who: Principal, op: ReadEvents) -> None:
+    def __init__(
+        self,
+        bridge: Bridge,
+        hub: Hub,
+        settings: Settings,
+        who: Principal,
+        op: ReadEvents,
+        identify: Callable[[], Awaitable[Caller]],
+    ) -> None:
         self._bridge = bridge
+        self._identify = identify
         self._hub = hub
         self._settings = settings
         self._who = who
@@ -95,12 +106,14 @@ class Stream:
             except NotFoundError:
                 await _write(send, DELETED)
                 break
-            except HoldfastError:  # the database is away; the reader can come back to its place
+            except HoldfastError:  # the database is away, or the key is dead; the reader can try and come back
                 break
         await _write(send, b"", last=True)
 
     async def _next_page(self) -> EventPage:
         """What comes behind the cursor. A new session of the same name is as good as none: its reader must begin."""
+        if (await self._identify()).who != self._who:  # a stream lives long; its key may not
+            raise UnauthenticatedError("this key is not what it was; open the stream again")
         fields = {"session_id": self._op.session_id, "after": self._cursor, "limit": self._op.limit}
         page = await self._bridge.call(self._who, ReadEvents, fields, strict=True, size=0)
         if self._begun and self._cursor and _log(self._cursor) != _log(page.cursor):

@@ -4,16 +4,14 @@ import http.client
 import random
 import socket
 import struct
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import msgspec
 
-PATIENCE = 10.0
-"""Nothing that a server does may take its clients longer than this."""
+PATIENCE = 20.0
+"""How long to wait for what must come; on a busy machine that can be long."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -93,27 +91,6 @@ def head(verb: str, path: str, length: int | None = None, **headers: str) -> byt
         told["Content-Length"] = str(length)
     lines = [f"{verb} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in told.items()), "", ""]
     return "\r\n".join(lines).encode("latin-1")
-
-
-@contextmanager
-def dripping(connection: Connection, data: bytes, every: float) -> Iterator[None]:
-    """Send `data` in the background, a byte at a time, until it is over or the other side has had enough."""
-    stop = threading.Event()
-
-    def drip() -> None:
-        with suppress(OSError):
-            for byte in data:
-                if stop.wait(every):
-                    return
-                connection.send(bytes([byte]))
-
-    thread = threading.Thread(target=drip)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def lasting_port() -> int:
