@@ -1,6 +1,5 @@
 """The one endpoint: parse, build the operation, hand it to the gate, map the error."""
 
-import asyncio
 import functools
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +34,6 @@ class Endpoint:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._routes = Routes()
-        self._timeout = service.settings.request_timeout_seconds
         self._most = service.settings.max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,7 +77,7 @@ class Endpoint:
         arrived = in_query = route.entry.verb in {"GET", "DELETE"}
         size = 0
         try:
-            async with asyncio.timeout(self._timeout):
+            with self._service.deadlines:
                 if in_query:
                     given = _in_query(scope["query_string"])
                 else:
@@ -91,7 +89,7 @@ class Endpoint:
                 fields = {**given, **_in_headers(route, headers, given), **in_path}
                 result = await self._service.bridge.call(caller.who, route.cls, fields, strict=not in_query, size=size)
         except TimeoutError:
-            raise _too_late(self._timeout, route, arrived=arrived) from None
+            raise _too_late(self._service.deadlines.seconds, route, arrived=arrived) from None
         self._after(route, caller, fields)
         told = note.request_id.decode() if telemetry else None
         return answers.success(route, result, note.seconds(), told)

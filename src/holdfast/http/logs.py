@@ -20,13 +20,13 @@ class Log:
 
     def __init__(self, settings: Settings, clock: Callable[[], int]) -> None:
         self._clock = clock
-        self._least = LEVELS.index(settings.log_level)
+        self._levels = frozenset(LEVELS[LEVELS.index(settings.log_level) :])
         plain = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
         self._format = _as_text if plain else msgspec.json.Encoder(enc_hook=str).encode
         self._waiting: list[bytes] = []
 
     def write(self, level: LogLevel, event: str, **told: Any) -> None:
-        if LEVELS.index(level) < self._least:
+        if level not in self._levels:
             return
         line = self._format({"at": from_micros(self._clock()), "level": level, "event": event, **told})
         self._waiting.append(line)

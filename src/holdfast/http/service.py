@@ -1,9 +1,12 @@
 """What all requests share."""
 
+import asyncio
+
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.http.auth import Gatekeeper
 from holdfast.http.bridge import Bridge
+from holdfast.http.deadlines import Deadlines
 from holdfast.http.limits import RateLimit, StreamLimit
 from holdfast.http.logs import Log
 from holdfast.http.metrics import Metrics
@@ -23,11 +26,14 @@ class Service:
         self.hub = Hub()
         self.log = Log(settings, engine.clock)
         self.metrics = Metrics(engine.db.waiting, lambda: self.streams.count)
+        self.deadlines = Deadlines(settings.request_timeout_seconds)
 
     def open(self) -> None:
         self.bridge.open()
+        self._watching = asyncio.create_task(self.deadlines.watch())
 
     def close(self) -> None:
         """Finish what was accepted."""
+        self._watching.cancel()
         self.bridge.close()
         self.engine.close()

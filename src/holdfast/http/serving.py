@@ -1,27 +1,26 @@
 """The process: a socket, a loop, and an end that finishes what was accepted."""
 
 import asyncio
+import gc
 import os
 import socket
 import sys
 import threading
 from typing import Any
 
+import msgspec
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from holdfast.client.opening import find_place, open_engine
 from holdfast.config import Settings
-from holdfast.errors import HoldfastError, InvalidArgumentError, TooLargeError, UnavailableError
-from holdfast.http import answers
+from holdfast.errors import InvalidArgumentError, UnavailableError
 from holdfast.http.app import build
 from holdfast.http.auth import require_safe
+from holdfast.http.connections import PatientProtocol
 from holdfast.http.service import Service
 
 TIDY_SECONDS = 600.0
 SWEEP_SECONDS = 1.0
-MOST_HEAD = 64 * 1024
-"""How many bytes the request line and the headers may have."""
 UNFINISHED = 1
 """The exit code of a server that left something undone."""
 OPTIONS: dict[str, Any] = {
@@ -33,67 +32,6 @@ OPTIONS: dict[str, Any] = {
     "proxy_headers": False,
 }
 """What a server of ours is run with, and whatever it is measured against."""
-
-
-class HeadTooLargeError(TooLargeError):
-    status = 431
-
-
-class PatientProtocol(HttpToolsProtocol):
-    """Knows since when it waits for its client: for a request's head, for a body nobody reads, to take an answer."""
-
-    waits_since: float | None = None
-    head_size = 0
-    in_body = False
-    stuck_since: float | None = None
-    stuck_with = 0
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.waits_since = self.loop.time()
-
-    def data_received(self, data: bytes) -> None:
-        if self.waits_since is None and self.cycle.response_complete:
-            # It may be blank lines, or more of a body that was answered long ago: both would keep it open for ever.
-            self.waits_since = self.loop.time()
-        began_in_body = self.in_body
-        super().data_received(data)
-        if self.waits_since is not None and not began_in_body:
-            self.head_size += len(data)
-            if self.head_size > MOST_HEAD and not self.transport.is_closing():
-                self._refuse(HeadTooLargeError(f"the head has more than {MOST_HEAD} bytes; send less", limit=MOST_HEAD))
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        if self.waits_since is None:
-            self.waits_since = self.loop.time()
-
-    def on_headers_complete(self) -> None:
-        super().on_headers_complete()
-        self.waits_since, self.head_size, self.in_body = None, 0, True
-
-    def on_message_complete(self) -> None:
-        self.in_body = False
-        if self.cycle.response_complete:
-            self.waits_since = self.loop.time()
-        super().on_message_complete()
-
-    def send_400_response(self, msg: str) -> None:
-        self._refuse(InvalidArgumentError("request", f"{msg.rstrip('.')}; send HTTP/1.1"))
-
-    def is_stuck(self, now: float, patience: float) -> bool:
-        left = self.transport.get_write_buffer_size()
-        if not left or left != self.stuck_with:
-            self.stuck_since, self.stuck_with = now, left
-        half_sent = self.waits_since is not None and now - self.waits_since > patience
-        return half_sent or (left > 0 and now - (self.stuck_since or now) > patience)
-
-    def _refuse(self, error: HoldfastError) -> None:
-        """Answer what never became a request."""
-        answer = answers.failure(error)
-        told = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(answer.body)
-        self.transport.write(STATUS_LINE[answer.status] + told + answer.body)
-        self.transport.close()
 
 
 class Server(uvicorn.Server):
@@ -146,7 +84,10 @@ def serve(settings: Settings, host: str, port: int) -> None:
     """Serve until told to stop. The address is printed once it answers."""
     require_safe(settings, host)
     listener = _listen(host, port)
-    engine = open_engine(find_place(settings.path, None, None, None, None, settings))
+    place = find_place(settings.path, None, None, None, None, msgspec.structs.replace(settings, url=None))
+    if place.url is not None:
+        raise InvalidArgumentError("path", f"{place.url} is a server itself; name a folder, a file or a database")
+    engine = open_engine(place)
     service = Service(engine, settings)
     service.log.take_over()
     config = uvicorn.Config(
@@ -156,6 +97,9 @@ def serve(settings: Settings, host: str, port: int) -> None:
         **{**OPTIONS, "http": PatientProtocol},
     )
     server = Server(config, service)
+    # What is there now stays: the collector need not look through it at every turn, nor turn so often.
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
     name = f"[{host}]" if ":" in host else host
     url = f"http://{name}:{listener.getsockname()[1]}"
     sys.stdout.write(f"Holdfast serves {url} ({service.gatekeeper.mode} mode); Ctrl-C stops it\n")
