@@ -1,5 +1,6 @@
 """From a value of unknown shape to a typed one, or an error that names the field, the problem and the remedy."""
 
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -23,6 +24,10 @@ def conform(value: Any, cls: type[T], *, where: str = "", strict: bool = True) -
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `$")
         steps = _steps(path.rstrip("`"))
+        named = re.fullmatch(r"Object (missing required|contains unknown) field `(\w+)`", problem)
+        if named:
+            problem = "is missing" if named[1] == "missing required" else "is not a field of this"
+            steps = [*steps, f".{named[2]}"]
     whole = _with_a_whole_number(value, steps) if "got `float`" in problem and "`int" in problem else None
     if whole is not None:
         return conform(whole, cls, where=where, strict=strict)

@@ -12,7 +12,6 @@ import holdfast
 from holdfast import Client, ContextPart, ImagePart, TextPart, ToolPart
 from holdfast.errors import InvalidArgumentError, NotFoundError
 from holdfast.exchange import arriving, comparing, export_sessions, import_path, making, sessionfiles
-from holdfast.exchange.comparing import FORKS_TAKE_A_TIME
 from holdfast.testing.server import running_server
 
 LOG = "\n".join(f"line {number}: ok\r" for number in range(2_000)) + "\nzuletzt: 完了"
@@ -65,8 +64,6 @@ def seen(client: Client) -> list[dict[str, Any]]:
 def _seen(client: Client, session_id: str) -> dict[str, Any]:
     info = client.get_session(session_id).to_dict()
     del info["updated_at"]
-    if info["forked_from"] and not FORKS_TAKE_A_TIME:
-        del info["created_at"]
     session = client.session(session_id)
     results = client.list_tool_results(session_id).tool_results
     return {
@@ -132,7 +129,6 @@ def test_an_import_of_an_export_gives_the_same_sessions(here: Client, there: Cli
     assert seen(there) == seen(here)
 
 
-@pytest.mark.xfail(not FORKS_TAKE_A_TIME, reason="fork_session takes no created_at", strict=True)
 def test_a_fork_keeps_its_time_of_creation(here: Client, there: Client, tmp_path: Path) -> None:
     export_sessions(here, tmp_path / "out")
     import_path(there, tmp_path / "out")

@@ -17,7 +17,7 @@ from holdfast import Client, ContextPart, ImagePart, Settings, TextPart, ToolPar
 from holdfast.client.transport import LocalTransport
 from holdfast.errors import ConflictError, InvalidArgumentError
 from holdfast.exchange import export_sessions, import_path
-from holdfast.exchange.comparing import FORKS_TAKE_A_TIME, batches
+from holdfast.exchange.comparing import batches
 from holdfast.exchange.filenames import file_name
 from holdfast.model import NewMessage, Principal
 
@@ -134,8 +134,6 @@ def _all_of(client: Client, session_id: str, orphan: bool) -> dict[str, Any]:
     del info["updated_at"]
     if orphan:
         del info["forked_from"]
-    elif info["forked_from"] and not FORKS_TAKE_A_TIME:
-        del info["created_at"]
     session = client.session(session_id)
     results = client.list_tool_results(session_id, limit=1_000).tool_results
     return {
@@ -156,8 +154,6 @@ def files(folder: Path, orphans: set[str]) -> dict[str, Any]:
         meta = msgspec.json.decode(found[name])
         if meta["session_id"] in orphans:
             found[name] = {**meta, "forked_from": None}
-        elif meta["forked_from"] and not FORKS_TAKE_A_TIME:
-            found[name] = {**meta, "created_at": None}
     return found
 
 

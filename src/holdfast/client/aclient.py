@@ -208,9 +208,16 @@ class AsyncClient:
         *,
         new_session_id: str | None = None,
         title: str | None = None,
+        created_at: datetime | str | None = None,
     ) -> SessionInfo:
         """A new session that shares everything up to `at`: a seq, a message id, or by default the last message."""
-        op = ForkSession(session_id=session_id, at=at, new_session_id=new_session_id, title=title)
+        op = ForkSession(
+            session_id=session_id,
+            at=at,
+            new_session_id=new_session_id,
+            title=title,
+            created_at=created_at,  # type: ignore[arg-type]  # the gate reads ISO 8601
+        )
         return await self._transport.call(op)
 
     async def add_message(

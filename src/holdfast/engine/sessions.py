@@ -139,6 +139,7 @@ def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment)
         title=parent.title if op.title is None else op.title,
         metadata=parent.metadata,
         config=parent.config,
+        created_at=moment.now if op.created_at is None else to_micros(op.created_at),
         live_from=archived_through + 1,
         tokens_archived=parent.tokens_archived if archived_through < at else tokens,
         forked_from=parent.session_id,

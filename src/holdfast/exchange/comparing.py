@@ -1,7 +1,6 @@
 """Whether what is in Holdfast is what an import brings. Pure but for reading large tool outputs."""
 
 import hashlib
-import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,8 +15,6 @@ from holdfast.parts import Part, ToolPart, as_text
 OUTPUT_PAGE = 1_000_000
 BATCH = 100
 BATCH_BYTES = 1_000_000
-FORKS_TAKE_A_TIME = "created_at" in inspect.signature(Client.fork_session).parameters
-"""Whether a fork can be told when it began; if not, it begins when it is imported."""
 
 _encode = msgspec.json.encode
 
@@ -55,7 +52,6 @@ def same_json(one: Any, other: Any) -> bool:
 
 def different_fields(info: SessionInfo, record: SessionRecord) -> list[str]:
     """The names of what the record tells and the session has otherwise, but for its state and its messages."""
-    timed = FORKS_TAKE_A_TIME or info.forked_from is None
     pairs = {
         "title": (record.title, info.title),
         "metadata": (record.metadata, info.metadata),
@@ -64,7 +60,7 @@ def different_fields(info: SessionInfo, record: SessionRecord) -> list[str]:
         "origin": (record.origin if info.forked_from else None, info.forked_from),
     }
     different = [name for name, (told, held) in pairs.items() if told is not None and not same_json(told, held)]
-    if timed and record.created_at not in {None, info.created_at}:
+    if record.created_at not in {None, info.created_at}:
         different.append("time of creation")
     return different
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.client.client import Client
 from holdfast.errors import AlreadyExistsError, NotFoundError
-from holdfast.exchange.comparing import FORKS_TAKE_A_TIME, same_json, same_message
+from holdfast.exchange.comparing import same_json, same_message
 from holdfast.exchange.records import SessionRecord
 from holdfast.exchange.tree import config_of
 from holdfast.model import Fork, SessionConfig, SessionInfo
@@ -84,5 +84,10 @@ def _can_fork(client: Client, record: SessionRecord, fork: Fork) -> bool:
 
 
 def _fork(client: Client, record: SessionRecord, fork: Fork) -> SessionInfo:
-    told: dict[str, Any] = {"created_at": record.created_at} if FORKS_TAKE_A_TIME else {}
-    return client.fork_session(fork.session_id, fork.seq, new_session_id=record.session_id, title=record.title, **told)
+    return client.fork_session(
+        fork.session_id,
+        fork.seq,
+        new_session_id=record.session_id,
+        title=record.title,
+        created_at=record.created_at,
+    )

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -18,6 +19,7 @@ from holdfast.errors import (
 )
 from holdfast.http import answers
 from holdfast.http.auth import Caller, Headers
+from holdfast.http.bridge import LARGE
 from holdfast.http.limits import Disconnected, read_body
 from holdfast.http.routes import Route, Routes
 from holdfast.http.service import Service
@@ -83,7 +85,11 @@ class Endpoint:
                 else:
                     body = await read_body(receive, headers, self._most)
                     size = len(body)
-                    given = _in_body(body)
+                    given = (
+                        _in_body(body)
+                        if size <= LARGE
+                        else await self._service.bridge.in_thread(partial(_in_body, body))
+                    )
                     arrived = True
                 telemetry = given.pop("telemetry", None)
                 fields = {**given, **_in_headers(route, headers, given), **in_path}

@@ -38,7 +38,7 @@ PAGES = {
     "/metrics": ("Counts and times for Prometheus; for the operator.", "text/plain"),
     "/openapi.json": ("This document.", "application/json"),
 }
-HEADERS = {
+HEADERS: dict[str, tuple[str, Schema]] = {
     "idempotency_key": ("Idempotency-Key", {"type": "string", "minLength": 1, "maxLength": 255}),
     "expected_seq": ("If-Match", {"type": "string", "pattern": '^(W/)?"?[0-9]{1,18}"?$'}),
 }

@@ -104,6 +104,8 @@ class ForkSession(Operation[SessionInfo], frozen=True, kw_only=True):
     at: Seq | Name | None = None
     new_session_id: Name | None = None
     title: Title | None = None
+    created_at: Timestamp | None = None
+    """When it began, if that was elsewhere and earlier."""
 
 
 @operation("POST /sessions/{session_id}/messages")

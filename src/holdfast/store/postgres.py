@@ -97,7 +97,9 @@ class PostgresDatabase:
             if self._closed:
                 raise _closed()
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(self._pool_max, thread_name_prefix="holdfast-writer")
+                self._threads = ThreadPoolExecutor(
+                    max(1, self._pool_max * 3 // 4), thread_name_prefix="holdfast-writer"
+                )
             for submission in submissions:
                 self._threads.submit(self._write_and_reply, submission)
 
