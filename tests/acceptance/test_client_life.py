@@ -207,7 +207,7 @@ def test_one_client_serves_many_threads(target: str) -> None:
         assert len(client.list_sessions()) == 8
 
 
-@pytest.mark.parametrize("target", ["http://localhost:1933", "mysql://x"])
+@pytest.mark.parametrize("target", ["ftp://localhost", "mysql://x"])
 def test_a_target_that_is_not_understood_is_named(target: str) -> None:
     with pytest.raises(InvalidArgumentError, match="neither a path nor"):
         holdfast.connect(target)

@@ -212,7 +212,7 @@ def test_a_client_whose_write_takes_too_long_asks_again(tmp_path: Path) -> None:
         assert [message.text for message in client.session("chat").messages] == ["first", "hello"]
 
 
-def test_a_key_that_cannot_be_looked_up_in_time_is_told_so(tmp_path: Path) -> None:
+def test_a_key_is_recognised_also_while_somebody_holds_the_database(tmp_path: Path) -> None:
     target = str(tmp_path / "holdfast.db")
     settings = {"root_api_key": "root-key-of-the-operator", "request_timeout_seconds": 0.5}
     with running_server(target, **settings) as server, httpx2.Client(base_url=server.url, timeout=PATIENCE) as http:
@@ -220,8 +220,7 @@ def test_a_key_that_cannot_be_looked_up_in_time_is_told_so(tmp_path: Path) -> No
         created = http.post("/api/v1/admin/accounts", json=account, headers={"X-API-Key": "root-key-of-the-operator"})
         key = {"X-API-Key": created.json()["result"]["user_key"]}
         with held(target):  # its first use is to be written down
-            refusal(http.get("/api/v1/sessions", headers=key), 504, "DEADLINE_EXCEEDED", "key", "0.5")
-        assert http.get("/api/v1/sessions", headers=key).status_code == 200
+            assert http.get("/api/v1/sessions", headers=key).status_code == 200
 
 
 def test_a_server_whose_database_is_busy_is_not_ready(postgres: PostgresServer) -> None:

@@ -77,7 +77,7 @@ def run_in_shell(command: str) -> str:
 
 def test_make_serve_serves(tmp_path: Path) -> None:
     venv = Path(sys.executable).parent.parent
-    command = ["make", "serve", f"VENV={venv}", f"DATA={tmp_path}", "PORT=0"]
+    command = ["make", "--no-print-directory", "serve", f"VENV={venv}", f"DATA={tmp_path}", "PORT=0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True) as process:
         try:
             assert process.stdout

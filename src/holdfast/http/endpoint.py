@@ -85,11 +85,8 @@ class Endpoint:
                 else:
                     body = await read_body(receive, headers, self._most)
                     size = len(body)
-                    given = (
-                        _in_body(body)
-                        if size <= LARGE
-                        else await self._service.bridge.in_thread(partial(_in_body, body))
-                    )
+                    read = partial(_in_body, body)
+                    given = read() if size <= LARGE else await self._service.bridge.in_thread(read)
                     arrived = True
                 telemetry = given.pop("telemetry", None)
                 fields = {**given, **_in_headers(route, headers, given), **in_path}

@@ -97,9 +97,8 @@ class PostgresDatabase:
             if self._closed:
                 raise _closed()
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(
-                    max(1, self._pool_max * 3 // 4), thread_name_prefix="holdfast-writer"
-                )
+                most = max(1, self._pool_max * 3 // 4)  # so that reads find a connection while writes wait
+                self._threads = ThreadPoolExecutor(most, thread_name_prefix="holdfast-writer")
             for submission in submissions:
                 self._threads.submit(self._write_and_reply, submission)
 
