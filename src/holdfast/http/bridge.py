@@ -16,6 +16,8 @@ R = TypeVar("R")
 LARGE = 64 * 1024
 """A body of more bytes is checked and prepared in a thread: on the loop it would make everyone wait."""
 THREADS = 16
+PATIENT_TURNS = 16
+"""How many turns of the loop a write may wait for others; each takes as long as the requests that it brings."""
 
 
 class Bridge:
@@ -43,7 +45,7 @@ class Bridge:
         future: asyncio.Future[R] = self._loop.create_future()
         self._asked.append((plan, partial(self._arrived, future)))
         if len(self._asked) == 1:
-            self._loop.call_soon(self._submit)
+            self._loop.call_soon(self._submit, 0, 0)
         return await future
 
     async def in_thread(self, work: Any) -> Any:
@@ -52,8 +54,11 @@ class Bridge:
     def close(self) -> None:
         self._threads.shutdown(wait=True)
 
-    def _submit(self) -> None:
-        """Hand over all writes that came up in this turn of the loop at once: the writer wakes up once for them."""
+    def _submit(self, before: int, turns: int) -> None:
+        """Hand over all writes at once, as soon as a turn of the loop brings no more: the writer wakes up once."""
+        if len(self._asked) > before and turns < PATIENT_TURNS:
+            self._loop.call_soon(self._submit, len(self._asked), turns + 1)
+            return
         asked, self._asked = self._asked, []
         self.engine.submit(asked)
 
