@@ -16,7 +16,7 @@ R = TypeVar("R")
 LARGE = 64 * 1024
 """A body of more bytes is checked and prepared in a thread: on the loop it would make everyone wait."""
 THREADS = 16
-PATIENT_TURNS = 16
+PATIENT_TURNS = 2
 """How many turns of the loop a write may wait for others; each takes as long as the requests that it brings."""
 
 
