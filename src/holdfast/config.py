@@ -35,7 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     http_timeout_seconds: Seconds = 60.0
     """How long a client waits for a server's answer."""
 
-    http_attempts: Positive = 5
+    http_attempts: Positive = 7
     """How often a client asks a server that does not answer, where asking again does no harm."""
 
     max_message_bytes: Positive = 16 * 1024 * 1024
@@ -60,10 +60,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A server refuses a request body that is larger than this."""
 
     request_timeout_seconds: Seconds = 30.0
-    """How long a server works on a request, from its first byte to its answer."""
+    """How long a server works on a request, from its head to its answer."""
 
     slow_client_seconds: Seconds = 20.0
-    """How long a server waits for someone who sends or takes nothing."""
+    """How long a server waits for the rest of a request's head, and for a reader who takes nothing."""
 
     rate_limit_per_second: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     """How many requests per second a server takes from each user; 0 is no limit."""

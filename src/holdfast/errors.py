@@ -133,10 +133,11 @@ class TooSlowError(DeadlineExceededError):
     status = 408
 
 
-def from_wire(code: str, message: str, details: dict[str, Any]) -> HoldfastError:
-    """The error that a server told of."""
-    kinds = {kind.code: kind for kind in HoldfastError.__subclasses__()}
-    error = rebuild(kinds.get(code, HoldfastError), message, details)
-    if code not in kinds:
+def from_wire(code: str, message: str, details: dict[str, Any], status: int | None = None) -> HoldfastError:
+    """The error that a server told of. Where several kinds share a code, its status tells which."""
+    kinds = [kind for parent in HoldfastError.__subclasses__() for kind in (parent, *parent.__subclasses__())]
+    fitting = sorted((kind for kind in kinds if kind.code == code), key=lambda kind: kind.status != status)
+    error = rebuild(fitting[0] if fitting else HoldfastError, message, details)
+    if not fitting:
         error.code = code  # type: ignore[misc]  # a code of a later version is kept as it came
     return error

@@ -227,6 +227,9 @@ def test_a_database_of_another_program_is_named(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(FailedPreconditionError, match="database of another program"):
         holdfast.connect(tmp_path / "other.db")
+    connection = apsw.Connection(str(tmp_path / "other.db"))
+    assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("messages",)]
+    connection.close()
 
 
 @pytest.mark.parametrize("target", [5, b"x", "~nosuchuser/x", "postgresql://x?nonsense=1"])

@@ -221,7 +221,25 @@ def test_a_closed_client_says_so(scripted: tuple[str, type[Scripted]]) -> None:
         client.list_sessions()
 
 
-@pytest.mark.parametrize("url", ["http://", "https:///x", "ftp://host", "ws://host"])
+@pytest.mark.parametrize("key", ["abc\n", "ключ", "a b"])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="api_key") as refused:
+        holdfast.connect("http://127.0.0.1:1", api_key=key)
+    assert not key.strip() or key.strip() not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://",
+        "https:///x",
+        "ftp://host",
+        "ws://host",
+        "http://127.0.0.1:abc",
+        "http://u:pw@host",
+        "http://host/?x=1",
+    ],
+)
 def test_a_url_that_cannot_be_one_is_refused_when_connecting(url: str) -> None:
     with pytest.raises(InvalidArgumentError, match="target"):
         holdfast.connect(url)

@@ -136,3 +136,10 @@ def test_a_second_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
             server.process.send_signal(signal.SIGINT)
             assert server.process.wait(PATIENCE) != 0
     assert texts(target) == ["before"]
+
+
+def test_a_body_that_has_not_arrived_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    with running_server(tmp_path, shutdown_seconds=NEVER) as server, Connection(server.url) as connection:
+        connection.send(head("POST", MESSAGES, 50) + b"half")
+        settle(server)
+        assert server.stop() == 0

@@ -407,9 +407,31 @@ def test_the_log_tells_every_request_and_no_secret(tmp_path: Path) -> None:
     assert all(line["status"] >= 200 and line["ms"] >= 0 and line["operation"] for line in requests)
     assert {(line["account"], line["user"]) for line in requests} == {
         ("acme", "alice"),
-        ("default", "operator"),
+        ("_operator", "operator"),
         (None, None),
     }
     (failed,) = [line for line in lines if line["level"] == "error"]
     assert (failed["request_id"], failed["operation"]) == (sent[-1], "AddMessage")
     assert "ConstraintError" in failed["error"]
+
+
+def test_an_offer_of_another_protocol_does_not_cost_the_body(server: ServerProcess, http: httpx2.Client) -> None:
+    """As Java's client and `curl --http2` make one."""
+    name = f"upgraded{next(_numbers)}"
+    body = json.dumps({"session_id": name}).encode()
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAEAAEAAAAIAAAAB"}
+    with Connection(server.url) as connection:
+        connection.send(head("POST", "/api/v1/sessions", len(body), **offer) + body)
+        answer = connection.answer()
+    assert answer
+    assert json.loads(answer.body)["result"]["session_id"] == name
+    assert http.get(f"/api/v1/sessions/{name}").status_code == 200
+
+
+def test_what_comes_behind_a_request_does_not_take_its_answer(server: ServerProcess, chat: str) -> None:
+    body = json.dumps({"role": "user", "content": "x"}).encode()
+    with Connection(server.url) as connection:
+        connection.send(head("POST", f"{chat}/messages", len(body)) + body + b"GARBAGE\r\n\r\n")
+        answer = connection.answer()
+    assert answer
+    assert (answer.status, json.loads(answer.body)["result"]["seq"]) == (200, 4)

@@ -19,6 +19,7 @@ from holdfast.ops import (
     ListKeys,
     ListToolResults,
     Operation,
+    RecordUse,
 )
 from holdfast.parts import ToolPart
 from holdfast.store.database import Database
@@ -28,6 +29,11 @@ OWNER = Principal("acme", "alice", "user")
 OPERATOR = Principal("default", "operator", "root")
 STRANGERS = [Principal("acme", "bob", "user"), Principal("acme", "bob", "admin"), Principal("rival", "alice", "user")]
 ABOUT_AN_ACCOUNT = [op for op in OPERATIONS if "account_id" in op.__struct_fields__ and op.__name__ != "CreateAccount"]
+ABOUT_NOTHING_NAMED = [
+    op
+    for op in OPERATIONS
+    if not {"session_id", "account_id"} & set(op.__struct_fields__) and OPERATIONS[op].verb == "GET"
+]
 ABOUT_A_SESSION = [op for op in OPERATIONS if "session_id" in op.__struct_fields__ and op.__name__ != "CreateSession"]
 
 
@@ -81,6 +87,21 @@ def test_an_account_of_somebody_else_answers_exactly_as_one_that_does_not_exist(
     assert ask("theirs") == ask("nobodys")
     assert ask("theirs")["code"] == "PERMISSION_DENIED"
     assert engine.call(OPERATOR, ListKeys(account_id="theirs", user_id="admin")) == [key]
+
+
+@pytest.mark.parametrize("stranger", [*STRANGERS, Principal("rival", "boss", "admin")], ids=str)
+@pytest.mark.parametrize("cls", ABOUT_NOTHING_NAMED, ids=lambda cls: cls.__name__)
+def test_what_others_do_shows_in_nothing_that_a_stranger_can_list_or_count(
+    engine: Engine, cls: type[Operation[Any]], stranger: Principal
+) -> None:
+    def ask() -> Any:
+        return outcome(engine, stranger, example(cls), "NAME")
+
+    before = ask()
+    engine.call(OWNER, AddMessage(session_id="theirs", role="tool", parts=[ToolPart(output="x" * 9_000)]))
+    engine.call(OWNER, RecordUse(session_id="theirs", contexts=["viking://x"]))
+    audited = cls.__name__ == "ListAudit" and stranger.account_id == OWNER.account_id and stranger.role == "admin"
+    assert (ask() == before) is not audited, "but for an administrator, who sees the audit of their own account"
 
 
 def _users(engine: Engine, account_id: str) -> list[Key]:

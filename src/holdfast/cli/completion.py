@@ -13,14 +13,18 @@ OFFERED = 100
 
 
 def session_ids(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """The newest sessions that fit, with their titles. A tab key makes no database, does not wait, tells no error."""
+    """The newest sessions that fit, with their titles. A tab key makes no database, waits briefly, tells no error."""
     chosen = choices.of(ctx)
     for name, value in ctx.find_root().params.items():  # the shell does not run the program, it only reads the line
         if value is not None:
             setattr(chosen, name, value)
     try:
         settings = msgspec.structs.replace(
-            chosen.settings(), http_attempts=1, http_timeout_seconds=1.0, postgres_wait_seconds=1.0
+            chosen.settings(),
+            http_attempts=1,
+            http_timeout_seconds=1.0,
+            postgres_wait_seconds=1.0,
+            sqlite_busy_timeout_ms=500,
         )
         where = chosen.where(settings)
         if "://" not in where and not Path(where).is_file():

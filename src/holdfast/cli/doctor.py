@@ -35,7 +35,7 @@ FIND_SCHEMA = {
 }
 
 EXTRAS = {
-    "server": ("holdfast serve", ("starlette", "uvicorn", "structlog", "prometheus_client")),
+    "server": ("holdfast serve", ("starlette", "uvicorn", "httptools", "prometheus_client")),
     "postgres": ("a postgresql:// URL", ("psycopg", "psycopg_pool")),
 }
 

@@ -188,6 +188,8 @@ def _print(renderable: Any) -> None:
 
 def _write(data: str | bytes) -> None:
     """JSON goes out as UTF-8 whatever the terminal speaks; of a table, what it cannot show is spelled out."""
+    if sys.stdout is None:  # it was closed before the program began
+        raise Unread
     encoding = sys.stdout.encoding or "utf-8"
     left = memoryview(data if isinstance(data, bytes) else data.encode(encoding, "backslashreplace"))
     try:

@@ -93,9 +93,12 @@ def _target_name(target: str | Path | None) -> str | None:
 
 def _checked_url(url: str) -> str:
     try:
-        host = urlsplit(url).hostname
+        pieces = urlsplit(url)
+        host, _ = pieces.hostname, pieces.port
     except ValueError:
         host = None
     if not host:
-        raise InvalidArgumentError("target", f"{url!r} names no host; give a URL such as http://127.0.0.1:1933")
+        raise InvalidArgumentError("target", "is not a URL with a host; give one such as http://127.0.0.1:1933")
+    if "@" in pieces.netloc or pieces.query:
+        raise InvalidArgumentError("target", f"the URL of {host} has a user or a query; give the key as api_key")
     return url.rstrip("/")

@@ -1,5 +1,6 @@
 """How operations travel over HTTP: what a request looks like, what an answer means, when to ask again."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -11,7 +12,14 @@ from holdfast.config import Settings
 from holdfast.engine.engine import RULES
 from holdfast.engine.ids import Ids, system_clock
 from holdfast.engine.rule import Moment
-from holdfast.errors import FailedPreconditionError, HoldfastError, UnavailableError, from_wire, shown
+from holdfast.errors import (
+    FailedPreconditionError,
+    HoldfastError,
+    InvalidArgumentError,
+    UnavailableError,
+    from_wire,
+    shown,
+)
 from holdfast.model import AccessRole, Principal
 from holdfast.ops import OPERATIONS, AddMessage, AddMessages, Operation, checked, fields_of
 from holdfast.sound import plain
@@ -24,7 +32,7 @@ CONNECT_SECONDS = 5.0
 KEEP_SECONDS = 4.0
 """Shorter than a server keeps an idle connection, so that we are the one who ends it."""
 
-NOTHING_DONE = {429}
+NOTHING_DONE = {408, 429}
 """Answers that say the request was turned away before anything happened."""
 PERHAPS_LATER = {*NOTHING_DONE, 502, 503, 504}
 
@@ -93,7 +101,7 @@ class Courier:
             raise self._not_ours(status, f"{content[:80]!r}: {error}") from None
         if answer.error is None:
             raise self._not_ours(status, shown(content.decode(errors="replace")))
-        raise from_wire(answer.error.code, answer.error.message, answer.error.details or {})
+        raise from_wire(answer.error.code, answer.error.message, answer.error.details or {}, status)
 
     def _not_ours(self, status: int, seen: str) -> HoldfastError:
         return UnavailableError(
@@ -146,6 +154,10 @@ def headers_for(api_key: str | None, account: str | None, user: str | None, role
         "X-OpenViking-User": user,
         "X-OpenViking-Role": role,
     }
+    for name, value in given.items():
+        if value is not None and not re.fullmatch(r"[!-~]+", value):
+            field = "api_key" if name == "X-API-Key" else name
+            raise InvalidArgumentError(field, "has a character that cannot be sent; check it for a space or a line end")
     return {"Content-Type": "application/json", **{name: value for name, value in given.items() if value is not None}}
 
 

@@ -79,8 +79,8 @@ def _require_account(tx: Tx) -> None:
         raise NotFoundError("account", tx.account)
 
 
-def _require_user(tx: Tx, user_id: str, moment: Moment) -> User:
-    found = users.find(tx, user_id, moment.now)
+def _require_user(tx: Tx, user_id: str, moment: Moment, *, lock: bool = True) -> User:
+    found = users.find(tx, user_id, moment.now, lock=lock)
     if found is None:
         raise NotFoundError("user", user_id)
     return found
@@ -108,7 +108,7 @@ def _create_key(tx: Tx, _who: Principal, op: CreateKey | RotateKey, key: keys.Ne
 
 
 def _list_keys(tx: Tx, _who: Principal, op: ListKeys, _ready: None, moment: Moment) -> list[Key]:
-    _require_user(tx, op.user_id, moment)
+    _require_user(tx, op.user_id, moment, lock=False)
     return users.keys(tx, op.user_id)
 
 

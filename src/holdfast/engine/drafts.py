@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ from holdfast.model import NewMessage
 from holdfast.parts import PART_TYPES, ImagePart, Part, PartBase, TextPart, ToolPart, as_text, spell_image, spell_tool
 from holdfast.sound import plain, sound_json, sound_text
 from holdfast.store.messages import Draft, Extra
-from holdfast.store.moments import from_micros, to_micros
+from holdfast.store.moments import sound_micros
 from holdfast.store.toolresults import Output
 
 MAX_PARTS = 1_000
@@ -60,7 +59,7 @@ def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, a
         parts=encoded.decode(),
         extra=extra,
         tokens=tokens.of_parts(parts),
-        created_at=moment.now if message.created_at is None else _micros(message.created_at, where),
+        created_at=moment.now if message.created_at is None else sound_micros(f"{where}created_at", message.created_at),
         said=parts,
     )
 
@@ -139,12 +138,3 @@ def _extra(message: NewMessage, where: str) -> str | None:
     for name, value in msgspec.structs.asdict(extra).items():
         sound_json(f"{where}{name}", value)
     return _encode(extra).decode()
-
-
-def _micros(created_at: datetime, where: str) -> int:
-    try:
-        micros = to_micros(created_at)
-        from_micros(micros)
-    except (OverflowError, TypeError, ValueError):
-        raise InvalidArgumentError(f"{where}created_at", f"{created_at!r} lies outside the years 1 to 9999") from None
-    return micros

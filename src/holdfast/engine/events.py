@@ -39,8 +39,12 @@ def _start(tx: Tx, session: StoredSession, after: str | None) -> tuple[int, int]
     if after == NOW:
         return session.last_seq, changes.last_number(tx, session.log_id)
     log_id, seq, number = after.split("-")
-    # The id of a session that was deleted since says nothing about its successor of the same name.
-    return (int(seq), int(number)) if int(log_id, 16) == session.log_id else (0, 0)
+    seen = int(seq), int(number)
+    # The id of a session that was deleted since says nothing about its successor of the same name,
+    # nor one that is ahead of us about a database that was put back to an earlier state.
+    known = int(log_id, 16) == session.log_id
+    ahead = seen[0] > session.last_seq or seen[1] > changes.last_number(tx, session.log_id)
+    return seen if known and not ahead else (0, 0)
 
 
 def _id(session: StoredSession, seq: int, number: int) -> str:

@@ -23,7 +23,7 @@ from holdfast.sound import sound_json, sound_text
 from holdfast.store import accounts, appends, changes, lineage, messages, toolresults, usages
 from holdfast.store import sessions as store
 from holdfast.store.database import Tx
-from holdfast.store.moments import to_micros
+from holdfast.store.moments import sound_micros
 from holdfast.store.sessions import StoredSession
 
 MAX_METADATA_BYTES = 64 * 1024
@@ -61,7 +61,7 @@ def _create(tx: Tx, who: Principal, op: CreateSession, ready: tuple[str, str], m
         title=op.title,
         metadata=metadata,
         config=config,
-        created_at=moment.now if op.created_at is None else to_micros(op.created_at),
+        created_at=moment.now if op.created_at is None else sound_micros("created_at", op.created_at),
     )
     inserted = _insert(tx, who, session, moment)
     if inserted is None:
@@ -139,7 +139,7 @@ def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment)
         title=parent.title if op.title is None else op.title,
         metadata=parent.metadata,
         config=parent.config,
-        created_at=moment.now if op.created_at is None else to_micros(op.created_at),
+        created_at=moment.now if op.created_at is None else sound_micros("created_at", op.created_at),
         live_from=archived_through + 1,
         tokens_archived=parent.tokens_archived if archived_through < at else tokens,
         forked_from=parent.session_id,
@@ -177,7 +177,7 @@ def _state_at(tx: Tx, session: StoredSession, seq: int) -> tuple[int, int | None
 
 def _record_use(tx: Tx, who: Principal, op: RecordUse, uses: list[usages.Use], moment: Moment) -> UseRecorded:
     session = ensure(tx, who, op.session_id, moment)
-    at = moment.now if op.created_at is None else to_micros(op.created_at)
+    at = moment.now if op.created_at is None else sound_micros("created_at", op.created_at)
     for use in uses:
         usages.insert(tx, session.log_id, who.user_id, use, at)
     skills = sum(use.kind == "skill" for use in uses)

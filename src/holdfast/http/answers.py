@@ -36,11 +36,11 @@ def success(route: Route, result: Any, seconds: float, telemetry: str | None) ->
     return Answer(200, body, _etag(result))
 
 
-def failure(error: HoldfastError) -> Answer:
+def failure(error: HoldfastError, place: str = "body") -> Answer:
     details = error.details
     headers: list[Header] = []
     if isinstance(error, InvalidArgumentError):
-        told = {"loc": ["body", details.get("field", "")], "message": details.get("problem", ""), "type": "value_error"}
+        told = {"loc": [place, details.get("field", "")], "message": details.get("problem", ""), "type": "value_error"}
         details = {**details, "validation_errors": [told]}
     if "retry_after" in details:
         headers.append((b"retry-after", str(max(1, round(details["retry_after"]))).encode()))

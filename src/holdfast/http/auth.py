@@ -35,7 +35,7 @@ class Caller(msgspec.Struct, frozen=True):
     """Whether this is the operator's key alone, which opens no tenant's data."""
 
 
-OPERATOR = Caller(Principal("default", "operator", "root"), operator=True)
+OPERATOR = Caller(Principal("_operator", "operator", "root"), operator=True)
 
 
 def mode_of(settings: Settings) -> AuthMode:
@@ -79,11 +79,12 @@ class Gatekeeper:
         self._root_key = settings.root_api_key or ""
         self._timeout = settings.request_timeout_seconds
         self._keep = int(settings.key_cache_seconds * 1_000_000)
+        self._changes = 0
         self._known: dict[str, tuple[Caller, int]] = {}
 
     async def identify(self, headers: Headers) -> Caller:
         if self.mode == "dev":
-            _require_local(headers.get(b"host", b""), headers.get(b"origin"))
+            _require_local(headers.get(b"host", b""), headers.get(b"origin"), headers.get(b"sec-fetch-site"))
             return _in_dev(headers.get(ACCOUNT, b"default"), headers.get(USER, b"default"))
         key = _shown_key(headers)
         if key is None:
@@ -97,6 +98,7 @@ class Gatekeeper:
     def forget_keys(self) -> None:
         """After a change of keys or roles, everyone is looked up again."""
         self._known.clear()
+        self._changes += 1
 
     async def _by_key(self, key: str) -> Caller:
         hashed = keys.hash_of(key)
@@ -104,12 +106,13 @@ class Gatekeeper:
         now = self._clock()
         if known is not None and now < known[1]:
             return known[0]
+        before = self._changes
         found = await self._looked_up(key)
         if found is None:
             self._known.pop(hashed, None)
             raise _unknown()
         caller = Caller(found.who)
-        if self._keep:
+        if self._keep and before == self._changes:  # else it may be what was true before the change
             if len(self._known) >= MOST_KEYS:
                 self._known.clear()
             self._known[hashed] = (caller, min(now + self._keep, found.expires_at or now + self._keep))
@@ -130,7 +133,7 @@ class Gatekeeper:
 
 def _shown_key(headers: Headers) -> str | None:
     shown = headers.get(b"x-api-key")
-    if shown is None:
+    if not shown:
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         shown = token.strip() if scheme.lower() == b"bearer" else b""
     return shown.decode("latin-1") or None
@@ -162,11 +165,18 @@ def _in_dev(account: bytes, user: bytes) -> Caller:
     return Caller(Principal(account.decode("latin-1"), user.decode("latin-1"), "root"))
 
 
+def _host_of(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""
+
+
 @functools.lru_cache(maxsize=256)
-def _require_local(host: bytes, origin: bytes | None) -> None:
+def _require_local(host: bytes, origin: bytes | None, site: bytes | None) -> None:
     """Without keys, a web page of anyone must not get in through the browser of someone on this machine."""
     name = host.decode("latin-1").rsplit(":", 1)[0] if not host.endswith(b"]") else host.decode("latin-1")
     if host and not is_loopback(name):
         raise PermissionDeniedError(f"without keys Holdfast answers to this machine's own names only, not {name}")
-    if origin is not None and not is_loopback(urlsplit(origin.decode("latin-1")).hostname or ""):
+    if site == b"cross-site" or (origin is not None and not is_loopback(_host_of(origin.decode("latin-1")))):
         raise PermissionDeniedError("without keys Holdfast does not answer to pages of other sites; set root_api_key")

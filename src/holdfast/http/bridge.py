@@ -60,7 +60,11 @@ class Bridge:
             self._loop.call_soon(self._submit, len(self._asked), turns + 1)
             return
         asked, self._asked = self._asked, []
-        self.engine.submit(asked)
+        try:
+            self.engine.submit(asked)
+        except Exception as error:  # noqa: BLE001 - it is handed to those who asked
+            for _, reply in asked:
+                reply(None, error)
 
     def _arrived(self, future: "asyncio.Future[Any]", outcome: Any, error: BaseException | None) -> None:
         """In the writer's thread: the first of a batch wakes the loop, the others are found there."""

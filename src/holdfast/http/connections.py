@@ -1,6 +1,8 @@
 """A connection that knows how long it has been waiting for its client."""
 
 import asyncio
+import re
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -21,6 +23,7 @@ class PatientProtocol(HttpToolsProtocol):
     waits_since: float | None = None
     head_size = 0
     in_body = False
+    heard_at = 0.0
     stuck_since: float | None = None
     stuck_with = 0
 
@@ -32,7 +35,10 @@ class PatientProtocol(HttpToolsProtocol):
         if self.waits_since is None and self.cycle.response_complete:
             # It may be blank lines, or more of a body that was answered long ago: both would keep it open for ever.
             self.waits_since = self.loop.time()
+        self.heard_at = self.loop.time()
         began_in_body = self.in_body
+        if self.waits_since is not None and not began_in_body and b"pgrade" in data:
+            data = _without_upgrade(data)
         super().data_received(data)
         if self.waits_since is not None and not began_in_body:
             self.head_size += len(data)
@@ -65,8 +71,19 @@ class PatientProtocol(HttpToolsProtocol):
         return half_sent or (left > 0 and now - (self.stuck_since or now) > patience)
 
     def _refuse(self, error: HoldfastError) -> None:
-        """Answer what never became a request."""
+        """Answer what never became a request; if one before it is still worked on, its answer is the last."""
+        cycle: Any = self.cycle  # none before the first request, whatever its type says
+        if cycle is not None and not cycle.response_complete:
+            cycle.keep_alive = False
+            self.flow.pause_reading()
+            return
         answer = answers.failure(error)
         told = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(answer.body)
         self.transport.write(STATUS_LINE[answer.status] + told + answer.body)
         self.transport.close()
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """The head as if no other protocol was offered: the parser would take the body for that protocol's."""
+    head, end, rest = data.partition(b"\r\n\r\n")
+    return re.sub(rb"(?i)\r\nupgrade(?=\s*:)", b"\r\nx-grade", head) + end + rest

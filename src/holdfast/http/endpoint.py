@@ -29,6 +29,18 @@ from holdfast.ops import DeleteAccount, DeleteUser, ReadEvents, RevokeKey, Rotat
 
 ABOUT_KEYS = {DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole}
 """What makes a key stop working, or work otherwise."""
+SAID_ONCE = {
+    b"host",
+    b"origin",
+    b"x-api-key",
+    b"authorization",
+    b"x-openviking-account",
+    b"x-openviking-user",
+    b"x-openviking-role",
+    b"idempotency-key",
+    b"if-match",
+    b"last-event-id",
+}
 MOST_DIGITS = 18
 
 
@@ -41,7 +53,7 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         note: Note = scope["note"]
         try:
-            headers = dict(scope["headers"])
+            headers = _once(scope["headers"])
             route, fields = self._routes.find(scope["method"], scope["raw_path"])
             note.operation = route.name
             caller = await self._admit(route, headers)
@@ -51,7 +63,7 @@ class Endpoint:
                 return
             answer = await self._answer(scope, receive, route, caller, fields, headers)
         except HoldfastError as error:
-            answer = answers.failure(error)
+            answer = answers.failure(error, "query" if scope["method"] in {"GET", "DELETE"} else "body")
         except Disconnected:
             note.status = 499
             return
@@ -93,15 +105,13 @@ class Endpoint:
                 result = await self._service.bridge.call(caller.who, route.cls, fields, strict=not in_query, size=size)
         except TimeoutError:
             raise _too_late(self._service.deadlines.seconds, route, arrived=arrived) from None
-        self._after(route, caller, fields)
-        told = note.request_id.decode() if telemetry else None
-        return answers.success(route, result, note.seconds(), told)
-
-    def _after(self, route: Route, caller: Caller, fields: Mapping[str, Any]) -> None:
+        finally:
+            if route.cls in ABOUT_KEYS:
+                self._service.gatekeeper.forget_keys()
         if route.entry.verb != "GET" and "session_id" in fields:
             self._service.hub.wake((caller.who.account_id, caller.who.user_id, fields["session_id"]))
-        if route.cls in ABOUT_KEYS:
-            self._service.gatekeeper.forget_keys()
+        told = note.request_id.decode() if _is_wanted(telemetry) else None
+        return answers.success(route, result, note.seconds(), told)
 
     async def _stream(
         self,
@@ -119,6 +129,22 @@ class Endpoint:
         with service.streams.one_more(caller.who):
             identify = functools.partial(service.gatekeeper.identify, headers)
             await Stream(service.bridge, service.hub, service.settings, caller.who, op, identify).run(receive, send)
+
+
+def _once(headers: list[tuple[bytes, bytes]]) -> Headers:
+    """The headers by name. One that says who calls or what is meant must not be there twice, or others would differ."""
+    named = dict(headers)
+    if len(named) < len(headers):
+        names = [name for name, _ in headers]
+        for name in sorted(SAID_ONCE & named.keys()):
+            if names.count(name) > 1:
+                raise InvalidArgumentError(name.decode(), "is there more than once; send it once")
+    return named
+
+
+def _is_wanted(telemetry: Any) -> bool:
+    """`telemetry` is true, or an object that says more; in a query it is text."""
+    return bool(telemetry) and telemetry not in ("0", "false")
 
 
 def _in_query(query: bytes) -> dict[str, Any]:

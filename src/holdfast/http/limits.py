@@ -66,7 +66,7 @@ class RateLimit:
                 limit=self._per_second,
             )
         if len(self._buckets) >= MOST_BUCKETS:
-            self._buckets.clear()
+            del self._buckets[next(iter(self._buckets))]
         self._buckets[caller] = (left - 1, now)
 
 

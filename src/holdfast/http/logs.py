@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from typing import Any, get_args
@@ -24,13 +25,16 @@ class Log:
         plain = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
         self._format = _as_text if plain else msgspec.json.Encoder(enc_hook=str).encode
         self._waiting: list[bytes] = []
+        self._lock = threading.Lock()
 
     def write(self, level: LogLevel, event: str, **told: Any) -> None:
         if level not in self._levels:
             return
         line = self._format({"at": from_micros(self._clock()), "level": level, "event": event, **told})
-        self._waiting.append(line)
-        if len(self._waiting) == 1:
+        with self._lock:
+            self._waiting.append(line)
+            first = len(self._waiting) == 1
+        if first:
             try:
                 asyncio.get_running_loop().call_soon(self.flush)
             except RuntimeError:  # no loop turns: before it starts, and after it has stopped
@@ -45,7 +49,8 @@ class Log:
         logging.getLogger().addHandler(_FromLibraries(self))
 
     def flush(self) -> None:
-        lines, self._waiting = self._waiting, []
+        with self._lock:
+            lines, self._waiting = self._waiting, []
         sys.stderr.buffer.write(b"\n".join([*lines, b""]))
         sys.stderr.buffer.flush()
 

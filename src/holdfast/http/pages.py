@@ -45,8 +45,9 @@ async def ready(request: Request) -> Response:
     try:
         async with asyncio.timeout(service.settings.request_timeout_seconds):
             await service.bridge.call(NOBODY, CheckHealth, {}, strict=True, size=0)
-    except HoldfastError as error:
-        return _json(503, {"status": "not_ready", "checks": {"storage": error.message}})
+    except HoldfastError:
+        service.log.failure("storage is away")
+        return _json(503, {"status": "not_ready", "checks": {"storage": "it cannot be used; the log tells more"}})
     except TimeoutError:
         return _json(503, {"status": "not_ready", "checks": {"storage": "it does not answer"}})
     if service.hub.closing:

@@ -13,7 +13,7 @@ import uvicorn
 
 from holdfast.client.opening import find_place, open_engine
 from holdfast.config import Settings
-from holdfast.errors import InvalidArgumentError, UnavailableError
+from holdfast.errors import HoldfastError, InvalidArgumentError, UnavailableError
 from holdfast.http.app import build
 from holdfast.http.auth import require_safe
 from holdfast.http.connections import PatientProtocol
@@ -31,7 +31,7 @@ OPTIONS: dict[str, Any] = {
     "server_header": False,
     "proxy_headers": False,
 }
-"""What a server of ours is run with, and whatever it is measured against."""
+"""What the server is run with."""
 
 
 class Server(uvicorn.Server):
@@ -61,9 +61,11 @@ class Server(uvicorn.Server):
 
     def _give_up(self) -> None:
         """End whatever still waits, perhaps for a database that somebody holds. Nobody was told that it is done."""
-        self._service.log.write("error", "stopped before everything was done")
-        self._service.log.flush()
-        os._exit(UNFINISHED)
+        try:
+            self._service.log.write("error", "stopped before everything was done")
+            self._service.log.flush()
+        finally:
+            os._exit(UNFINISHED)
 
     async def _sweep(self) -> None:
         patience = self._service.settings.slow_client_seconds
@@ -71,17 +73,26 @@ class Server(uvicorn.Server):
             await asyncio.sleep(min(SWEEP_SECONDS, patience / 2))
             now = asyncio.get_running_loop().time()
             for connection in list(self.server_state.connections):
-                if isinstance(connection, PatientProtocol) and connection.is_stuck(now, patience):
+                if not isinstance(connection, PatientProtocol):
+                    continue
+                # What has not arrived was not accepted: the end waits for it only as long as it goes on coming.
+                given_up = (
+                    self._service.hub.closing and connection.in_body and now - connection.heard_at > SWEEP_SECONDS
+                )
+                if given_up or connection.is_stuck(now, patience):
                     connection.transport.abort()
 
     async def _tidy(self) -> None:
         while True:
-            await self._service.bridge.in_thread(self._service.engine.tidy)
+            try:
+                await self._service.bridge.in_thread(self._service.engine.tidy)
+            except HoldfastError:  # the database is away; the next time it may be back
+                self._service.log.failure("tidying failed")
             await asyncio.sleep(TIDY_SECONDS)
 
 
 def serve(settings: Settings, host: str, port: int) -> None:
-    """Serve until told to stop. The address is printed once it answers."""
+    """Serve until told to stop. The address is printed once it can be connected to."""
     require_safe(settings, host)
     listener = _listen(host, port)
     place = find_place(settings.path, None, None, None, None, msgspec.structs.replace(settings, url=None))
@@ -108,6 +119,8 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    if not 0 <= port < 1 << 16:
+        raise InvalidArgumentError("port", f"{port} is not one; use 1 to 65535, or 0 for a free one")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

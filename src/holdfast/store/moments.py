@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from holdfast.errors import InvalidArgumentError
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -10,6 +12,16 @@ def to_micros(moment: datetime) -> int:
     """A datetime without a zone is taken as UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - _EPOCH) // _MICROSECOND
+
+
+def sound_micros(field: str, moment: datetime) -> int:
+    """The moment, or an error if it would not come back as it is."""
+    try:
+        micros = to_micros(moment)
+        from_micros(micros)
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidArgumentError(field, f"{moment} lies outside the years 1 to 9999 in UTC") from None
+    return micros
 
 
 def from_micros(micros: int) -> datetime:

@@ -18,6 +18,7 @@ from holdfast.store import migrations, textindex
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Submission, Tx, inside_transaction
 from holdfast.store.groupcommit import GroupCommit, Job
 from holdfast.store.readers import GLANCE, Readers, shut
+from holdfast.store.sqlitefailures import STORAGE_FAILURES, explained_failures
 from holdfast.store.writequeue import Submitted, WriteQueue
 
 T = TypeVar("T")
@@ -48,23 +49,6 @@ READER_PRAGMAS = """
     PRAGMA trusted_schema = OFF;
     PRAGMA temp_store = MEMORY;
 """
-
-
-# What fails for the whole file rather than for one statement.
-STORAGE_FAILURES = (
-    apsw.FullError,
-    apsw.IOError,
-    apsw.BusyError,
-    apsw.LockedError,
-    apsw.CantOpenError,
-    apsw.CorruptError,
-    apsw.NotADBError,
-    apsw.ReadOnlyError,
-    apsw.PermissionsError,
-    apsw.NoMemError,
-    apsw.ProtocolError,
-    apsw.NoFTS5Error,  # so apsw calls any failure to read the file that it meets while it looks for FTS5
-)
 
 
 class SqliteTx:
@@ -98,7 +82,7 @@ class SqliteDatabase:
         self.group: GroupCommit[Work[object]] = GroupCommit(self._commit)
         self._writer: apsw.Connection | None = None
         self._readers = Readers(self._open_reader, idle_readers)
-        self._closed = False
+        self._closed = self._closing = False
         self._queue: WriteQueue[Work[object]] | None = None
         self._queueing = threading.Lock()
         if file != ":memory:":
@@ -111,7 +95,7 @@ class SqliteDatabase:
 
     def submit(self, submissions: Sequence[Submission]) -> None:
         with self._queueing:
-            if self._closed:
+            if self._closing:
                 raise self._was_closed()
             if self._queue is None:
                 self._queue = WriteQueue(self._commit_in_turn)
@@ -135,7 +119,7 @@ class SqliteDatabase:
                 migrations.record(tx, migration, now)
 
         try:
-            self.write(EVERY_ACCOUNT, apply)
+            self._write_alone(apply)
         except apsw.SQLError as error:
             raise FailedPreconditionError(
                 f"{self.file} is a database of another program; name another file ({error})"
@@ -143,9 +127,9 @@ class SqliteDatabase:
 
     def close(self) -> None:
         with self._queueing:
-            queue, self._queue = self._queue, None
-        if queue is not None:
-            queue.close()
+            self._closing = True
+        if self._queue is not None:
+            self._queue.close()
         with self._quiet():
             self._closed = True
             self._disconnect()
@@ -170,13 +154,20 @@ class SqliteDatabase:
         with self.group.exclusive(), self._readers.paused():
             yield
 
+    def _write_alone(self, work: Callable[[Tx], object]) -> None:
+        """In a transaction of its own: what changes the schema is undone as a whole or not at all."""
+        job: Job[Work[object]] = Job((EVERY_ACCOUNT, work))
+        self._commit_in_turn([job])
+        if job.error is not None:
+            raise job.error
+
     def _commit_in_turn(self, batch: list[Job[Work[object]]]) -> None:
         with self.group.exclusive():
             self._commit(batch)
 
     def _commit(self, batch: list[Job[Work[object]]]) -> None:
         try:
-            with _explained_failures, inside_transaction:
+            with explained_failures, inside_transaction:
                 _run(self._connected_writer(), batch)
         except Exception as error:  # noqa: BLE001 - it is handed to the callers
             self._drop_writer()
@@ -200,7 +191,7 @@ class SqliteDatabase:
     def _open_reader(self) -> apsw.Connection:
         if self._closed:
             raise self._was_closed()
-        with _explained_failures:
+        with explained_failures:
             return self._open(READER_PRAGMAS)
 
     def _open(self, pragmas: str) -> apsw.Connection:
@@ -290,10 +281,12 @@ def _run(connection: apsw.Connection, batch: list[Job[Work[object]]]) -> None:
             raise
         except Exception as error:  # noqa: BLE001 - it is handed to the caller whose work it was
             job.error = error
+            if len(batch) == 1:
+                cursor.execute("ROLLBACK")
+                return
             if connection.total_changes() != written:
                 cursor.execute("ROLLBACK")
-                if len(batch) > 1:
-                    _run_apart(cursor, batch)
+                _run_apart(cursor, batch)
                 return
     cursor.execute("COMMIT")
 
@@ -318,42 +311,13 @@ def _run_apart(cursor: apsw.Cursor, batch: list[Job[Work[object]]]) -> None:
 
 
 def _snapshot(connection: apsw.Connection, account: str, work: Callable[[Tx], T]) -> T:
-    with _explained_failures, inside_transaction:
+    with explained_failures, inside_transaction:
         try:
             connection.execute("BEGIN")
             return work(SqliteTx(connection.cursor(), account))
         finally:
             if connection.in_transaction:  # a failed disk ends it by itself
                 connection.execute("ROLLBACK")
-
-
-class _Explained:
-    """Turns failures of the storage into errors that say what happened and what to do."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, STORAGE_FAILURES):
-            raise _unavailable(error) from error
-
-
-_explained_failures = _Explained()
-
-
-def _unavailable(error: apsw.Error) -> UnavailableError:
-    match error:
-        case apsw.FullError():
-            message = "the disk is full: nothing was written; free some space and try again"
-        case apsw.BusyError() | apsw.LockedError():
-            message = "another process kept the database locked: nothing was written; try again"
-        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | apsw.NoFTS5Error():
-            message = "the database file cannot be opened for writing: check its folder and permissions"
-        case apsw.CorruptError() | apsw.NotADBError():
-            message = "the file is damaged or not a Holdfast database: restore it from a backup"
-        case _:
-            message = "the disk failed: the outcome of this call is unknown until it is tried again"
-    return UnavailableError(f"{message} ({error})", service="sqlite", reason=type(error).__name__)
 
 
 def _lower(*text: Any) -> str:

@@ -27,7 +27,11 @@ def insert(tx: Tx, account_id: str, user_id: str, role: TenantRole, now: int) ->
     return row is not None
 
 
-def find(tx: Tx, user_id: str, now: int) -> User | None:
+def find(tx: Tx, user_id: str, now: int, *, lock: bool = False) -> User | None:
+    """The user, or None. With `lock` nobody else changes them or their keys until the transaction ends."""
+    if lock and tx.dialect.lock_row:
+        key = (tx.account, user_id)
+        tx.one(f"SELECT 1 FROM users WHERE account_id = ? AND user_id = ?{tx.dialect.lock_row}", key)
     return next(iter(every(tx, now, user_id)), None)
 
 

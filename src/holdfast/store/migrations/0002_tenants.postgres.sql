@@ -3,6 +3,7 @@ ALTER TABLE sessions ADD COLUMN config text NOT NULL DEFAULT '{}';
 
 -- Results of appends are kept for a time, and the oldest go first.
 ALTER TABLE appends ADD COLUMN at bigint NOT NULL DEFAULT 0;
+UPDATE appends SET at = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
 CREATE INDEX appends_by_age ON appends (at);
 
 CREATE TABLE users (

@@ -3,6 +3,7 @@ ALTER TABLE sessions ADD COLUMN config TEXT NOT NULL DEFAULT '{}';
 
 -- Results of appends are kept for a time, and the oldest go first.
 ALTER TABLE appends ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
+UPDATE appends SET at = CAST(unixepoch('subsec') * 1000000 AS INTEGER);
 CREATE INDEX appends_by_age ON appends (at);
 
 CREATE TABLE users (

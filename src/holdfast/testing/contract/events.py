@@ -74,6 +74,11 @@ class EventContract:
         client.add_message("s", "user", "new")
         assert told(client.read_events("s", after=after)) == ["created", "new"]
 
+    def test_an_event_that_is_yet_to_come_is_no_reason_to_miss_one(self, client: Any) -> None:
+        client.add_message("s", "user", "one")
+        log = client.read_events("s").cursor.partition("-")[0]
+        assert told(client.read_events("s", after=f"{log}-99-99")) == ["created", "one"]
+
     @pytest.mark.parametrize("after", ["", "yesterday", "1-2", "x-1-1", "1-1-1-1", "1--1-1", "now\n"])
     def test_what_is_not_the_id_of_an_event_is_refused(self, client: Any, after: str) -> None:
         client.create_session("s")

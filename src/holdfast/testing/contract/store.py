@@ -85,6 +85,15 @@ class StoreContract:
             database.write(ACME, work)
         assert notes(database) == []
 
+    def test_a_change_of_the_schema_that_fails_leaves_nothing_behind(self, database: Database) -> None:
+        def work(tx: Tx) -> None:
+            tx.execute("CREATE TABLE left_behind (x integer)")
+            raise ConflictError("no")
+
+        with pytest.raises(ConflictError, match="no"):
+            database.write(EVERY_ACCOUNT, work)
+        database.write(EVERY_ACCOUNT, lambda tx: tx.execute("CREATE TABLE left_behind (x integer)"))
+
     def test_the_database_works_on_after_a_failure(self, database: Database) -> None:
         with pytest.raises(ZeroDivisionError):
             database.write(ACME, lambda tx: 1 / 0)
@@ -122,6 +131,17 @@ class StoreContract:
             "late": "too late",
         }
         assert notes(database) == ["a", "b", "c"]
+
+    def test_nothing_submitted_and_a_reply_that_fails_hold_up_nobody(self, database: Database) -> None:
+        def fails(*_: object) -> None:
+            raise ZeroDivisionError
+
+        database.submit([])
+        database.submit([Submission(ACME, noting("a"), fails)])
+        replies = Replies(1)
+        database.submit([Submission(ACME, noting("b"), replies.of("b"))])
+        assert replies.all() == {"b": ("b", None)}
+        assert notes(database) == ["a", "b"]
 
     def test_a_database_finishes_what_was_submitted_before_it_closes(
         self, open_database: Callable[[], Database]

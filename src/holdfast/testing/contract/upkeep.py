@@ -78,6 +78,19 @@ class UpkeepContract:
         made = client.create_session("s", created_at="2020-02-03T04:05:06.789Z")
         assert made["created_at"] == "2020-02-03T04:05:06.789000Z"
 
+    @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+10:00", "9999-12-31T23:59:59-10:00"])
+    def test_a_time_that_would_not_come_back_is_refused(self, client: Any, time: str) -> None:
+        client.create_session("s")
+        attempts: list[Callable[[], Any]] = [
+            lambda: client.create_session("t", created_at=time),
+            lambda: client.fork_session("s", created_at=time),
+            lambda: client.session_used("s", ["viking://a"], created_at=time),
+        ]
+        for attempt in attempts:
+            with pytest.raises(InvalidArgumentError, match="created_at"):
+                attempt()
+        assert (client.list_usage("s"), len(client.list_sessions())) == ([], 1)
+
     def test_a_use_from_elsewhere_keeps_its_time(self, client: Any) -> None:
         client.session_used("s", ["viking://a"], created_at="2020-02-03T04:05:06Z")
         (use,) = client.list_usage("s")
