@@ -7,7 +7,7 @@ DATA ?= holdfast-data
 PORT ?= 1933
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check format bench test-pythons clean
+.PHONY: help demo serve test check format fuzz bench test-pythons clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -40,6 +40,9 @@ format: $(READY) ## Format the code and make the generated files anew
 	$(BIN)/ruff format --quiet .
 	$(BIN)/python tools/unasync.py
 	$(BIN)/python tools/clidocs.py
+
+fuzz: $(READY) ## Ask the server for all that its description allows, for twenty minutes
+	FUZZ_SECONDS=1200 $(BIN)/python -m pytest --numprocesses 2 tests/acceptance/test_openapi.py
 
 bench: $(READY) ## Measure, as ratios to a raw baseline in the same run
 	@$(BIN)/python bench/bench.py

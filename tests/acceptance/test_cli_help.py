@@ -51,7 +51,9 @@ def test_what_is_not_understood_is_told_in_one_line_and_exits_with_2(
     args: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     assert main(args) == 2
+    assert not (tmp_path / "data").exists()
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("error: ")

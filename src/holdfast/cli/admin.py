@@ -96,13 +96,9 @@ def create_user(
     expires_in: ExpiresIn = None,
 ) -> None:
     """Create a user, and print their key."""
+    seconds = given.seconds(expires_in, "--expires-in")
     with choices.of(ctx).open() as client:
-        _with_its_key(
-            ctx,
-            client.admin.create_user(
-                account_id, user_id, role, expires_in_seconds=given.seconds(expires_in, "--expires-in")
-            ),
-        )
+        _with_its_key(ctx, client.admin.create_user(account_id, user_id, role, expires_in_seconds=seconds))
 
 
 @user.command(name="list", epilog=words.example("admin user list acme"))
@@ -141,11 +137,9 @@ def create_key(
     ctx: typer.Context, account_id: words.AccountId, user_id: words.UserId, expires_in: ExpiresIn = None
 ) -> None:
     """Make one more key for a user, beside those they have."""
+    seconds = given.seconds(expires_in, "--expires-in")
     with choices.of(ctx).open() as client:
-        _with_its_key(
-            ctx,
-            client.admin.create_key(account_id, user_id, expires_in_seconds=given.seconds(expires_in, "--expires-in")),
-        )
+        _with_its_key(ctx, client.admin.create_key(account_id, user_id, expires_in_seconds=seconds))
 
 
 @key.command(name="rotate", epilog=words.example("admin key rotate acme bob"))
@@ -153,11 +147,9 @@ def rotate_key(
     ctx: typer.Context, account_id: words.AccountId, user_id: words.UserId, expires_in: ExpiresIn = None
 ) -> None:
     """Make a new key for a user; all they had before stop working."""
+    seconds = given.seconds(expires_in, "--expires-in")
     with choices.of(ctx).open() as client:
-        _with_its_key(
-            ctx,
-            client.admin.rotate_key(account_id, user_id, expires_in_seconds=given.seconds(expires_in, "--expires-in")),
-        )
+        _with_its_key(ctx, client.admin.rotate_key(account_id, user_id, expires_in_seconds=seconds))
 
 
 @key.command(name="list", epilog=words.example("admin key list acme bob"))

@@ -133,14 +133,16 @@ class StoreContract:
         assert notes(database) == ["a", "b", "c"]
 
     def test_nothing_submitted_and_a_reply_that_fails_hold_up_nobody(self, database: Database) -> None:
-        def fails(*_: object) -> None:
+        replies = Replies(2)
+
+        def fails(outcome: Any, error: BaseException | None) -> None:
+            replies.of("a")(outcome, error)
             raise ZeroDivisionError
 
         database.submit([])
         database.submit([Submission(ACME, noting("a"), fails)])
-        replies = Replies(1)
         database.submit([Submission(ACME, noting("b"), replies.of("b"))])
-        assert replies.all() == {"b": ("b", None)}
+        assert replies.all() == {"a": ("a", None), "b": ("b", None)}
         assert notes(database) == ["a", "b"]
 
     def test_a_database_finishes_what_was_submitted_before_it_closes(
