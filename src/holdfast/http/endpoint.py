@@ -42,6 +42,7 @@ SAID_ONCE = {
     b"last-event-id",
 }
 MOST_DIGITS = 18
+MOST_KEY = 255
 
 
 class Endpoint:
@@ -175,9 +176,11 @@ def _in_headers(route: Route, headers: Headers, given: Mapping[str, Any]) -> dic
     found: dict[str, Any] = {}
     for header, field in route.header_fields:
         value = headers.get(header)
-        if value is None or given.get(field) is not None:
+        if value is None:
             continue
         text = value.decode("latin-1")
+        if field == "idempotency_key" and not 1 <= len(text) <= MOST_KEY:
+            raise InvalidArgumentError("Idempotency-Key", f"has not 1 to {MOST_KEY} characters")
         if field == "expected_seq":
             text = text.strip().removeprefix("W/").strip('"')
             if not text.isascii() or not text.isdigit() or len(text) > MOST_DIGITS:
@@ -185,7 +188,7 @@ def _in_headers(route: Route, headers: Headers, given: Mapping[str, Any]) -> dic
             found[field] = int(text)
         else:
             found[field] = text
-    return found
+    return {field: value for field, value in found.items() if given.get(field) is None}
 
 
 def _too_late(seconds: float, route: Route, *, arrived: bool) -> DeadlineExceededError:

@@ -88,7 +88,7 @@ def checked(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
     """
     valid = conform(fields, cls, strict=strict)
     for name, value in fields.items():
-        if isinstance(value, str):
+        if isinstance(value, str) and name in cls.__struct_fields__:
             sound_text(name, value)
             if getattr(valid, name, value) is None:  # msgspec reads "null" as nothing, if that is possible
                 raise InvalidArgumentError(name, f"{shown(value)} is not a value of it; leave it out instead")
