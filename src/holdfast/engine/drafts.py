@@ -105,12 +105,7 @@ def _spelled(given: dict[str, Any], where: str) -> tuple[type[Part], dict[str, A
         if "url" not in fields:
             missing = "url" if kind == "image" else "image_url"
             raise InvalidArgumentError(f"{where}.{missing}", "is missing; say where the image is")
-    if cls is ToolPart:
-        success = fields.get("success")
-        if not isinstance(success, bool | None):
-            raise InvalidArgumentError(f"{where}.success", f"{shown(success)} is not true or false")
-        fields = spell_tool(fields)
-    return cls, fields
+    return cls, spell_tool(fields) if cls is ToolPart else fields
 
 
 def _moved_apart(parts: list[Part], message: int, settings: Settings) -> list[Output]:

@@ -180,7 +180,7 @@ def _in_headers(route: Route, headers: Headers, given: Mapping[str, Any]) -> dic
             continue
         text = value.decode("latin-1")
         if field == "idempotency_key" and not 1 <= len(text) <= MOST_KEY:
-            raise InvalidArgumentError("Idempotency-Key", f"has not 1 to {MOST_KEY} characters")
+            raise InvalidArgumentError("idempotency_key", f"has not 1 to {MOST_KEY} characters")
         if field == "expected_seq":
             text = text.strip().removeprefix("W/").strip('"')
             if not text.isascii() or not text.isdigit() or len(text) > MOST_DIGITS:
