@@ -279,7 +279,7 @@ def _parts_as_given(schemas: dict[str, Schema]) -> dict[str, Schema]:
     return {
         "ToolGiven": {
             "type": "object",
-            "properties": {**tool, "success": {"type": ["boolean", "null"]}},
+            "properties": {**tool, "success": _ref("AnyJson")},
             "required": ["type"],
             "allOf": [
                 {"anyOf": [{"required": [long]}, {"properties": {short: tool[long]}}]}  # the long spelling wins
