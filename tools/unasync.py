@@ -13,12 +13,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "src/holdfast/client"
-TWINS = {FOLDER / f"{name}.py": FOLDER / f"a{name}.py" for name in ("client", "admin", "http")}
+TWINS = {
+    FOLDER / f"{name}.py": FOLDER / f"a{name}.py"
+    for name in ("client", "operations", "session", "commits", "admin", "http")
+}
 
 NAMES = {
     "Client": "AsyncClient",
     "Session": "AsyncSession",
     "Admin": "AsyncAdmin",
+    "Commits": "AsyncCommits",
+    "Operations": "AsyncOperations",
     "Transport": "AsyncTransport",
     "HttpTransport": "AsyncHttpTransport",
     "open_transport": "open_async_transport",
@@ -37,8 +42,11 @@ ALWAYS = {"__enter__", "__exit__"}
 def generate(file: Path) -> str:
     source = file.read_text("utf-8")
     tree = ast.parse(source)
-    methods = [f for c in tree.body if isinstance(c, ast.ClassDef) for f in c.body if isinstance(f, ast.FunctionDef)]
-    waiting = _waiting(methods)
+    methods = _methods(tree)
+    # A class may call what another file defines: the client's files are read as one.
+    apart = {file, FOLDER / "http.py"} if file.stem != "http" else set(TWINS)
+    others = [method for twin in TWINS if twin not in apart for method in _methods(_parsed(twin))]
+    waiting = _waiting([*methods, *others])
     edits: list[tuple[int, int, str]] = []
     for method in methods:
         if method.name not in waiting | ALWAYS:
@@ -50,9 +58,17 @@ def generate(file: Path) -> str:
         lines[line - 1] = lines[line - 1][:column] + text + lines[line - 1][column:]
     names = "|".join(map(re.escape, NAMES))
     body = re.sub(rf"\b({names})\b", lambda found: NAMES[found[1]], "".join(lines[tree.body[1].lineno - 1 :]))
-    for module in ("transport", "admin"):
+    for module in ("transport", "admin", "operations", "session", "commits"):
         body = body.replace(f"holdfast.client.{module} ", f"holdfast.client.a{module} ")
     return _formatted(f"{HEADER.format(file.name)}\n{body.replace('a `with`', 'an `async with`')}")
+
+
+def _parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
+
+
+def _methods(tree: ast.Module) -> list[ast.FunctionDef]:
+    return [f for c in tree.body if isinstance(c, ast.ClassDef) for f in c.body if isinstance(f, ast.FunctionDef)]
 
 
 def _waiting(methods: list[ast.FunctionDef]) -> set[str]:

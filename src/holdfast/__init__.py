@@ -16,8 +16,10 @@ from holdfast.model import Message
 from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
 
 if TYPE_CHECKING:
-    from holdfast.client.aclient import AsyncClient, AsyncSession, connect_async
-    from holdfast.client.client import Client, Session, connect
+    from holdfast.client.aclient import AsyncClient, connect_async
+    from holdfast.client.asession import AsyncSession
+    from holdfast.client.client import Client, connect
+    from holdfast.client.session import Session
     from holdfast.config import Settings
 
 __version__ = "0.1.0"
@@ -39,10 +41,10 @@ __all__ = [
 
 _LATER = {
     "AsyncClient": "holdfast.client.aclient",
-    "AsyncSession": "holdfast.client.aclient",
+    "AsyncSession": "holdfast.client.asession",
     "connect_async": "holdfast.client.aclient",
     "Client": "holdfast.client.client",
-    "Session": "holdfast.client.client",
+    "Session": "holdfast.client.session",
     "connect": "holdfast.client.client",
     "Settings": "holdfast.config",
 }

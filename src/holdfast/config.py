@@ -1,6 +1,7 @@
 """One frozen Settings, from holdfast.toml and HOLDFAST_* variables. Nothing else reads the environment."""
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -14,9 +15,16 @@ from holdfast.errors import InvalidArgumentError
 AuthMode = Literal["dev", "api_key", "trusted"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "json", "console"]
+TokenCounter = Literal["estimate", "o200k_base", "cl100k_base"]
+FailurePolicy = Literal["refuse", "wait", "proceed"]
+ModelProvider = Literal["none", "openai", "anthropic"]
+EmbedderKind = Literal["static", "openai"]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
+Limit = Annotated[int, msgspec.Meta(ge=0)]
+
+_KEYS_OF = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 
 @introduce
@@ -46,6 +54,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     tool_output_preview: Positive = 1_000
     """How many characters of a large tool output stay in the message."""
+
+    token_counter: TokenCounter = "estimate"
+    """How tokens are counted: estimate, or exactly as o200k_base or cl100k_base, which needs `holdfast[tokens]`."""
 
     auth_mode: AuthMode | None = None
     """How a server tells who calls: dev, api_key or trusted; by default dev without a root key and api_key with one."""
@@ -95,6 +106,40 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     idempotency_hours: Positive = 48
     """How long the result of an append is remembered for its idempotency key; a server forgets older ones."""
 
+    overview_tokens: Annotated[int, msgspec.Meta(ge=100)] = 1_500
+    """The most that the overview of an archive may have; always less than an archive over 500 has."""
+
+    earlier_tokens: Annotated[int, msgspec.Meta(ge=100)] = 1_000
+    """The most that a session's overview adds about the archives before the latest one."""
+
+    after_failed_archive: FailurePolicy = "refuse"
+    """What later commits of a session do while one has failed: refuse (until it is retried or cancelled), wait, or
+    proceed without it."""
+
+    worker_threads: Annotated[int, msgspec.Meta(ge=0)] = 2
+    """How many background tasks a server, a worker or an embedded client works on at the same time; 0 is none."""
+
+    worker_poll_seconds: Seconds = 1.0
+    """How often a worker looks for tasks that other processes left."""
+
+    task_lease_seconds: Seconds = 15.0
+    """How long a task stays with a worker that has stopped breathing, before another takes over."""
+
+    task_attempts: Positive = 10
+    """How often a task is tried before it has failed."""
+
+    task_backoff_seconds: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    """How long to wait before the second attempt; each wait is twice the one before."""
+
+    task_backoff_max_seconds: Seconds = 300.0
+    """The longest wait between two attempts."""
+
+    task_retention_hours: Positive = 168
+    """How long a task that was completed or cancelled can be looked up; one that failed stays."""
+
+    close_seconds: Annotated[float, msgspec.Meta(ge=0)] = 5.0
+    """How long closing an embedded client lets background work finish; what is left is taken up at the next opening."""
+
     sqlite_busy_timeout_ms: Milliseconds = 30_000
     """How long to wait for another process that is writing to the same file."""
 
@@ -107,6 +152,55 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     postgres_wait_seconds: Seconds = 30.0
     """How long to wait for a connection to PostgreSQL before giving up."""
 
+    model_provider: ModelProvider = "none"
+    """Who writes summaries: openai (or any server that speaks its protocol), anthropic, or none: Holdfast itself."""
+
+    model_name: str | None = None
+    """Which of the provider's models."""
+
+    model_base_url: str | None = None
+    """Where the model is, such as `http://127.0.0.1:8080/v1`; by default at the provider's own address."""
+
+    model_api_key: str | None = None
+    """The key to the model; by default from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`."""
+
+    model_timeout_seconds: Seconds = 120.0
+    """How long to wait for a model's whole answer."""
+
+    model_concurrency: Positive = 4
+    """How many calls of the model one process makes at the same time."""
+
+    model_requests_per_minute: Limit = 0
+    """How many calls one process makes in a minute; 0 is no limit."""
+
+    model_tokens_per_minute: Limit = 0
+    """How many tokens one process uses in a minute, prompts and answers together; 0 is no limit."""
+
+    model_input_tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 16_000
+    """The most that one call is given to read; longer conversations are read in several calls."""
+
+    model_output_tokens: Annotated[int, msgspec.Meta(ge=100)] = 2_000
+    """The most that one call may answer."""
+
+    embedder: EmbedderKind = "static"
+    """Who turns texts into vectors: static (on this machine, no network) or openai (any server of its protocol)."""
+
+    embedding_model: str | None = None
+    """Which of that server's models."""
+
+    embedding_base_url: str | None = None
+    """Where the embedding model is; by default at OpenAI's own address."""
+
+    embedding_api_key: str | None = None
+    """The key to the embedding model; by default from `OPENAI_API_KEY`."""
+
+    def __repr__(self) -> str:
+        """Without keys and passwords: settings end up in logs and tracebacks."""
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [(name, _concealed(name, getattr(self, name))) for name in self.__struct_fields__]
+
     @classmethod
     def load(cls, file: str | Path | None = None, **overrides: Any) -> Self:
         """Defaults, then the file, then the environment, then `overrides`; each wins over the one before."""
@@ -115,7 +209,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if unknown:
             name = min(unknown)
             raise InvalidArgumentError(name, f"is not a setting; the settings are {_listed(cls)}")
-        return conform(values, cls, strict=False)
+        settings = conform(values, cls, strict=False)
+        return msgspec.structs.replace(settings, **_usual_keys(settings))
 
     def database_file(self, path: str | None = None) -> str:
         """The SQLite file for `path`, or for the one set here; a folder gets `holdfast.db` inside it."""
@@ -146,6 +241,25 @@ def _from_file(file: str | Path | None) -> dict[str, Any]:
 def _from_environment(cls: type[Settings]) -> dict[str, str]:
     names = {f"HOLDFAST_{field.upper()}": field for field in cls.__struct_fields__}
     return {names[name]: value for name, value in os.environ.items() if name in names}
+
+
+def _usual_keys(settings: Settings) -> dict[str, str | None]:
+    """Keys from where the providers' own programs look for them, if they are needed and not set here."""
+    providers = {
+        "model_api_key": settings.model_provider,
+        "embedding_api_key": settings.embedder,
+    }
+    return {
+        field: os.environ.get(_KEYS_OF[provider]) or None
+        for field, provider in providers.items()
+        if provider in _KEYS_OF and getattr(settings, field) is None
+    }
+
+
+def _concealed(name: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return "***" if name.endswith("_key") else re.sub(r"(//[^/@:]*:|password=)[^/@&]+(?=@|&|$)", r"\1***", value)
 
 
 def _listed(cls: type[Settings]) -> str:

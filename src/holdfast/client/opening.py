@@ -55,8 +55,15 @@ def find_place(
     return Place(chosen, who, named, None, {})
 
 
-def open_engine(place: Place) -> Engine:
-    return Engine(open_database(place.target, place.settings), place.settings)
+def open_engine(place: Place, *, alone: bool = True) -> Engine:
+    """An engine that also does the background work; who is not `alone` looks for what other processes left."""
+    engine = Engine(open_database(place.target, place.settings), place.settings)
+    try:
+        engine.work(alone=alone)
+    except BaseException:
+        engine.close()
+        raise
+    return engine
 
 
 def open_database(target: str | None, settings: Settings) -> Database:

@@ -11,7 +11,7 @@ from holdfast.checking import introduce
 from holdfast.config import Settings
 from holdfast.engine.engine import RULES
 from holdfast.engine.ids import Ids, system_clock
-from holdfast.engine.rule import Moment
+from holdfast.engine.rule import Moment, Signal
 from holdfast.errors import (
     FailedPreconditionError,
     HoldfastError,
@@ -71,7 +71,7 @@ class Courier:
         """The request for `op`. What is wrong with it is said here, in the words of the gate, before it is sent."""
         cls, entry = type(op), OPERATIONS[type(op)]
         valid = checked(cls, fields_of(op))
-        moment = Moment(system_clock(), self.ids, self.settings, lambda: 0)
+        moment = Moment(system_clock(), self.ids, self.settings, lambda: 0, Signal())
         RULES[cls].prepare(moment, Principal(), valid)
         keyed = isinstance(valid, AddMessage | AddMessages)
         if keyed and valid.idempotency_key is None:  # type: ignore[attr-defined]  # as just asked

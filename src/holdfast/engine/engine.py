@@ -1,17 +1,32 @@
 """The gate: every operation, from every surface, goes through `Engine.plan`."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from holdfast.config import Settings
-from holdfast.engine import access, administration, events, keys, messages, sessions, system, toolresults
+from holdfast.engine import (
+    access,
+    administration,
+    archives,
+    commits,
+    events,
+    keys,
+    messages,
+    sessions,
+    system,
+    tasks,
+    toolresults,
+)
 from holdfast.engine.ids import Clock, Ids, system_clock
-from holdfast.engine.rule import Moment, Rule
+from holdfast.engine.rule import Moment, Rule, Signal
+from holdfast.engine.workers import Workers
 from holdfast.model import Principal
 from holdfast.ops import OPERATIONS, Operation, checked, fields_of
 from holdfast.store import appends, users
+from holdfast.store import tasks as stored_tasks
 from holdfast.store.database import EVERY_ACCOUNT, Database, Reply, Submission, Tx
 
 R = TypeVar("R")
@@ -21,12 +36,18 @@ RULES: dict[type[Operation[Any]], Rule] = {
     **messages.RULES,
     **toolresults.RULES,
     **events.RULES,
+    **commits.RULES,
+    **archives.RULES,
+    **tasks.RULES,
     **administration.RULES,
     **system.RULES,
 }
 
 FORGET_AT_ONCE = 1_000
 """How many old results of appends one transaction drops, so that writers never wait long for it."""
+
+
+HOUR = 3_600_000_000
 
 
 USED_LATELY = 60_000_000
@@ -47,9 +68,15 @@ class Plan(msgspec.Struct, Generic[R], frozen=True):
     account: str
     writes: bool
     work: Callable[[Tx], R]
+    signal: Signal
+    wake: Callable[[], None]
+    """To be called once it is committed, if the signal was raised."""
 
     def run(self) -> R:
-        return (self.db.write if self.writes else self.db.read)(self.account, self.work)
+        result = (self.db.write if self.writes else self.db.read)(self.account, self.work)
+        if self.signal.raised:
+            self.wake()
+        return result
 
 
 class Engine:
@@ -67,6 +94,7 @@ class Engine:
         self.settings = settings or Settings()
         self.clock = clock
         self.ids = ids or Ids(clock)
+        self.workers: Workers | None = None
         try:
             db.migrate(clock())
         except BaseException:
@@ -83,7 +111,7 @@ class Engine:
         access.allow(who, entry, cls.__name__)
         op = checked(cls, fields, strict=strict)
         account = access.account_of(who, entry, op)
-        moment = Moment(self.clock(), self.ids, self.settings, self.db.waiting)
+        moment = self.moment()
         ready = rule.prepare(moment, who, op)
 
         def work(tx: Tx) -> R:
@@ -92,11 +120,14 @@ class Engine:
                 access.record(tx, who, cls.__name__, access.resource_of(op, result), moment)
             return result
 
-        return Plan(self.db, account, rule.writes(op), work)
+        return Plan(self.db, account, rule.writes(op), work, moment.signal, self.wake)
+
+    def moment(self) -> Moment:
+        return Moment(self.clock(), self.ids, self.settings, self.db.waiting, Signal())
 
     def submit(self, asked: Sequence[tuple[Plan[Any], Reply]]) -> None:
         """Run writes whose callers do not wait; each reply is called in another thread."""
-        self.db.submit([Submission(plan.account, plan.work, reply) for plan, reply in asked])
+        self.db.submit([Submission(plan.account, plan.work, _waking(plan, reply)) for plan, reply in asked])
 
     def identify(self, key: str) -> Identified | None:
         """Whose key this is, if it is one that works."""
@@ -116,10 +147,40 @@ class Engine:
         return Identified(Principal(account, found.user_id, found.role), found.expires_at)
 
     def tidy(self) -> None:
-        """Forget the results of appends that are too old to be retried."""
-        before = self.clock() - self.settings.idempotency_hours * 3_600_000_000
-        while self.db.write(EVERY_ACCOUNT, lambda tx: appends.forget_before(tx, before, FORGET_AT_ONCE)):
-            pass
+        """Forget the results of appends that are too old to be retried, and tasks that ended long ago."""
+        for forget, hours in (
+            (appends.forget_before, self.settings.idempotency_hours),
+            (stored_tasks.forget_before, self.settings.task_retention_hours),
+        ):
+            before = self.clock() - hours * HOUR
+            while self.db.write(EVERY_ACCOUNT, partial(forget, moment=before, most=FORGET_AT_ONCE)):
+                pass
+
+    def work(self, *, alone: bool) -> None:
+        """Do background work in threads of this process from now on.
+
+        Who is `alone` with a database sleeps while there is nothing to do; else what other processes leave is looked
+        for time and again.
+        """
+        if self.settings.worker_threads > 0:
+            self.workers = Workers(self.db, self.settings, self.moment, polls=not alone)
+            self.workers.start()
+
+    def wake(self) -> None:
+        """Let background work begin at once."""
+        if self.workers is not None:
+            self.workers.wake()
 
     def close(self) -> None:
+        if self.workers is not None:
+            self.workers.close(self.settings.close_seconds)
         self.db.close()
+
+
+def _waking(plan: Plan[Any], reply: Reply) -> Reply:
+    def answer(outcome: Any, error: BaseException | None) -> None:
+        reply(outcome, error)
+        if plan.signal.raised:
+            plan.wake()
+
+    return answer

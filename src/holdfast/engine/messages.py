@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.engine import sessions
+from holdfast.engine import autocommit, sessions
 from holdfast.engine.drafts import Prepared, prepare
 from holdfast.engine.rule import Moment, Rule, always
 from holdfast.errors import ConflictError, FailedPreconditionError
@@ -46,6 +46,9 @@ def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepare
         seq=last + len(drafts),
         message_ids=ids,
     )
+    if session.config != autocommit.NO_CONFIG:
+        grown = msgspec.structs.replace(session, own_seq=result.seq, own_tokens=total, own_added=now)
+        autocommit.consider(tx, grown, moment)
     if op.idempotency_key is not None:
         appends.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, ready), result, moment.now)
     return result

@@ -11,6 +11,15 @@ from holdfast.model import Principal
 from holdfast.store.database import Tx
 
 
+class Signal:
+    """Raised when something was written that background work waits for; heard once it is committed."""
+
+    __slots__ = ("raised",)
+
+    def __init__(self) -> None:
+        self.raised = False
+
+
 class Moment(msgspec.Struct, frozen=True):
     """The circumstances of one call: its time, its source of ids, the settings in force."""
 
@@ -19,6 +28,7 @@ class Moment(msgspec.Struct, frozen=True):
     settings: Settings
     waiting: Callable[[], int]
     """How many writes wait."""
+    signal: Signal
 
 
 def nothing_to_prepare(_moment: Moment, _who: Principal, _op: Any) -> None:

@@ -20,7 +20,19 @@ from holdfast.ops import (
     UpdateSession,
 )
 from holdfast.sound import sound_json, sound_text
-from holdfast.store import accounts, appends, changes, lineage, messages, toolresults, usages
+from holdfast.store import (
+    accounts,
+    appends,
+    archives,
+    changes,
+    lineage,
+    messages,
+    sessioninfo,
+    tasks,
+    toolresults,
+    usages,
+    watches,
+)
 from holdfast.store import sessions as store
 from holdfast.store.database import Tx
 from holdfast.store.moments import sound_micros
@@ -66,12 +78,12 @@ def _create(tx: Tx, who: Principal, op: CreateSession, ready: tuple[str, str], m
     inserted = _insert(tx, who, session, moment)
     if inserted is None:
         raise _taken(session_id)
-    return store.info(tx, inserted)
+    return sessioninfo.gather(tx, inserted)
 
 
 def _get(tx: Tx, who: Principal, op: GetSession, _ready: None, moment: Moment) -> SessionInfo:
     session = ensure(tx, who, op.session_id, moment) if op.auto_create else require(tx, who, op.session_id)
-    return store.info(tx, session)
+    return sessioninfo.gather(tx, session)
 
 
 def _list(tx: Tx, who: Principal, op: ListSessions, before: int | None, _moment: Moment) -> SessionPage:
@@ -101,7 +113,7 @@ def _update(tx: Tx, who: Principal, op: UpdateSession, _metadata: str, moment: M
     given = {"title": op.title, "metadata": op.metadata, "state": op.state}
     told = {name: value for name, value in given.items() if value is not None}
     changes.record(tx, session, "updated", who.user_id, moment.now, told)
-    return store.info(tx, require(tx, who, op.session_id))
+    return sessioninfo.gather(tx, require(tx, who, op.session_id))
 
 
 def _configure(tx: Tx, who: Principal, op: ConfigureSession, _ready: None, moment: Moment) -> SessionInfo:
@@ -111,7 +123,9 @@ def _configure(tx: Tx, who: Principal, op: ConfigureSession, _ready: None, momen
     config = msgspec.structs.replace(store.decode_config(session.config), **told)
     store.configure(tx, session, _encode_config(config), moment.now)
     changes.record(tx, session, "configured", who.user_id, moment.now, told)
-    return store.info(tx, require(tx, who, op.session_id))
+    if op.auto_commit_policy:
+        moment.signal.raised = watches.look_by(tx, session.log_id, moment.now)
+    return sessioninfo.gather(tx, require(tx, who, op.session_id))
 
 
 def _delete(tx: Tx, who: Principal, op: DeleteSession, _ready: None, _moment: Moment) -> SessionRef:
@@ -121,6 +135,9 @@ def _delete(tx: Tx, who: Principal, op: DeleteSession, _ready: None, _moment: Mo
     appends.delete(tx, session.log_id)
     usages.delete(tx, session.log_id)
     changes.delete(tx, session.log_id)
+    watches.delete(tx, session.log_id)
+    tasks.delete_of_log(tx, session.log_id)
+    archives.delete(tx, session.log_id)
     orphans = [log_id for log_id in lineage.cut_off(tx, session) if not store.log_is_alive(tx, log_id)]
     ends = [(log_id, lineage.needed_through(tx, log_id)) for log_id in orphans]
     toolresults.delete_after(tx, ends)
@@ -133,7 +150,8 @@ def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment)
     parent = require(tx, who, op.session_id, lock=True)
     at = _fork_point(tx, parent, op.at)
     tokens, time, added = _state_at(tx, parent, at)
-    archived_through = min(at, parent.live_from - 1)
+    # Only what a finished archive stands for is archived in the fork; the rest speaks for itself.
+    archived_through = archives.done_through(tx, parent.log_id, at)
     child = msgspec.structs.replace(
         _blank(who, op.new_session_id or moment.ids.new("sess"), moment),
         title=parent.title if op.title is None else op.title,
@@ -141,7 +159,7 @@ def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment)
         config=parent.config,
         created_at=moment.now if op.created_at is None else sound_micros("created_at", op.created_at),
         live_from=archived_through + 1,
-        tokens_archived=parent.tokens_archived if archived_through < at else tokens,
+        tokens_archived=_state_at(tx, parent, archived_through)[0],
         forked_from=parent.session_id,
         fork_seq=at,
         fork_tokens=tokens,
@@ -152,8 +170,9 @@ def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment)
     if inserted is None:
         raise _taken(child.session_id)
     lineage.branch(tx, parent, at, inserted.log_id)
+    archives.share(tx, parent, inserted.log_id, archived_through)
     changes.record(tx, parent, "forked", who.user_id, moment.now, {"session_id": inserted.session_id, "seq": at})
-    return store.info(tx, inserted)
+    return sessioninfo.gather(tx, inserted)
 
 
 def _fork_point(tx: Tx, parent: StoredSession, at: int | str | None) -> int:

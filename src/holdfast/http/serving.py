@@ -98,7 +98,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     place = find_place(settings.path, None, None, None, None, msgspec.structs.replace(settings, url=None))
     if place.url is not None:
         raise InvalidArgumentError("path", f"{place.url} is a server itself; name a folder, a file or a database")
-    engine = open_engine(place)
+    engine = open_engine(place, alone=False)
     service = Service(engine, settings)
     service.log.take_over()
     config = uvicorn.Config(

@@ -7,6 +7,7 @@ import msgspec
 
 from holdfast.model.identity import UserRef
 from holdfast.model.messages import Message
+from holdfast.model.summaries import EmbeddingUsage, TokenUsage
 from holdfast.noun import Noun
 
 SessionState = Literal["active", "archived"]
@@ -82,6 +83,13 @@ class SessionInfo(Noun, frozen=True, kw_only=True):
     contexts_used: int
     skills_used: int
     forked_from: Fork | None
+    commit_count: int
+    """Commits that were finished."""
+    last_commit_at: datetime | None
+    memories_extracted: dict[str, int]
+    llm_token_usage: TokenUsage
+    embedding_token_usage: EmbeddingUsage
+    keep_recent_count: int
     memory_policy: MemoryPolicy | None
     auto_commit_policy: AutoCommitPolicy | None
     memory_extraction_config: dict[str, Any] | None
@@ -146,7 +154,19 @@ class Usage(Noun, frozen=True, kw_only=True):
 class Change(Noun, frozen=True, kw_only=True):
     """Something that happened to a session other than a message."""
 
-    kind: Literal["created", "updated", "configured", "used", "forked", "deleted"]
+    kind: Literal[
+        "created",
+        "updated",
+        "configured",
+        "used",
+        "forked",
+        "committed",
+        "archived",
+        "commit_failed",
+        "commit_cancelled",
+        "commit_retried",
+        "deleted",
+    ]
     at: datetime
     user_id: str
     data: dict[str, Any]

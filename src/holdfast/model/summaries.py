@@ -14,6 +14,8 @@ class Line(msgspec.Struct, frozen=True):
 
     text: str
     sources: list[str] = []
+    weight: float = 1.0
+    """How much it matters among its kind: where room is short, the least goes first."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,10 @@ class TokenUsage(Noun, frozen=True):
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
         mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
         return TokenUsage(*(a + b for a, b in zip(mine, theirs, strict=True)))
+
+
+class EmbeddingUsage(Noun, frozen=True):
+    total_tokens: int = 0
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):

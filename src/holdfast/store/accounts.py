@@ -5,6 +5,11 @@ from holdfast.store.database import Tx
 from holdfast.store.moments import from_micros
 
 _TABLES = (
+    "calls",
+    "watches",
+    "steps",
+    "tasks",
+    "archives",
     "changes",
     "keys",
     "users",

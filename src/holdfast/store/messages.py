@@ -6,6 +6,7 @@ import msgspec
 
 from holdfast.model import Message, Role, seq_told_by
 from holdfast.parts import Part
+from holdfast.store import calls
 from holdfast.store.database import Row, Tx
 from holdfast.store.lineage import Stretch
 from holdfast.store.moments import from_micros
@@ -82,6 +83,7 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
                 draft.extra,
             ),
         )
+        calls.insert(tx, log_id, seq, draft.said)
         if tx.dialect.insert_text:
             tx.execute(tx.dialect.insert_text, (tx.account, log_id, seq, indexed(draft.said)))
     return tokens
@@ -131,6 +133,19 @@ def stored(tx: Tx, stretches: Sequence[Stretch]) -> list[StoredMessage]:
     return [StoredMessage(*row) for row in rows]
 
 
+def last_of_role(tx: Tx, stretches: Sequence[Stretch], role: Role) -> int:
+    """The number of the last message of a role, or 0. Looks from the end."""
+    for stretch in reversed(stretches):
+        row = tx.one(
+            "SELECT seq FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? AND role = ?"
+            " ORDER BY seq DESC LIMIT 1",
+            (tx.account, stretch.log_id, stretch.first, stretch.last, role),
+        )
+        if row is not None:
+            return int(row[0])
+    return 0
+
+
 def state_at(tx: Tx, stretch: Stretch) -> tuple[int, int | None, int | None]:
     """The tokens of a session through the last message of `stretch`, that message's time, and when it was added."""
     row = tx.one(
@@ -158,6 +173,7 @@ def totals(tx: Tx, stretches: Sequence[Stretch]) -> tuple[dict[str, int], int | 
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:
     """Erase the messages of a log behind `seq`, also from the text index."""
     tx.execute(tx.dialect.delete_text, (tx.account, log_id, seq))
+    calls.delete_after(tx, log_id, seq)
     tx.execute("DELETE FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq))
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model import Fork, SessionConfig, SessionInfo, SessionRow, SessionState, UserRef, session_uri
-from holdfast.store import usages
+from holdfast.model import SessionConfig, SessionRow, SessionState, session_uri
 from holdfast.store.database import Tx
 from holdfast.store.moments import from_micros
 
@@ -22,6 +21,7 @@ _SELECT = f"SELECT {_COLUMNS}, {_LAST_SEQ}, {_LAST_TOKENS}, {_LAST_TIME}, {_LAST
 _THE_ONE = "account_id = ? AND user_id = ? AND session_id = ?"
 _EXISTS = f"SELECT 1 FROM sessions WHERE {_THE_ONE}"
 _FIND = f"{_SELECT} WHERE s.account_id = ? AND s.user_id = ? AND s.session_id = ?"
+_BY_LOG = "account_id = ? AND log_id = ?"
 
 
 class StoredSession(msgspec.Struct, frozen=True):
@@ -87,6 +87,15 @@ def find(tx: Tx, user_id: str, session_id: str, *, lock: bool = False) -> Stored
     return StoredSession(*row) if row else None
 
 
+def find_by_log(tx: Tx, log_id: int, *, lock: bool = False) -> StoredSession | None:
+    """The session that appends to a log, or None; `lock` as in `find`."""
+    key = (tx.account, log_id)
+    if lock and tx.dialect.lock_row and not tx.one(f"SELECT 1 FROM sessions WHERE {_BY_LOG}{tx.dialect.lock_row}", key):
+        return None
+    row = tx.one(f"{_SELECT} WHERE {_BY_LOG}", key)
+    return StoredSession(*row) if row else None
+
+
 def insert(tx: Tx, session: StoredSession) -> bool:
     """Whether the name and the log id were free."""
     values = msgspec.structs.astuple(session)[: _COLUMNS.count(",") + 1]
@@ -109,6 +118,14 @@ def configure(tx: Tx, session: StoredSession, config: str, now: int) -> None:
     tx.execute(
         f"UPDATE sessions SET config = ?, updated_at = ? WHERE {_THE_ONE}",
         (config, now, tx.account, session.user_id, session.session_id),
+    )
+
+
+def seal(tx: Tx, session: StoredSession, through: int, tokens: int, now: int) -> None:
+    """Let the live messages begin behind `through`; `tokens` is what the session has up to there."""
+    tx.execute(
+        f"UPDATE sessions SET live_from = ?, tokens_archived = ?, updated_at = ? WHERE {_THE_ONE}",
+        (through + 1, tokens, now, tx.account, session.user_id, session.session_id),
     )
 
 
@@ -146,31 +163,6 @@ def page(
 def _containing(q: str) -> str:
     literal = q.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{literal}%"
-
-
-def info(tx: Tx, session: StoredSession) -> SessionInfo:
-    contexts_used, skills_used = usages.totals(tx, session.log_id)
-    config = decode_config(session.config)
-    return SessionInfo(
-        session_id=session.session_id,
-        uri=session_uri(session.user_id, session.session_id),
-        user=UserRef(tx.account, session.user_id),
-        title=session.title,
-        metadata=decode_metadata(session.metadata),
-        state=session.state,
-        created_at=from_micros(session.created_at),
-        updated_at=from_micros(session.changed_at),
-        last_message_at=None if session.last_message_at is None else from_micros(session.last_message_at),
-        message_count=session.live_count,
-        total_message_count=session.last_seq,
-        pending_tokens=session.tokens_total - session.tokens_archived,
-        contexts_used=contexts_used,
-        skills_used=skills_used,
-        forked_from=None if session.forked_from is None else Fork(session.forked_from, session.fork_seq),
-        memory_policy=config.memory_policy,
-        auto_commit_policy=config.auto_commit_policy,
-        memory_extraction_config=config.memory_extraction_config,
-    )
 
 
 def line(session: StoredSession) -> SessionRow:

@@ -47,6 +47,15 @@ def totals(tx: Tx, log_id: int) -> tuple[int, int]:
     return counts.get("context", 0), counts.get("skill", 0)
 
 
+def used_between(tx: Tx, log_id: int, after: int, through: int) -> int:
+    """How many different contexts and skills were recorded in a span of time. Ids begin with their milliseconds."""
+    row = tx.one(
+        "SELECT COUNT(DISTINCT uri) FROM usages WHERE account_id = ? AND log_id = ? AND id >= ? AND id < ?",
+        (tx.account, log_id, f"use_{after // 1_000 + 1:012x}", f"use_{through // 1_000 + 1:012x}"),
+    )
+    return row[0] if row else 0
+
+
 def delete(tx: Tx, log_id: int) -> None:
     tx.execute("DELETE FROM usages WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.client.aadmin import AsyncAdmin
-from holdfast.client.aclient import AsyncClient, AsyncSession
+from holdfast.client.aclient import AsyncClient
+from holdfast.client.asession import AsyncSession
 
 
 class EventLoop:

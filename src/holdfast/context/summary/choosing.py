@@ -1,0 +1,208 @@
+"""Which sentences become the lines of a summary, kind by kind."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.context.summary.concepts import content
+from holdfast.context.summary.ranking import Space, spread
+from holdfast.context.summary.sentences import Sentence
+from holdfast.context.summary.shortening import shorten, width_of
+from holdfast.model.summaries import Line
+
+CONSTRAINTS, DECISIONS, REQUESTS, PENDING, STEPS = 14, 7, 6, 7, 10
+_RULE_WIDTH, _LEAD_WIDTH, _WIDTH, _STEP_WIDTH = 320, 240, 190, 150
+_LEADING = 1.3
+"""The weight of the line that says what it was all about."""
+_SOURCES = 3
+_RESOLVED = 0.55
+_MEANINGFUL, _RULED = 3, 2
+_ANNOUNCEMENT = re.compile(
+    r"(?:let me|i'll|i will|i am going to|looking|checking|searching|reading|我先|让我|我来|我会|好的|明白|understood|noted)",
+    re.IGNORECASE,
+)
+_RECENT = 0.3
+"""The last part of a stretch, where what is announced may still be open."""
+
+
+@dataclass(slots=True)
+class Choice:
+    """Sentences already used, so that none is told twice."""
+
+    sentences: list[Sentence]
+    space: Space
+    last: int
+    used: set[int] = field(default_factory=set)
+    again: dict[str, list[Sentence]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for each in self.sentences:
+            self.again.setdefault(each.text, []).append(each)
+
+    def free(self) -> list[Sentence]:
+        return [each for each in self.sentences if id(each) not in self.used]
+
+    def lines(self, chosen: Sequence[tuple[Sentence, float]], width: int) -> list[Line]:
+        """The chosen as lines, the weightiest first; each also cites the messages that say the same."""
+        top = max((weight for _, weight in chosen), default=1.0) or 1.0
+        found: list[Line] = []
+        for sentence, weight in chosen:
+            self.used.add(id(sentence))
+            sources = [sentence.id]
+            for other in self.again[sentence.text]:
+                self.used.add(id(other))
+                if other.id not in sources and len(sources) < _SOURCES:
+                    sources.append(other.id)
+            found.append(Line(shorten(sentence.text, width), sources, round(weight / top, 3)))
+        return found
+
+    def recency(self, sentence: Sentence) -> float:
+        return sentence.place / self.last if self.last else 1.0
+
+
+def meaningful(sentence: Sentence, words: int = _MEANINGFUL) -> bool:
+    """Whether a sentence says something on its own: "Yes, do that." does not."""
+    return len(content(sentence.words)) >= words - any(each.kind != "name" for each in sentence.literals)
+
+
+def constraints(choice: Choice) -> list[Line]:
+    """Rules, of those who may give them: what a tool printed is data, whatever it demands."""
+    found: list[tuple[Sentence, float]] = []
+    for each in choice.free():
+        if each.origin != "said" or each.role == "tool" or not meaningful(each, _RULED):
+            continue
+        strong = "rule" in each.cues
+        if each.role == "assistant":
+            if strong and "error" not in each.cues and "result" not in each.cues:
+                found.append((each, 0.3 + 0.2 * each.centrality))
+        elif strong:
+            found.append((each, 1.0 + 0.1 * each.centrality))
+        elif "wish" in each.cues:
+            found.append((each, 0.6 + 0.1 * each.centrality + (0.1 if each.literals else 0.0)))
+    return choice.lines(spread(found, CONSTRAINTS, choice.space, against=0.3), _RULE_WIDTH)
+
+
+def decisions(choice: Choice) -> list[Line]:
+    found = [
+        (each, (1.0 + 0.4 * (each.role == "user") + 0.3 * bool(each.literals)) * (0.6 + 0.4 * each.centrality))
+        for each in choice.free()
+        if "decision" in each.cues and each.origin == "said" and each.role in {"user", "assistant"} and meaningful(each)
+    ]
+    return choice.lines(spread(found, DECISIONS, choice.space), _WIDTH)
+
+
+def requests(choice: Choice) -> list[Line]:
+    """The first message of weight leads with its own words, then the requests near the heart of the conversation."""
+    asked = [each for each in choice.free() if each.role == "user" and each.origin == "said" and not each.routine]
+    telling = [each for each in asked if "request" in each.cues and meaningful(each)]
+    first = next((each for each in asked if meaningful(each)), None)
+    if first is None:
+        return choice.lines([(each, 1.0) for each in asked[:1]], _WIDTH)
+    opening = [each for each in asked if each.place == first.place and (meaningful(each) or "request" in each.cues)]
+    lead = _joined(opening, _LEAD_WIDTH)
+    choice.used |= {id(each) for each in lead}
+    rest = [
+        (each, (0.5 + 0.5 * each.centrality) * (1.0 if "question" not in each.cues else 0.8) * _length(each))
+        for each in telling
+        if id(each) not in choice.used
+    ]
+    spoken = Line(" ".join(shorten(each.text, _LEAD_WIDTH) for each in lead), [first.id], _LEADING)
+    return [spoken, *choice.lines(spread(rest, REQUESTS - 1, choice.space), _WIDTH)]
+
+
+def _joined(sentences: Sequence[Sentence], width: int) -> list[Sentence]:
+    """As many sentences from the first on as the width holds; the first request among them always."""
+    asking = next((each for each in sentences if "request" in each.cues), sentences[0])
+    left = width - width_of(asking.text)
+    chosen = [asking]
+    for each in sentences:
+        if each is not asking and width_of(each.text) < left:
+            left -= width_of(each.text)
+            chosen.append(each)
+    return [each for each in sentences if each in chosen]
+
+
+def pending(choice: Choice) -> list[Line]:
+    """What was said to be open and not said to be done later; and what was left without an answer."""
+    found: list[tuple[Sentence, float]] = []
+    results = [
+        each
+        for each in choice.sentences
+        if "result" in each.cues and each.origin in {"said", "call"} and each.role != "user"
+    ]
+    for each in choice.free():
+        if each.origin == "call" and each.text.endswith(("→ pending", "→ running")):
+            if choice.recency(each) >= 1 - _RECENT:
+                found.append((each, 0.8))
+        elif "pending" in each.cues and each.origin == "said" and meaningful(each) and not _asks(each):
+            done = any(later.place > each.place and resolves(later.words, each.words) for later in results)
+            if not done:
+                found.append((each, 0.4 + 0.6 * choice.recency(each) + 0.2 * (each.role == "user")))
+    found += [(each, 1.1) for each in unanswered(choice) if id(each) not in choice.used]
+    return choice.lines(spread(found, PENDING, choice.space), _WIDTH)
+
+
+def _asks(sentence: Sentence) -> bool:
+    """Whether it asks for something now, which the messages after it answered."""
+    return "question" in sentence.cues or (sentence.role == "user" and "request" in sentence.cues)
+
+
+def unanswered(choice: Choice) -> list[Sentence]:
+    """The requests and questions of the last message, whoever spoke."""
+    closing = [each for each in choice.sentences if each.place == choice.last and each.origin == "said"]
+    if not closing:
+        return []
+    wanted = {"request", "question"} if closing[0].role == "user" else {"question"}
+    return [each for each in closing if each.cues & wanted and meaningful(each)][:3]
+
+
+def resolves(later: frozenset[str], open_: frozenset[str]) -> bool:
+    """Whether a result speaks of the same things as an open item."""
+    wanted = content(open_)
+    return len(wanted) >= _MEANINGFUL and len(wanted & later) / len(wanted) >= _RESOLVED
+
+
+def steps(choice: Choice) -> list[Line]:
+    """What was done, in the order it was done."""
+    found: list[tuple[Sentence, float]] = []
+    for each in choice.free():
+        if each.role == "user" or each.routine or each.origin in {"output", "code", "shown"} or "question" in each.cues:
+            continue
+        weight = 0.5 + 0.5 * each.centrality
+        if each.origin == "said":
+            if not meaningful(each):
+                continue
+            if _ANNOUNCEMENT.match(each.text):
+                weight *= 0.5
+            weight *= 1.0 + 0.6 * ("result" in each.cues) + 0.3 * ("error" in each.cues) + 0.3 * choice.recency(each)
+        elif each.origin == "failure":
+            weight *= 1.3
+        else:
+            weight *= 0.7
+        found.append((each, weight * _length(each)))
+    chosen = spread(found, STEPS, choice.space, against=0.8)
+    order = {id(each): at for at, each in enumerate(choice.sentences)}
+    chosen.sort(key=lambda pair: order[id(pair[0])])
+    return choice.lines(chosen, _STEP_WIDTH)
+
+
+def _length(sentence: Sentence) -> float:
+    """Neither a greeting nor a page."""
+    width = width_of(sentence.text)
+    return min(1.0, width / 40) * (1.0 if width <= _WIDTH else 0.8)
+
+
+def best_result(choice: Choice, but: Callable[[Sentence], bool]) -> str:
+    """The latest outcome of weight, as the assistant or a tool told it."""
+    found = [
+        (each, (1 + 1.5 * choice.recency(each) + 0.5 * bool(each.literals) + each.centrality) * _length(each))
+        for each in choice.sentences
+        if "result" in each.cues
+        and each.origin == "said"
+        and each.role == "assistant"
+        and not but(each)
+        and meaningful(each)
+    ]
+    if not found:
+        found = [(each, choice.recency(each)) for each in choice.sentences if each.role == "assistant" and "→" in each.text]
+    return max(found, key=lambda pair: (pair[1], pair[0].place))[0].text if found else ""

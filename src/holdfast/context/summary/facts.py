@@ -1,0 +1,76 @@
+"""The literals of a conversation by importance, in as few verbatim lines as hold them."""
+
+import heapq
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+
+from holdfast.context.summary.concepts import content
+from holdfast.context.summary.literals import IMPORTANCE, Literal
+from holdfast.context.summary.sentences import Sentence
+from holdfast.context.summary.shortening import excerpt, width_of
+from holdfast.model.summaries import Line
+
+FACTS = 24
+_WIDTH = 170
+_CITATION = 40
+_ENOUGH = 0.28
+"""A literal of less than this part of the highest importance gets no line of its own."""
+
+
+def importance(sentences: Iterable[Sentence]) -> dict[str, float]:
+    """How much each literal matters: who said it, with which intent, what it is, and in how many messages it returns."""
+    best: defaultdict[str, float] = defaultdict(float)
+    places: defaultdict[str, set[int]] = defaultdict(set)
+    for sentence in sentences:
+        for each in sentence.literals:
+            worth = sentence.weight * _worth(each)
+            if sentence.routine and each.text in best:
+                continue
+            best[each.text] = max(best[each.text], worth)
+            places[each.text].add(sentence.place)
+    return {text: worth + 0.7 * min(2.5, math.log2(len(places[text]))) for text, worth in best.items()}
+
+
+def facts(sentences: list[Sentence], worth: dict[str, float], told: set[str], used: set[int]) -> list[Line]:
+    """Lines that hold the most important literals not told elsewhere, the most important line first."""
+    if not worth:
+        return []
+    enough = _ENOUGH * max(worth.values())
+    wanted = {text for text, value in worth.items() if value >= enough and text not in told}
+    heap = [(-_gain(each, worth, wanted), index) for index, each in enumerate(sentences)]
+    heapq.heapify(heap)
+    chosen: list[tuple[Sentence, str, float]] = []
+    while heap and len(chosen) < FACTS:
+        gain, index = heapq.heappop(heap)
+        sentence = sentences[index]
+        now = -_gain(sentence, worth, wanted)
+        if now >= 0:
+            continue
+        if heap and now > heap[0][0] and now > gain:
+            heapq.heappush(heap, (now, index))
+            continue
+        holds = {each.text for each in sentence.literals if each.text in wanted}
+        chosen.append((sentence, excerpt(sentence.text, holds, _WIDTH), -now))
+        wanted -= holds
+    top = max((gain for *_, gain in chosen), default=1.0)
+    used |= {id(sentence) for sentence, *_ in chosen}
+    return [Line(text, [sentence.id], round(gain / top, 3)) for sentence, text, gain in chosen]
+
+
+def _worth(literal: Literal) -> float:
+    worth = IMPORTANCE[literal.kind]
+    if literal.kind == "number" and len(literal.text) == 1:
+        worth *= 0.4
+    return worth
+
+
+def _gain(sentence: Sentence, worth: dict[str, float], wanted: set[str]) -> float:
+    """What a line would add for its length. Squared, so that one that matters outweighs several that do not."""
+    held = {each.text for each in sentence.literals}
+    gain = sum(worth[text] ** 2 for text in held if text in wanted)
+    return (
+        gain * (0.5 + 0.1 * sentence.weight) / (_CITATION + min(_WIDTH, width_of(sentence.text))) ** 0.6
+        if gain
+        else 0.0
+    )

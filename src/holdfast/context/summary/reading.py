@@ -1,0 +1,128 @@
+"""From messages to the sentences that a summary is chosen from."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from holdfast.context.summary.cues import cues_of
+from holdfast.context.summary.literals import literals
+from holdfast.context.summary.sentences import Piece, Sentence, bounded, flat, split, words_of
+from holdfast.context.summary.toolcalls import sentences_of
+from holdfast.model.messages import Message
+from holdfast.model.summaries import Language
+from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
+
+_BREATH = 16
+"""Messages that are read before the caller may let others run."""
+_SENTENCES = 6_000
+"""Sentences that are looked at in one stretch."""
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_LATIN = re.compile(r"[A-Za-z]+")
+_HAN_PER_LATIN_WORD = 0.7
+
+_ROLE = {"user": 3.0, "system": 2.0, "assistant": 2.0, "tool": 0.8}
+_ORIGIN = {"said": 1.0, "code": 0.25, "call": 0.5, "output": 0.3, "failure": 1.0, "shown": 0.3}
+_BOOST = {
+    "rule": 1.6,
+    "wish": 0.6,
+    "decision": 1.2,
+    "result": 1.0,
+    "error": 0.9,
+    "request": 0.6,
+    "pending": 0.7,
+    "blocked": 0.6,
+}
+_FAILURE = 1.6
+_ROUTINE = 4
+"""So many sentences of one shape are routine."""
+_ANNOUNCES = (":", "\uff1a")
+_INHERITED = frozenset({"pending", "decision", "rule", "wish"})
+_KEPT_FROM_MACHINES = frozenset({"error", "result"})
+
+
+def read(messages: Sequence[Message], breathe: Callable[[], None]) -> list[Sentence]:
+    """Every sentence with its words, literals, cues and a first weight. A sentence said again is there once per message."""
+    found: list[Sentence] = []
+    room = max(40, _SENTENCES // max(1, len(messages)))
+    for place, message in enumerate(messages):
+        if place % _BREATH == 0:
+            breathe()
+        seen: set[str] = set()
+        above: frozenset[str] = frozenset()
+        for piece in _told(message):
+            if len(seen) >= room:
+                break
+            if piece.text in seen:
+                continue
+            seen.add(piece.text)
+            sentence = _sentence(piece, place, message, above if piece.listed else frozenset())
+            if not piece.listed:
+                above = sentence.cues & _INHERITED if piece.text.endswith(_ANNOUNCES) else frozenset()
+            found.append(sentence)
+    breathe()
+    _discount_routine(found)
+    return found
+
+
+def language_of(messages: Sequence[Message]) -> Language:
+    """The language of what was said, as far as it is known here; tools count only where nobody spoke."""
+    said = "\n".join([bounded(message.text, 2_000) for message in messages if message.role in {"user", "assistant"}])
+    if not said.strip():
+        said = "\n".join([piece.text for message in messages[:50] for piece in _told(message)])[:20_000]
+    han = len(_HAN.findall(said))
+    chinese = han > _HAN_PER_LATIN_WORD * len(_LATIN.findall(said)) and han > 2 * len(_KANA.findall(said))
+    return "zh" if chinese else "en"
+
+
+def _told(message: Message) -> Iterator[Piece]:
+    for part in message.parts:
+        match part:
+            case TextPart():
+                for piece in split(bounded(part.text)):
+                    yield piece._replace(origin="output") if message.role == "tool" and piece.origin == "said" else piece
+            case ToolPart():
+                yield from sentences_of(part)
+            case ImagePart():
+                if described := flat(part.description[:400]):
+                    yield Piece(described, "shown")
+            case ContextPart():
+                # What was recalled is known already: it is context of this stretch, not something that happened in it.
+                continue
+
+
+def _sentence(piece: Piece, place: int, message: Message, above: frozenset[str]) -> Sentence:
+    words = words_of(piece.text)
+    cues = cues_of(piece.text, words) | above
+    origin = piece.origin
+    if origin not in {"said", "call"}:
+        cues &= _KEPT_FROM_MACHINES
+    weight = _ROLE[message.role] * _ORIGIN[origin]
+    if origin == "failure":
+        cues |= {"error"}
+        weight = _FAILURE
+    weight += sum(_BOOST.get(cue, 0.0) for cue in cues) * (1.0 if origin in {"said", "failure"} else 0.3)
+    return Sentence(piece.text, place, message.id, message.role, origin, words, cues, literals(piece.text), weight)
+
+
+def _discount_routine(sentences: list[Sentence]) -> None:
+    """What is said over and over with other numbers is routine: "Batch 7 is copied." matters less than what is said once."""
+    shapes: defaultdict[tuple[str, str], list[Sentence]] = defaultdict(list)
+    for sentence in sentences:
+        shapes[sentence.role, _shape(sentence)].append(sentence)
+    for alike in shapes.values():
+        if len(alike) < _ROUTINE:
+            continue
+        for number, sentence in enumerate(alike):
+            sentence.weight *= 2 / len(alike)
+            sentence.routine = number > 0
+
+
+def _shape(sentence: Sentence) -> str:
+    """The sentence without its literals."""
+    pieces: list[str] = []
+    reached = 0
+    for each in sentence.literals:
+        pieces.append(sentence.text[reached : each.start])
+        reached = each.end
+    return "\0".join([*pieces, sentence.text[reached:]])

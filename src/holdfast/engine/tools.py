@@ -1,0 +1,67 @@
+"""What background work works with: a language model, if there is one, and vectors. Opened when first needed."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from holdfast.config import Settings
+from holdfast.context import tokens
+
+if TYPE_CHECKING:
+    from holdfast.providers.base import ChatModel, Embedder
+
+PIECE_SECONDS = 0.002
+"""How long to compute before others get their turn."""
+
+
+class Tools:
+    """One set for all threads of a process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._opened = False
+        self._model: ChatModel | None = None
+        self._embedder: Embedder | None = None
+
+    @property
+    def model(self) -> "ChatModel | None":
+        self._open()
+        return self._model
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        self._open()
+        if self._embedder is None:
+            raise AssertionError("closed")
+        return self._embedder.embed(texts)
+
+    def _open(self) -> None:
+        with self._lock:
+            if not self._opened:
+                from holdfast.providers.choose import open_embedder, open_model  # noqa: PLC0415 - numpy is heavy
+
+                self._model = open_model(self._settings, tokens.estimate)
+                self._embedder = open_embedder(self._settings)
+                self._opened = True
+
+    def close(self) -> None:
+        with self._lock:
+            for tool in (self._model, self._embedder):
+                if tool is not None:
+                    tool.close()
+            self._model = self._embedder = None
+            self._opened = False
+
+
+def breathing() -> Callable[[], None]:
+    """To be called time and again by what computes for long: lets other threads of this process run."""
+    since = time.monotonic()
+
+    def breathe() -> None:
+        nonlocal since
+        if time.monotonic() - since > PIECE_SECONDS:
+            time.sleep(PIECE_SECONDS / 4)
+            since = time.monotonic()
+
+    return breathe

@@ -1,0 +1,110 @@
+"""What can be asked about committing a session: its archives, its context, and the tasks behind them."""
+
+from typing import Annotated
+
+import msgspec
+
+from holdfast.model import (
+    Archive,
+    ArchiveInfo,
+    Committed,
+    Expanded,
+    SessionContext,
+    Task,
+    TaskKind,
+    TaskStatus,
+)
+from holdfast.model.sessions import Count
+from holdfast.noun import Name
+from holdfast.ops.table import Operation, operation
+
+Ref = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=300,
+        description="use an archive id, a message id, a seq such as 12, or a range such as 12-40",
+    ),
+]
+
+
+@operation("POST /sessions/{session_id}/commit", audited=True)
+class CommitSession(Operation[Committed], frozen=True, kw_only=True):
+    """Seals the live messages in an archive, but for the last `keep_recent_count`; a task summarises it."""
+
+    session_id: Name
+    keep_recent_count: Count = 0
+
+
+@operation("GET /sessions/{session_id}/context")
+class GetSessionContext(Operation[SessionContext], frozen=True, kw_only=True):
+    """What a model is to be shown: every message that no finished archive stands for, and the latest overview.
+
+    Messages are always whole; the overview comes if the budget has room for all of it.
+    """
+
+    session_id: Name
+    token_budget: Count = 128_000
+
+
+@operation("GET /sessions/{session_id}/archives")
+class ListArchives(Operation[list[ArchiveInfo]], frozen=True, kw_only=True):
+    """In order, behind archive number `after`, each with its state."""
+
+    session_id: Name
+    after: Count = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
+
+
+@operation("GET /sessions/{session_id}/archives/{archive_id}")
+class GetSessionArchive(Operation[Archive], frozen=True, kw_only=True):
+    """An archive that is done, with all its messages."""
+
+    session_id: Name
+    archive_id: Name
+
+
+@operation("POST /sessions/{session_id}/archives/{archive_id}/retry", audited=True)
+class RetryArchive(Operation[Task], frozen=True, kw_only=True):
+    """Begins the work on a failed or cancelled archive again. What it had finished is not paid for again."""
+
+    session_id: Name
+    archive_id: Name
+
+
+@operation("GET /sessions/{session_id}/expand")
+class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
+    """Brings back messages that an overview stands for, as many as the budget has room for, but at least one."""
+
+    session_id: Name
+    ref: Ref
+    token_budget: Count = 32_000
+
+
+@operation("GET /tasks/{task_id}")
+class GetTask(Operation[Task], frozen=True, kw_only=True):
+    task_id: Name
+
+
+@operation("GET /tasks")
+class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
+    """Newest first. Those with the status failed are the ones that wait for somebody: retry or cancel them."""
+
+    task_type: TaskKind | None = None
+    status: TaskStatus | None = None
+    resource_id: Name | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
+
+
+@operation("POST /tasks/{task_id}/cancel", audited=True)
+class CancelTask(Operation[Task], frozen=True, kw_only=True):
+    """Ends a task that is not done. The messages of its archive stay in the context."""
+
+    task_id: Name
+
+
+@operation("POST /tasks/{task_id}/retry", audited=True)
+class RetryTask(Operation[Task], frozen=True, kw_only=True):
+    """Begins a failed or cancelled task again. What it had finished is not paid for again."""
+
+    task_id: Name

@@ -1,0 +1,72 @@
+"""Which model and which embedder the settings name."""
+
+import threading
+from collections.abc import Callable
+
+from holdfast.config import Settings
+from holdfast.errors import FailedPreconditionError
+from holdfast.providers.base import ChatModel, Embedder
+from holdfast.providers.limits import Limited, Limiter
+
+_limiters: dict[tuple[object, ...], Limiter] = {}
+_lock = threading.Lock()
+
+
+def open_model(settings: Settings, estimate: Callable[[str], int]) -> Limited | None:
+    """The model that the settings name, within their limits, or None. `estimate` tells the tokens of a text."""
+    if settings.model_provider == "none":
+        return None
+    return Limited(_model(settings), limiter_for(settings), estimate)
+
+
+def open_embedder(settings: Settings) -> Embedder:
+    if settings.embedder == "static":
+        from holdfast.providers.local import StaticVectors  # noqa: PLC0415 - only the one that is used is loaded
+
+        return StaticVectors()
+    from holdfast.providers.openai import URL, OpenAIEmbedder  # noqa: PLC0415 - as above
+
+    if not settings.embedding_model:
+        raise FailedPreconditionError("embedder openai needs a model; set HOLDFAST_EMBEDDING_MODEL")
+    return OpenAIEmbedder(
+        settings.embedding_model,
+        base_url=settings.embedding_base_url or URL,
+        api_key=settings.embedding_api_key,
+        timeout=settings.model_timeout_seconds,
+    )
+
+
+def limiter_for(settings: Settings) -> Limiter:
+    """The one limiter of this process for that model, however many clients use it."""
+    limits = settings.model_concurrency, settings.model_requests_per_minute, settings.model_tokens_per_minute
+    whose = settings.model_provider, settings.model_base_url, settings.model_api_key, settings.model_name
+    with _lock:
+        found = _limiters.get((*whose, *limits))
+        if found is None:
+            concurrency, requests, tokens = limits
+            found = Limiter(concurrency=concurrency, requests_per_minute=requests, tokens_per_minute=tokens)
+            _limiters[*whose, *limits] = found
+        return found
+
+
+def _model(settings: Settings) -> ChatModel:
+    provider = settings.model_provider
+    if not settings.model_name:
+        raise FailedPreconditionError(f"model_provider {provider} needs a model; set HOLDFAST_MODEL_NAME")
+    if provider == "openai":
+        from holdfast.providers import openai  # noqa: PLC0415 - only the one that is used is loaded
+
+        return openai.OpenAIChat(
+            settings.model_name,
+            base_url=settings.model_base_url or openai.URL,
+            api_key=settings.model_api_key,
+            timeout=settings.model_timeout_seconds,
+        )
+    from holdfast.providers import anthropic  # noqa: PLC0415 - as above
+
+    return anthropic.AnthropicChat(
+        settings.model_name,
+        base_url=settings.model_base_url or anthropic.URL,
+        api_key=settings.model_api_key,
+        timeout=settings.model_timeout_seconds,
+    )

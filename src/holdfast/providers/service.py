@@ -1,0 +1,158 @@
+"""One provider's HTTP service: connections that stay open, and its troubles in our words."""
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, shown
+from holdfast.providers.base import unavailable
+
+CONNECT_SECONDS = 10.0
+LARGEST_ANSWER = 64 * 1024 * 1024
+TOLD_CHARACTERS = 300
+FIRST_FAILURE = 400
+MAY_PASS = {408, 409, 425, 429}
+
+
+class Refused(Exception):  # noqa: N818 - not an error yet: another way of asking may still do
+    """The service did not like how it was asked (400 or 422)."""
+
+    def __init__(self, error: HoldfastError, told: str) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.told = told
+
+
+class Service:
+    """Posts JSON and reads JSON, from any thread. It asks once: when to ask again is the caller's decision."""
+
+    def __init__(self, url: str, key: str | None, headers: dict[str, str], timeout: float) -> None:
+        import httpx2  # noqa: PLC0415 - who asks no model does not pay for it
+
+        if not re.match(r"https?://[^/]", url):
+            raise InvalidArgumentError("model_base_url", f"{shown(_without_password(url))} is not an http or https URL")
+        if any(not re.fullmatch(r"[ -~]+", value) for value in headers.values()):
+            raise InvalidArgumentError("model_api_key", "has a character that cannot be sent; check it for a line end")
+        self._httpx = httpx2
+        self._url = url.rstrip("/")
+        self._key = key
+        self._headers = headers
+        self._timeout = timeout
+        self._open()
+
+    def __repr__(self) -> str:
+        return f"Service({_without_password(self._url)!r})"
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer, decoded. `Refused` if the service did not like the question."""
+        if self._process != os.getpid():
+            self._open()  # a fork: the connections are the parent's, who still uses them
+        try:
+            status, headers, content = self._exchange(path, msgspec.json.encode(body))
+        except self._httpx.TimeoutException:
+            raise unavailable(f"{self} did not answer within {self._timeout:g} s", reason="timeout") from None
+        except (self._httpx.TransportError, self._httpx.DecodingError) as error:
+            why = self._clean(str(error)) or type(error).__name__
+            raise unavailable(f"{self} cannot be reached: {why}", reason=type(error).__name__) from None
+        if status >= FIRST_FAILURE:
+            raise self._trouble(status, headers, content) from None
+        return self._decoded(content)
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def __str__(self) -> str:
+        return _without_password(self._url)
+
+    def _open(self) -> None:
+        self._process = os.getpid()
+        self._connections = self._httpx.Client(
+            headers={"Content-Type": "application/json", "Accept": "application/json", **self._headers},
+            verify=self._url.startswith("https:"),  # to get ready for TLS takes longer than many requests
+            timeout=self._httpx.Timeout(self._timeout, connect=min(CONNECT_SECONDS, self._timeout), pool=None),
+            limits=self._httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=30.0),
+        )
+
+    def _exchange(self, path: str, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """One request. The time-out holds for the whole of it: a service that drips is as slow as a silent one."""
+        late = time.monotonic() + self._timeout
+        content = bytearray()
+        with self._connections.stream("POST", f"{self._url}{path}", content=body) as response:
+            for piece in response.iter_bytes():
+                content += piece
+                if time.monotonic() > late:
+                    raise self._httpx.ReadTimeout("the answer took too long")
+                if len(content) > LARGEST_ANSWER:
+                    raise self._httpx.DecodingError(f"the answer is larger than {LARGEST_ANSWER} bytes")
+        return response.status_code, response.headers, bytes(content)
+
+    def _decoded(self, content: bytes) -> dict[str, Any]:
+        try:
+            answer = msgspec.json.decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            if content.strip() and not content.lstrip().startswith(b"{"):
+                told = self._told(content)
+                raise FailedPreconditionError(f"{self} answered with {told}, not JSON; check the base URL") from None
+            raise unavailable(f"{self} broke off in the middle of its answer", reason="truncated") from None
+        if not isinstance(answer, dict):
+            raise FailedPreconditionError(f"{self} answered with {self._told(content)}; check the base URL")
+        if answer.get("error"):  # some gateways report a failure of what is behind them as a success
+            raise unavailable(f"{self} answered with an error: {self._told(content)}", reason="error")
+        return answer
+
+    def _trouble(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
+        told = self._told(content)
+        said = f"{self} answered {status}: {told}"
+        if status in MAY_PASS or status >= 500:  # noqa: PLR2004 - where the server is to blame
+            return unavailable(said, reason=str(status), retry_after=told_wait(headers))
+        advice = {
+            401: "check the API key",
+            403: "check what the API key may do",
+            402: "check the account's balance",
+            404: "check the model's name and the base URL",
+            413: "lower model_input_tokens",
+        }.get(status, "check the base URL")
+        if status in {400, 422}:
+            advice = "check the model's name; if the prompt is too long, lower model_input_tokens"
+            return Refused(FailedPreconditionError(f"{said}; {advice}", status=status), told)
+        return FailedPreconditionError(f"{said}; {advice}", status=status)
+
+    def _told(self, content: bytes) -> str:
+        """What the service says of a failure, in short. Some repeat the key that they did not like."""
+        text = content.decode(errors="replace")
+        try:
+            found = msgspec.json.decode(content)
+            error = found.get("error", found) if isinstance(found, dict) else found
+            text = str(error.get("message") or error) if isinstance(error, dict) else str(error)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
+        text = " ".join(self._clean(text).split())
+        return text if len(text) <= TOLD_CHARACTERS else f"{text[:TOLD_CHARACTERS]}..."
+
+    def _clean(self, text: str) -> str:
+        return text.replace(self._key, "[the key]") if self._key else text
+
+
+def told_wait(headers: Mapping[str, str]) -> float | None:
+    """How many seconds the service asks to be left alone, whichever way it says so."""
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        said = headers.get("retry-after")
+        if said is None:
+            return None
+        if re.fullmatch(r"\s*\d+(\.\d*)?\s*", said):
+            return float(said)
+        until, now = parsedate_to_datetime(said), parsedate_to_datetime(headers["date"])
+        return max(0.0, (until - now).total_seconds())
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", url).split("?")[0]

@@ -1,0 +1,227 @@
+"""Tasks: durable background work, taken by lease and guarded by a fence."""
+
+from typing import Any
+
+import msgspec
+
+from holdfast.model import Progress, Task, TaskKind, TaskStatus, archive_uri
+from holdfast.store import steps
+from holdfast.store.database import Tx
+from holdfast.store.moments import from_micros
+
+_COLUMNS = (
+    "task_id, user_id, kind, status, resource_id, log_id, number, stage, steps_done, steps_total, run_at, fence,"
+    " attempts, created_at, updated_at, worked, result, error"
+)
+_THE_ONE = "account_id = ? AND task_id = ?"
+_MINE = f"{_THE_ONE} AND fence = ? AND status = 'running'"
+_decode_result = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class StoredTask(msgspec.Struct, frozen=True):
+    task_id: str
+    user_id: str
+    kind: TaskKind
+    status: TaskStatus
+    resource_id: str
+    log_id: int
+    number: int
+    stage: str | None
+    steps_done: int
+    steps_total: int
+    run_at: int | None
+    fence: int
+    attempts: int
+    created_at: int
+    updated_at: int
+    worked: int
+    result: str | None
+    error: str | None
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """The right to work on a task, until the lease ends or another takes it: then its fence is a higher one."""
+
+    account: str
+    task: StoredTask
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.account, self.task.task_id, self.task.fence
+
+
+def insert(tx: Tx, task: StoredTask) -> None:
+    values = msgspec.structs.astuple(task)
+    marks = ", ".join("?" * len(values))
+    tx.execute(f"INSERT INTO tasks (account_id, {_COLUMNS}) VALUES (?, {marks})", (tx.account, *values))
+
+
+def find(tx: Tx, task_id: str, *, lock: bool = False) -> StoredTask | None:
+    locked = tx.dialect.lock_row if lock else ""
+    row = tx.one(f"SELECT {_COLUMNS} FROM tasks WHERE {_THE_ONE}{locked}", (tx.account, task_id))
+    return StoredTask(*row) if row else None
+
+
+def page(
+    tx: Tx, user_id: str, *, kind: str | None, status: str | None, resource_id: str | None, limit: int
+) -> list[StoredTask]:
+    """Newest first."""
+    where, params = ["account_id = ?", "user_id = ?"], [tx.account, user_id]
+    for column, value in (("kind", kind), ("resource_id", resource_id)):
+        if value is not None:
+            where.append(f"{column} = ?")
+            params.append(value)
+    if status is not None:
+        where.append(f"status = '{status}'")  # one of a few words; in the text so that the index of failures is used
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM tasks WHERE {' AND '.join(where)} ORDER BY task_id DESC LIMIT ?", (*params, limit)
+    )
+    return [StoredTask(*row) for row in rows]
+
+
+def counts(tx: Tx, user_id: str) -> dict[str, int]:
+    """How many tasks of a user there are in each state."""
+    return dict(
+        tx.all(
+            "SELECT status, COUNT(*) FROM tasks WHERE account_id = ? AND user_id = ? GROUP BY status",
+            (tx.account, user_id),
+        )
+    )
+
+
+def claim(tx: Tx, now: int, lease: int) -> Claim | None:
+    """Take the task that has been due for longest, of any account."""
+    skip = " SKIP LOCKED" if tx.dialect.lock_row else ""
+    row = tx.one(
+        "UPDATE tasks SET status = 'running', fence = fence + 1, attempts = attempts + 1, run_at = ?, updated_at = ?"
+        " WHERE (account_id, task_id) = (SELECT account_id, task_id FROM tasks WHERE run_at <= ? ORDER BY run_at"
+        f" LIMIT 1{tx.dialect.lock_row}{skip}) RETURNING account_id, {_COLUMNS}",
+        (now + lease, now, now),
+    )
+    return Claim(row[0], StoredTask(*row[1:])) if row else None
+
+
+def next_due(tx: Tx) -> int | None:
+    """When the next task of any account can be taken."""
+    row = tx.one("SELECT MIN(run_at) FROM tasks WHERE run_at IS NOT NULL")
+    return row[0] if row else None
+
+
+def extend(tx: Tx, claim: Claim, until: int) -> bool:
+    """Hold a task for longer; whether it is still held."""
+    row = tx.one(f"UPDATE tasks SET run_at = ? WHERE {_MINE} RETURNING 1", (until, *claim.key))
+    return row is not None
+
+
+def advance(tx: Tx, claim: Claim, *, stage: str, done: int, total: int, worked: int, now: int) -> bool:
+    """Write down how far a task has come; whether it is still held."""
+    row = tx.one(
+        "UPDATE tasks SET stage = ?, steps_done = ?, steps_total = ?, worked = worked + ?, updated_at = ?"
+        f" WHERE {_MINE} RETURNING 1",
+        (stage, done, total, worked, now, *claim.key),
+    )
+    return row is not None
+
+
+def finish(
+    tx: Tx, claim: Claim, status: TaskStatus, *, result: str | None, error: str | None, worked: int, now: int
+) -> bool:
+    """End a task; whether it was still held."""
+    row = tx.one(
+        "UPDATE tasks SET status = ?, stage = NULL, run_at = NULL, result = ?, error = ?, worked = worked + ?,"
+        f" steps_done = CASE WHEN ? = 'completed' THEN steps_total ELSE steps_done END, updated_at = ?"
+        f" WHERE {_MINE} RETURNING 1",
+        (status, result, error, worked, status, now, *claim.key),
+    )
+    return row is not None
+
+
+def postpone(tx: Tx, claim: Claim, *, run_at: int, error: str, worked: int, now: int) -> bool:
+    """Let a task be tried again from `run_at` on; whether it was still held."""
+    row = tx.one(
+        "UPDATE tasks SET status = 'pending', stage = 'retrying', run_at = ?, error = ?, worked = worked + ?,"
+        f" updated_at = ? WHERE {_MINE} RETURNING 1",
+        (run_at, error, worked, now, *claim.key),
+    )
+    return row is not None
+
+
+def hand_back(tx: Tx, claim: Claim, now: int) -> None:
+    """Let others take a task at once, as if this attempt had not been made."""
+    tx.execute(
+        "UPDATE tasks SET status = 'pending', stage = NULL, run_at = ?, attempts = attempts - 1, updated_at = ?"
+        f" WHERE {_MINE}",
+        (now, now, *claim.key),
+    )
+
+
+def cancel(tx: Tx, task_id: str, now: int) -> None:
+    tx.execute(
+        "UPDATE tasks SET status = 'cancelled', stage = NULL, run_at = NULL, fence = fence + 1, updated_at = ?"
+        f" WHERE {_THE_ONE}",
+        (now, tx.account, task_id),
+    )
+
+
+def renew(tx: Tx, task_id: str, run_at: int | None, now: int) -> None:
+    """Let a task that ended begin again; what it had finished it does not do again."""
+    tx.execute(
+        "UPDATE tasks SET status = 'pending', stage = ?, run_at = ?, attempts = 0, error = NULL, fence = fence + 1,"
+        f" updated_at = ? WHERE {_THE_ONE}",
+        ("waiting" if run_at is None else None, run_at, now, tx.account, task_id),
+    )
+
+
+def release(tx: Tx, task_id: str, now: int) -> None:
+    """Let a task begin that waited for another."""
+    tx.execute(
+        f"UPDATE tasks SET run_at = ?, stage = NULL WHERE {_THE_ONE} AND run_at IS NULL AND status = 'pending'",
+        (now, tx.account, task_id),
+    )
+
+
+def delete_of_log(tx: Tx, log_id: int) -> None:
+    tx.execute(
+        "DELETE FROM steps WHERE account_id = ? AND task_id IN"
+        " (SELECT task_id FROM tasks WHERE account_id = ? AND log_id = ?)",
+        (tx.account, tx.account, log_id),
+    )
+    tx.execute("DELETE FROM tasks WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
+
+
+def forget_before(tx: Tx, moment: int, most: int) -> int:
+    """Drop up to `most` tasks of all accounts that ended before `moment`; how many there were.
+
+    What failed stays until it is retried or cancelled.
+    """
+    rows = tx.all(
+        "DELETE FROM tasks WHERE (account_id, task_id) IN (SELECT account_id, task_id FROM tasks"
+        " WHERE status IN ('completed', 'cancelled') AND updated_at < ? LIMIT ?) RETURNING account_id, task_id",
+        (moment, most),
+    )
+    for account_id, task_id in rows:
+        steps.delete(tx, account_id, task_id)
+    return len(rows)
+
+
+def shown(task: StoredTask) -> Task:
+    """The task as callers see it."""
+    waits = task.status == "pending" and task.run_at is not None and task.attempts > 0
+    return Task(
+        task_id=task.task_id,
+        task_type=task.kind,
+        status=task.status,
+        created_at=task.created_at / 1e6,
+        updated_at=task.updated_at / 1e6,
+        processing_seconds=task.worked / 1e6,
+        resource_id=task.resource_id,
+        stage=task.stage,
+        progress=Progress(task.steps_done, task.steps_total),
+        attempts=task.attempts,
+        next_attempt_at=from_micros(task.run_at) if waits and task.run_at is not None else None,
+        result=None if task.result is None else _decode_result(task.result),
+        error=task.error,
+        archive_uri=archive_uri(task.user_id, task.resource_id, task.number),
+        created_at_iso=from_micros(task.created_at),
+        updated_at_iso=from_micros(task.updated_at),
+    )
