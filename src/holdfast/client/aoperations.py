@@ -300,6 +300,6 @@ class AsyncOperations(AsyncCommits):
     async def check_health(self) -> Health:
         return await self._transport.call(CheckHealth())
 
-    async def wait_until_idle(self) -> dict[str, QueueCounts]:
-        """Return once everything that was accepted before is done."""
-        return await self._transport.call(WaitUntilIdle())
+    async def wait_until_idle(self, seconds: float | None = None) -> dict[str, QueueCounts]:
+        """Return once everything that was accepted before is done, at the latest after so many seconds."""
+        return await self._transport.call(WaitUntilIdle(timeout=seconds))

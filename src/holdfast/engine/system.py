@@ -1,9 +1,12 @@
 """How the system is doing, and counts of what it holds."""
 
+import time
 from typing import get_args
 
+from holdfast.config import Settings
 from holdfast.engine.rule import Moment, Rule, always
 from holdfast.engine.sessions import require
+from holdfast.errors import DeadlineExceededError
 from holdfast.model import (
     Component,
     ComponentName,
@@ -26,9 +29,13 @@ from holdfast.ops import (
     WaitUntilIdle,
     WhoAmI,
 )
-from holdfast.store import lineage, messages, sessions, toolresults, usages
-from holdfast.store.database import Tx
+from holdfast.store import lineage, messages, sessions, tasks, toolresults, usages
+from holdfast.store.database import Database, Tx
 from holdfast.store.moments import from_micros
+
+PATIENCE = 25.0
+"""How long to wait for tasks if nobody says; less than a server gives a request."""
+GLANCE = 0.02
 
 
 def _who_am_i(_tx: Tx, who: Principal, _op: WhoAmI, _ready: None, _moment: Moment) -> Identity:
@@ -43,22 +50,54 @@ def _health(tx: Tx, _who: Principal, _op: CheckHealth, _ready: None, _moment: Mo
     return Health(tx.one("SELECT 1") == (1,))
 
 
-def _wait(_tx: Tx, _who: Principal, _op: WaitUntilIdle, _ready: None, moment: Moment) -> dict[str, QueueCounts]:
+def _wait(tx: Tx, who: Principal, _op: WaitUntilIdle, _ready: None, moment: Moment) -> dict[str, QueueCounts]:
     """As a write it comes behind all that were accepted before it."""
-    return {"writes": QueueCounts(moment.waiting())}
+    return {"writes": QueueCounts(moment.waiting()), "tasks": _queue(tasks.counts(tx, who.user_id))}
+
+
+def _queue(counts: dict[str, int]) -> QueueCounts:
+    return QueueCounts(counts.get("pending", 0), counts.get("running", 0), counts.get("failed", 0))
+
+
+def _until_idle(db: Database, who: Principal, op: WaitUntilIdle) -> None:
+    """Wait until no task of the caller's is to be done any more. One that failed is not waited for."""
+    seconds = op.timeout or PATIENCE
+    deadline = time.monotonic() + seconds
+    while True:
+        queue = _queue(db.read(who.account_id, lambda tx: tasks.counts(tx, who.user_id)))
+        left = queue.pending + queue.in_progress
+        if not left:
+            return
+        if time.monotonic() > deadline:
+            raise DeadlineExceededError(f"{left} tasks are not done after {seconds:g} s; they go on", pending=left)
+        time.sleep(GLANCE)
 
 
 def _component(tx: Tx, name: ComponentName, moment: Moment) -> Component:
+    queue = _queue(tasks.counts(tx))
     status = {
         "storage": f"{tx.dialect.name}, schema {tx.all('SELECT MAX(number) FROM schema_migrations')[0][0]}",
-        "queue": f"{moment.waiting()} writes wait",
+        "queue": _queue_table(queue, moment),
         "vikingdb": "words of messages, in the database itself",
-        "models": "none is configured; none is needed",
+        "models": _models(moment.settings),
         "lock": "held by the database, for no longer than a transaction",
         "retrieval": "messages of a session by their words",
         "filesystem": "none of its own; files are views of rows",
     }
-    return Component(name=name, is_healthy=True, has_errors=False, status=status[name])
+    return Component(name=name, is_healthy=True, has_errors=name == "queue" and queue.failed > 0, status=status[name])
+
+
+def _queue_table(queue: QueueCounts, moment: Moment) -> str:
+    rows = [("writes", moment.waiting(), 0, 0), ("session_commit", queue.pending, queue.in_progress, queue.failed)]
+    total = ("TOTAL", *(sum(column) for column in zip(*(row[1:] for row in rows), strict=True)))
+    lines = [("Queue", "Pending", "In Progress", "Errors"), *rows, total]
+    return "\n".join(f"{name:<16}{pending:>9}{running:>13}{errors:>8}" for name, pending, running, errors in lines)
+
+
+def _models(settings: Settings) -> str:
+    if settings.model_provider == "none":
+        return "none is configured; none is needed"
+    return f"{settings.model_provider} {settings.model_name}, at most {settings.model_concurrency} calls at once"
 
 
 def _observe_component(tx: Tx, _who: Principal, op: ObserveComponent, _ready: None, moment: Moment) -> Component:
@@ -100,7 +139,7 @@ RULES: dict[type, Rule] = {
     WhoAmI: Rule(_who_am_i),
     GetSystemStatus: Rule(_status),
     CheckHealth: Rule(_health),
-    WaitUntilIdle: Rule(_wait, always),
+    WaitUntilIdle: Rule(_wait, always, first=_until_idle),
     ObserveComponent: Rule(_observe_component),
     ObserveSystem: Rule(_observe_system),
     GetMemoryStats: Rule(_memory_stats),

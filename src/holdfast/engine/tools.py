@@ -9,10 +9,13 @@ from holdfast.config import Settings
 from holdfast.context import tokens
 
 if TYPE_CHECKING:
-    from holdfast.providers.base import ChatModel, Embedder
+    from holdfast.providers.base import Embedder
+    from holdfast.providers.limits import Limited
 
-PIECE_SECONDS = 0.002
-"""How long to compute before others get their turn."""
+STRETCH = 0.001
+"""How many seconds to compute before others get their turn."""
+PAUSE = 0.00005
+OTHERS_SHARE = 3
 
 
 class Tools:
@@ -22,11 +25,13 @@ class Tools:
         self._settings = settings
         self._lock = threading.Lock()
         self._opened = False
-        self._model: ChatModel | None = None
+        self.computing = threading.Lock()
+        """Only one thread computes at a time: two would be no faster, and keep others waiting twice as long."""
+        self._model: Limited | None = None
         self._embedder: Embedder | None = None
 
     @property
-    def model(self) -> "ChatModel | None":
+    def model(self) -> "Limited | None":
         self._open()
         return self._model
 
@@ -54,14 +59,21 @@ class Tools:
             self._opened = False
 
 
-def breathing() -> Callable[[], None]:
-    """To be called time and again by what computes for long: lets other threads of this process run."""
+def breathing(activity: Callable[[], int]) -> Callable[[], None]:
+    """To be called time and again by what computes for long, so that others in this process get their turn.
+
+    A thread that computes keeps the others waiting for milliseconds at each of their many short waits. While callers
+    are active, which a growing `activity` tells, they get most of the time.
+    """
+    seen = activity()
     since = time.monotonic()
 
     def breathe() -> None:
-        nonlocal since
-        if time.monotonic() - since > PIECE_SECONDS:
-            time.sleep(PIECE_SECONDS / 4)
-            since = time.monotonic()
+        nonlocal seen, since
+        if time.monotonic() - since < STRETCH:
+            return
+        before, seen = seen, activity()
+        time.sleep(PAUSE if seen == before else STRETCH * OTHERS_SHARE)
+        since = time.monotonic()
 
     return breathe

@@ -33,12 +33,14 @@ class Work:
         tools: Tools,
         claim: Claim,
         observe: Observer,
+        activity: Callable[[], int],
     ) -> None:
         self.settings = settings
         self.tools = tools
         self.claim = claim
         self.observe = observe
         self.moment = moment
+        self.activity = activity
         self._db = db
         self._kept = self.read(lambda tx: steps.read(tx, claim.task.task_id))
         self._total = max(claim.task.steps_total, 1)

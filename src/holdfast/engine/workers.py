@@ -41,12 +41,14 @@ class Workers:
         *,
         polls: bool,
         observe: Observer = unobserved,
+        activity: Callable[[], int] = lambda: 0,
     ) -> None:
         self._db = db
         self._settings = settings
         self._moment = moment
         self._polls = polls
         self._observe = observe
+        self._activity = activity
         self._tools = Tools(settings)
         self._closing_at: float | None = None
         self._forget_threads()
@@ -147,7 +149,7 @@ class Workers:
 
         try:
             self._observe("claimed")
-            work = Work(self._db, self._settings, self._moment, self._tools, claim, self._observe)
+            work = Work(self._db, self._settings, self._moment, self._tools, claim, self._observe, self._activity)
             if claim.task.attempts > self._settings.task_attempts:
                 failing.handle(work, failing.worker_died(claim.task.attempts - 1))
                 return

@@ -16,6 +16,8 @@ R = TypeVar("R")
 LARGE = 64 * 1024
 """A body of more bytes is checked and prepared in a thread: on the loop it would make everyone wait."""
 THREADS = 16
+PATIENT_THREADS = 8
+"""For those who wait until something is done: they must not keep readers from reading."""
 PATIENT_TURNS = 2
 """How many turns of the loop a write may wait for others; each takes as long as the requests that it brings."""
 
@@ -26,6 +28,7 @@ class Bridge:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast-reader")
+        self._patient_threads = ThreadPoolExecutor(PATIENT_THREADS, thread_name_prefix="holdfast-waiter")
         self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._woken = False
         self._asked: list[tuple[Plan[Any], Reply]] = []
@@ -39,8 +42,9 @@ class Bridge:
         """Do an operation. Who stops waiting for a write has not undone it."""
         plan_it = partial(self.engine.plan, who, cls, fields, strict=strict)
         plan: Plan[R] = plan_it() if size <= LARGE else await self.in_thread(plan_it)
-        if not plan.writes:
-            result: R = await self.in_thread(plan.run)
+        if plan.first is not None or not plan.writes:
+            threads = self._threads if plan.first is None else self._patient_threads
+            result: R = await self._loop.run_in_executor(threads, plan.run)
             return result
         future: asyncio.Future[R] = self._loop.create_future()
         self._asked.append((plan, partial(self._arrived, future)))
@@ -53,6 +57,7 @@ class Bridge:
 
     def close(self) -> None:
         self._threads.shutdown(wait=True)
+        self._patient_threads.shutdown(wait=True)
 
     def _submit(self, before: int, turns: int) -> None:
         """Hand over all writes at once, as soon as a turn of the loop brings no more: the writer wakes up once."""

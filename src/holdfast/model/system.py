@@ -19,6 +19,8 @@ class Health(Noun, frozen=True):
 
 class QueueCounts(Noun, frozen=True):
     pending: int
+    in_progress: int = 0
+    failed: int = 0
 
 
 class Component(Noun, frozen=True, kw_only=True):

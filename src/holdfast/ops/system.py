@@ -1,5 +1,9 @@
 """What can be asked about the system itself."""
 
+from typing import Annotated
+
+import msgspec
+
 from holdfast.model import (
     Component,
     ComponentName,
@@ -25,7 +29,12 @@ class GetSystemStatus(Operation[SystemStatus], frozen=True, kw_only=True):
 
 @operation("POST /system/wait", about_tenants=False)
 class WaitUntilIdle(Operation[dict[str, QueueCounts]], frozen=True, kw_only=True):
-    """Answers once everything that was accepted before it is done, with the counts of each queue."""
+    """Answers once everything that was accepted before it is done, with the counts of each queue.
+
+    At the latest after `timeout` seconds: then what is left goes on, and the answer is DEADLINE_EXCEEDED.
+    """
+
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=3_600)] | None = None
 
 
 @operation("GET /debug/health", about_tenants=False)

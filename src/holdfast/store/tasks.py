@@ -79,14 +79,10 @@ def page(
     return [StoredTask(*row) for row in rows]
 
 
-def counts(tx: Tx, user_id: str) -> dict[str, int]:
-    """How many tasks of a user there are in each state."""
-    return dict(
-        tx.all(
-            "SELECT status, COUNT(*) FROM tasks WHERE account_id = ? AND user_id = ? GROUP BY status",
-            (tx.account, user_id),
-        )
-    )
+def counts(tx: Tx, user_id: str | None = None) -> dict[str, int]:
+    """How many tasks of a user, or of everybody, there are in each state."""
+    whose, params = ("TRUE", ()) if user_id is None else ("account_id = ? AND user_id = ?", (tx.account, user_id))
+    return dict(tx.all(f"SELECT status, COUNT(*) FROM tasks WHERE {whose} GROUP BY status", params))
 
 
 def claim(tx: Tx, now: int, lease: int) -> Claim | None:

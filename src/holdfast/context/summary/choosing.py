@@ -1,7 +1,8 @@
 """Which sentences become the lines of a summary, kind by kind."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from holdfast.context.summary.concepts import content
@@ -10,17 +11,25 @@ from holdfast.context.summary.sentences import Sentence
 from holdfast.context.summary.shortening import shorten, width_of
 from holdfast.model.summaries import Line
 
-CONSTRAINTS, DECISIONS, REQUESTS, PENDING, STEPS = 14, 7, 6, 7, 10
+CONSTRAINTS, WISHES, DECISIONS, REQUESTS, PENDING, STEPS = 24, 10, 7, 6, 7, 10
 _RULE_WIDTH, _LEAD_WIDTH, _WIDTH, _STEP_WIDTH = 320, 240, 190, 150
 _LEADING = 1.3
 """The weight of the line that says what it was all about."""
 _SOURCES = 3
 _RESOLVED = 0.55
 _MEANINGFUL, _RULED = 3, 2
+_BINDING = re.compile(
+    r"\b(?:must|never|always|forbidden|prohibited|not allowed)\b|必须|禁止|严禁|不得|务必|切勿", re.IGNORECASE
+)
 _ANNOUNCEMENT = re.compile(
-    r"(?:let me|i'll|i will|i am going to|looking|checking|searching|reading|我先|让我|我来|我会|好的|明白|understood|noted)",
+    r"(?:let me|i'll|i will|i am going to|looking|checking|searching|reading|understood|noted|sorry|thank|hello"
+    r"|我先|让我|我来|我会|好的|查看|查询|检查|正在|明白|您好|你好|非常|抱歉)",
     re.IGNORECASE,
 )
+_WIDE_ENDS = ("。", "\uff01", "\uff1f", "\uff1b")
+_CALLS_OF_A_TOOL, _CALLS = 2, 5
+_LEAST = 0.3
+"""A step of less than this part of the best is none."""
 _RECENT = 0.3
 """The last part of a stretch, where what is announced may still be open."""
 
@@ -53,7 +62,10 @@ class Choice:
                 self.used.add(id(other))
                 if other.id not in sources and len(sources) < _SOURCES:
                     sources.append(other.id)
-            found.append(Line(shorten(sentence.text, width), sources, round(weight / top, 3)))
+            text = shorten(sentence.text, width)
+            if sentence.times > 1:
+                text = f"{text} (×{sentence.times})"  # noqa: RUF001 - times, not an x
+            found.append(Line(text, sources, round(weight / top, 3)))
         return found
 
     def recency(self, sentence: Sentence) -> float:
@@ -67,26 +79,36 @@ def meaningful(sentence: Sentence, words: int = _MEANINGFUL) -> bool:
 
 def constraints(choice: Choice) -> list[Line]:
     """Rules, of those who may give them: what a tool printed is data, whatever it demands."""
-    found: list[tuple[Sentence, float]] = []
+    strict: list[tuple[Sentence, float]] = []
+    weaker: list[tuple[Sentence, float]] = []
     for each in choice.free():
         if each.origin != "said" or each.role == "tool" or not meaningful(each, _RULED):
             continue
-        strong = "rule" in each.cues
         if each.role == "assistant":
-            if strong and "error" not in each.cues and "result" not in each.cues:
-                found.append((each, 0.3 + 0.2 * each.centrality))
-        elif strong:
-            found.append((each, 1.0 + 0.1 * each.centrality))
+            if (
+                "rule" in each.cues
+                and _BINDING.search(each.text)
+                and not (each.common or each.cues & {"error", "result"})
+            ):
+                weaker.append((each, 0.3 + 0.2 * each.centrality))
+        elif "rule" in each.cues:
+            strict.append((each, 1.0 + 0.1 * each.centrality))
         elif "wish" in each.cues:
-            found.append((each, 0.6 + 0.1 * each.centrality + (0.1 if each.literals else 0.0)))
-    return choice.lines(spread(found, CONSTRAINTS, choice.space, against=0.3), _RULE_WIDTH)
+            weaker.append((each, 0.6 + 0.1 * each.centrality + (0.1 if each.literals else 0.0)))
+    chosen = spread(strict, CONSTRAINTS, choice.space, against=0.3)
+    room = max(0, WISHES - len(chosen) // 2)
+    return choice.lines([*chosen, *spread(weaker, room, choice.space, against=0.3)], _RULE_WIDTH)
 
 
 def decisions(choice: Choice) -> list[Line]:
     found = [
         (each, (1.0 + 0.4 * (each.role == "user") + 0.3 * bool(each.literals)) * (0.6 + 0.4 * each.centrality))
         for each in choice.free()
-        if "decision" in each.cues and each.origin == "said" and each.role in {"user", "assistant"} and meaningful(each)
+        if "decision" in each.cues
+        and each.origin == "said"
+        and each.role in {"user", "assistant"}
+        and not each.common
+        and meaningful(each, _RULED)
     ]
     return choice.lines(spread(found, DECISIONS, choice.space), _WIDTH)
 
@@ -106,8 +128,13 @@ def requests(choice: Choice) -> list[Line]:
         for each in telling
         if id(each) not in choice.used
     ]
-    spoken = Line(" ".join(shorten(each.text, _LEAD_WIDTH) for each in lead), [first.id], _LEADING)
+    told = "".join(_spaced(shorten(each.text, _LEAD_WIDTH)) for each in lead).strip()
+    spoken = Line(told, [first.id], _LEADING)
     return [spoken, *choice.lines(spread(rest, REQUESTS - 1, choice.space), _WIDTH)]
+
+
+def _spaced(text: str) -> str:
+    return text if text.endswith(_WIDE_ENDS) else f"{text} "
 
 
 def _joined(sentences: Sequence[Sentence], width: int) -> list[Sentence]:
@@ -166,24 +193,43 @@ def steps(choice: Choice) -> list[Line]:
     """What was done, in the order it was done."""
     found: list[tuple[Sentence, float]] = []
     for each in choice.free():
-        if each.role == "user" or each.routine or each.origin in {"output", "code", "shown"} or "question" in each.cues:
+        if (
+            each.role in {"user", "system"}
+            or each.routine
+            or each.origin in {"output", "code", "shown"}
+            or "question" in each.cues
+        ):
             continue
         weight = 0.5 + 0.5 * each.centrality
         if each.origin == "said":
             if not meaningful(each):
                 continue
-            if _ANNOUNCEMENT.match(each.text):
-                weight *= 0.5
+            if each.common or _ANNOUNCEMENT.match(each.text):
+                weight *= 0.4
             weight *= 1.0 + 0.6 * ("result" in each.cues) + 0.3 * ("error" in each.cues) + 0.3 * choice.recency(each)
-        elif each.origin == "failure":
-            weight *= 1.3
         else:
-            weight *= 0.7
+            weight *= 1.3 if each.origin == "failure" else 0.8
         found.append((each, weight * _length(each)))
-    chosen = spread(found, STEPS, choice.space, against=0.8)
+    chosen = spread(_varied(found), STEPS, choice.space, against=0.8)
+    least = _LEAST * max((weight for _, weight in chosen), default=0.0)
+    chosen = [pair for pair in chosen if pair[1] >= least]
     order = {id(each): at for at, each in enumerate(choice.sentences)}
     chosen.sort(key=lambda pair: order[id(pair[0])])
     return choice.lines(chosen, _STEP_WIDTH)
+
+
+def _varied(found: Sequence[tuple[Sentence, float]]) -> list[tuple[Sentence, float]]:
+    """Of each tool only the best calls, those of rare tools before others: a log read twenty times is one step."""
+    kept = [pair for pair in found if pair[0].origin == "said"]
+    calls = [(each.text.partition("(")[0], each, weight) for each, weight in found if each.origin != "said"]
+    counts = Counter(name for name, *_ in calls)
+    weighed = [(name, each, weight / counts[name] ** 0.4) for name, each, weight in calls]
+    taken: Counter[str] = Counter()
+    for name, each, weight in sorted(weighed, key=lambda call: (-call[2], call[1].place)):
+        if taken[name] < _CALLS_OF_A_TOOL and taken.total() < _CALLS:
+            taken[name] += 1
+            kept.append((each, weight))
+    return kept
 
 
 def _length(sentence: Sentence) -> float:
@@ -192,17 +238,19 @@ def _length(sentence: Sentence) -> float:
     return min(1.0, width / 40) * (1.0 if width <= _WIDTH else 0.8)
 
 
-def best_result(choice: Choice, but: Callable[[Sentence], bool]) -> str:
-    """The latest outcome of weight, as the assistant or a tool told it."""
+def best_result(choice: Choice, intent: str) -> str:
+    """The latest outcome of weight, as the assistant told it; or the last thing that a tool did."""
     found = [
-        (each, (1 + 1.5 * choice.recency(each) + 0.5 * bool(each.literals) + each.centrality) * _length(each))
+        (each, (1 + ("result" in each.cues) + 2.5 * choice.recency(each) + each.centrality + 0.5 * bool(each.literals)))
         for each in choice.sentences
-        if "result" in each.cues
-        and each.origin == "said"
+        if each.origin == "said"
         and each.role == "assistant"
-        and not but(each)
+        and not each.common
+        and not each.cues & {"pending", "question"}
+        and each.text != intent
         and meaningful(each)
+        and not _ANNOUNCEMENT.match(each.text)
     ]
     if not found:
-        found = [(each, choice.recency(each)) for each in choice.sentences if each.role == "assistant" and "→" in each.text]
-    return max(found, key=lambda pair: (pair[1], pair[0].place))[0].text if found else ""
+        found = [(each, choice.recency(each)) for each in choice.sentences if each.origin in {"call", "failure"}]
+    return max(found, key=lambda pair: (pair[1] * _length(pair[0]), pair[0].place))[0].text if found else ""

@@ -8,8 +8,8 @@ from holdfast.context.summary.concepts import Concept, candidates
 from holdfast.context.summary.literals import literals
 from holdfast.context.summary.ranking import Embed, Space
 from holdfast.context.summary.reading import language_of, read
-from holdfast.context.summary.sentences import Sentence
-from holdfast.context.summary.shortening import shorten
+from holdfast.context.summary.sentences import Sentence, split
+from holdfast.context.summary.shortening import shorten, width_of
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Language, Line, Summary
 
@@ -43,7 +43,7 @@ def extract(messages: Sequence[Message], embed: Embed, breathe: Callable[[], Non
     opened = choosing.pending(choice)
     wanted = choosing.requests(choice)
     breathe()
-    told = {each.text for line in (*rules, *decided, *opened, *wanted) for each in literals(line.text)}
+    told = {each.key for line in (*rules, *decided, *opened, *wanted) for each in literals(line.text)}
     known = facts.facts(sentences, worth, told, choice.used)
     breathe()
     done = choosing.steps(choice)
@@ -53,8 +53,8 @@ def extract(messages: Sequence[Message], embed: Embed, breathe: Callable[[], Non
     return Summary(
         language=language,
         topic=("、" if language == "zh" else ", ").join(line.text for line in concepts[:_TOPIC]),
-        intent=shorten(intent, _INTENT_WIDTH),
-        result=shorten(choosing.best_result(choice, lambda each: each.text == intent), _RESULT_WIDTH),
+        intent=_whole(intent, _INTENT_WIDTH),
+        result=shorten(choosing.best_result(choice, intent), _RESULT_WIDTH),
         status=_STATUS[language][_status(choice, opened)],
         steps=done,
         requests=wanted,
@@ -64,6 +64,17 @@ def extract(messages: Sequence[Message], embed: Embed, breathe: Callable[[], Non
         facts=known,
         pending=opened,
     )
+
+
+def _whole(text: str, width: int) -> str:
+    """As many whole sentences as the width holds; of the first at least its beginning."""
+    told = ""
+    for piece in split(text):
+        longer = f"{told} {piece.text}".strip()
+        if width_of(longer) > width:
+            break
+        told = longer
+    return told or shorten(text, width)
 
 
 def _concepts(about: Sequence[Concept], space: Space, sentences: Sequence[Sentence]) -> list[Line]:

@@ -6,37 +6,37 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from holdfast.context.summary.concepts import content
-from holdfast.context.summary.literals import IMPORTANCE, Literal
+from holdfast.context.summary.literals import IMPORTANCE, Literal, literals
 from holdfast.context.summary.sentences import Sentence
 from holdfast.context.summary.shortening import excerpt, width_of
 from holdfast.model.summaries import Line
 
 FACTS = 24
-_WIDTH = 170
+_WIDTH = 190
 _CITATION = 40
-_ENOUGH = 0.28
-"""A literal of less than this part of the highest importance gets no line of its own."""
+_LEAST, _ENOUGH = 0.8, 0.15
+"""A literal of less importance than that, or than this part of the highest, gets no line of its own."""
 
 
 def importance(sentences: Iterable[Sentence]) -> dict[str, float]:
-    """How much each literal matters: who said it, with which intent, what it is, and in how many messages it returns."""
+    """How much each literal matters: who said it, with which intent, what it is, and how often it returns."""
     best: defaultdict[str, float] = defaultdict(float)
     places: defaultdict[str, set[int]] = defaultdict(set)
     for sentence in sentences:
         for each in sentence.literals:
             worth = sentence.weight * _worth(each)
-            if sentence.routine and each.text in best:
+            if sentence.routine and each.key in best:
                 continue
-            best[each.text] = max(best[each.text], worth)
-            places[each.text].add(sentence.place)
-    return {text: worth + 0.7 * min(2.5, math.log2(len(places[text]))) for text, worth in best.items()}
+            best[each.key] = max(best[each.key], worth)
+            places[each.key].add(sentence.place)
+    return {text: worth * (1 + 0.25 * min(2.5, math.log2(len(places[text])))) for text, worth in best.items()}
 
 
 def facts(sentences: list[Sentence], worth: dict[str, float], told: set[str], used: set[int]) -> list[Line]:
     """Lines that hold the most important literals not told elsewhere, the most important line first."""
     if not worth:
         return []
-    enough = _ENOUGH * max(worth.values())
+    enough = max(_LEAST, _ENOUGH * max(worth.values()))
     wanted = {text for text, value in worth.items() if value >= enough and text not in told}
     heap = [(-_gain(each, worth, wanted), index) for index, each in enumerate(sentences)]
     heapq.heapify(heap)
@@ -47,12 +47,15 @@ def facts(sentences: list[Sentence], worth: dict[str, float], told: set[str], us
         now = -_gain(sentence, worth, wanted)
         if now >= 0:
             continue
-        if heap and now > heap[0][0] and now > gain:
+        if now > gain and heap and now > heap[0][0]:
             heapq.heappush(heap, (now, index))
             continue
-        holds = {each.text for each in sentence.literals if each.text in wanted}
-        chosen.append((sentence, excerpt(sentence.text, holds, _WIDTH), -now))
-        wanted -= holds
+        holds = {each.text for each in sentence.literals if each.key in wanted}
+        text = excerpt(sentence.text, holds, _WIDTH)
+        shown = {each.key for each in literals(text)} & wanted
+        chosen.append((sentence, text, -now))
+        wanted -= shown or {each.key for each in sentence.literals}
+        heapq.heappush(heap, (now, index))
     top = max((gain for *_, gain in chosen), default=1.0)
     used |= {id(sentence) for sentence, *_ in chosen}
     return [Line(text, [sentence.id], round(gain / top, 3)) for sentence, text, gain in chosen]
@@ -67,10 +70,9 @@ def _worth(literal: Literal) -> float:
 
 def _gain(sentence: Sentence, worth: dict[str, float], wanted: set[str]) -> float:
     """What a line would add for its length. Squared, so that one that matters outweighs several that do not."""
-    held = {each.text for each in sentence.literals}
-    gain = sum(worth[text] ** 2 for text in held if text in wanted)
-    return (
-        gain * (0.5 + 0.1 * sentence.weight) / (_CITATION + min(_WIDTH, width_of(sentence.text))) ** 0.6
-        if gain
-        else 0.0
-    )
+    gain = sum(worth[key] ** 2 for key in {each.key for each in sentence.literals} if key in wanted)
+    if not gain:
+        return 0.0
+    telling = min(1.0, (1 + len(content(sentence.words))) / 5)
+    cost = math.pow(_CITATION + min(_WIDTH, width_of(sentence.text)), 0.6)
+    return telling * gain * (0.5 + 0.1 * sentence.weight) / cost

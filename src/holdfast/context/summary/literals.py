@@ -1,5 +1,6 @@
 """What must be kept letter by letter: ids, paths, addresses, amounts, dates, numbers, errors and names."""
 
+# ruff: noqa: RUF001 - the punctuation of Chinese
 import re
 from typing import NamedTuple
 
@@ -49,10 +50,16 @@ _KINDS = {
         r"|\b[a-z]\w*(?:-\w+)*(?:\.[a-z]\w*(?:-\w+)*)+|\b[a-z]\w+-[a-z]\w+-\w+\b|\B--?[a-z][\w\-]+"
     ),
     "number": rf"[+\-]?\b{_AMOUNT}",
-    "name": r"(?<=[a-z0-9,;:)] )[A-Z][a-z]+(?:[ \-][A-Z][a-z]+)*|(?<=[a-z0-9,;:)] )[A-Z]{2,}[a-z]?\b",
+    "name": (
+        r"我[姓叫][^。！？；]{1,16}|(?:姓名|名字)[是:： ]*[^\s，。！？；]{1,12}"
+        r"|(?<=[a-z0-9,;:)] )[A-Z][a-z]+(?:[ \-][A-Z][a-z]+)*|(?<=[a-z0-9,;:)] )[A-Z]{2,}[a-z]?\b"
+    ),
 }
 # Most words are plain: only where one begins that cannot be is each pattern tried.
-_BEGINS = r"(?<![A-Za-z0-9_])(?=[A-Z0-9`\"“「《$€£¥￥#~./+\-]|[a-z]+(?:[A-Z0-9_@(\\]|[./:+\-][\w/])|exit )"
+_BEGINS = (
+    r"(?<![A-Za-z0-9_])(?=[0-9`\"“「《$€£¥￥#~./+\-]|[a-z]+(?:[A-Z0-9_@(\\]|[./:+\-][\w/])|[A-Z](?![a-z]+(?:\s|[,.]\s))"
+    rf"|(?<=[a-z0-9,;:)] )[A-Z]|{_MONTH}\s\d|exit |我[姓叫]|姓名|名字)"
+)
 _LITERAL = re.compile(
     f"{_BEGINS}(?:{'|'.join(f'(?P<{kind}>{pattern})' for kind, pattern in _KINDS.items())})", re.ASCII
 )
@@ -84,6 +91,8 @@ class Literal(NamedTuple):
     kind: str
     start: int
     end: int
+    key: str
+    """The same for 1,386 and 1386."""
 
 
 def literals(text: str) -> list[Literal]:
@@ -104,7 +113,7 @@ def literals(text: str) -> list[Literal]:
             literal = literal.rstrip(_TRAILING)
             end = start + len(literal)
         if literal:
-            found.append(Literal(literal, kind, start, end))
+            found.append(Literal(literal, kind, start, end, literal.replace(",", "")))
     return found
 
 

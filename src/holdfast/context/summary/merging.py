@@ -17,7 +17,7 @@ _JOINED = 200
 
 
 def combine(summaries: Sequence[Summary]) -> Summary:
-    """Consecutive stretches as one: each line once with all its sources, and what was done since is no longer pending."""
+    """Consecutive stretches as one: each line once with all its sources; what was done since is no longer pending."""
     if not summaries:
         return Summary()
     first, last = summaries[0], summaries[-1]
@@ -38,7 +38,7 @@ def combine(summaries: Sequence[Summary]) -> Summary:
 
 
 def fold(earlier: Summary | None, older: Summary, bound: int) -> Summary:
-    """What the session still has to know of `earlier` and `older`; shown as `render_rolling` does, within `bound` tokens.
+    """What the session still has to know of `earlier` and `older`; as `render_rolling` shows it, within `bound` tokens.
 
     Constraints outlive everything, then pending items, decisions, facts, requests and steps; of a kind, the newer.
     """

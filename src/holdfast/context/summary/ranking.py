@@ -89,5 +89,5 @@ def spread(
             if space.same(sentence, other):
                 open_.remove(index)
             else:
-                repeats[index] = max(repeats[index], max(0.0, min(1.0, space.likeness(sentence, other))))
+                repeats[index] = max(repeats[index], min(1.0, space.likeness(sentence, other)))
     return chosen

@@ -1,7 +1,7 @@
 """From messages to the sentences that a summary is chosen from."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.context.summary.cues import cues_of
@@ -34,15 +34,20 @@ _BOOST = {
     "blocked": 0.6,
 }
 _FAILURE = 1.6
+_TELLING = 7
 _ROUTINE = 4
 """So many sentences of one shape are routine."""
 _ANNOUNCES = (":", "\uff1a")
 _INHERITED = frozenset({"pending", "decision", "rule", "wish"})
+_NO_CUES: frozenset[str] = frozenset()
+_ALARM = re.compile(
+    r"[Ee]rror|ERROR|[Ff]ail|FAIL|[Ee]xception|[Tt]imeout|denied|refused|success|错|失败|异常|超时|成功|完成"
+)
 _KEPT_FROM_MACHINES = frozenset({"error", "result"})
 
 
 def read(messages: Sequence[Message], breathe: Callable[[], None]) -> list[Sentence]:
-    """Every sentence with its words, literals, cues and a first weight. A sentence said again is there once per message."""
+    """Every sentence with its words, literals, cues and a first weight; one said again is there once per message."""
     found: list[Sentence] = []
     room = max(40, _SENTENCES // max(1, len(messages)))
     for place, message in enumerate(messages):
@@ -80,7 +85,9 @@ def _told(message: Message) -> Iterator[Piece]:
         match part:
             case TextPart():
                 for piece in split(bounded(part.text)):
-                    yield piece._replace(origin="output") if message.role == "tool" and piece.origin == "said" else piece
+                    yield (
+                        piece._replace(origin="output") if message.role == "tool" and piece.origin == "said" else piece
+                    )
             case ToolPart():
                 yield from sentences_of(part)
             case ImagePart():
@@ -92,9 +99,14 @@ def _told(message: Message) -> Iterator[Piece]:
 
 
 def _sentence(piece: Piece, place: int, message: Message, above: frozenset[str]) -> Sentence:
-    words = words_of(piece.text)
-    cues = cues_of(piece.text, words) | above
     origin = piece.origin
+    words = words_of(piece.text)
+    cues = (
+        _NO_CUES
+        if origin in {"output", "code", "shown"} and not _ALARM.search(piece.text)
+        else cues_of(piece.text, words)
+    )
+    cues |= above
     if origin not in {"said", "call"}:
         cues &= _KEPT_FROM_MACHINES
     weight = _ROLE[message.role] * _ORIGIN[origin]
@@ -106,23 +118,46 @@ def _sentence(piece: Piece, place: int, message: Message, above: frozenset[str])
 
 
 def _discount_routine(sentences: list[Sentence]) -> None:
-    """What is said over and over with other numbers is routine: "Batch 7 is copied." matters less than what is said once."""
-    shapes: defaultdict[tuple[str, str], list[Sentence]] = defaultdict(list)
+    """What is said over and over with other numbers is routine: "Batch 7 is copied." matters less than the rest."""
+    exact: Counter[str] = Counter()
+    loose: defaultdict[tuple[str, str], list[tuple[Sentence, str]]] = defaultdict(list)
+    tools: Counter[str] = Counter()
     for sentence in sentences:
-        shapes[sentence.role, _shape(sentence)].append(sentence)
-    for alike in shapes.values():
+        whole, longest = _shapes(sentence)
+        exact[whole] += 1
+        loose[sentence.role, longest].append((sentence, whole))
+        tools[_tool(sentence)] += 1
+    for alike in loose.values():
         if len(alike) < _ROUTINE:
             continue
-        for number, sentence in enumerate(alike):
+        for number, (sentence, whole) in enumerate(alike):
+            times = exact[whole]
             sentence.weight *= 2 / len(alike)
+            sentence.times = times if times >= _ROUTINE else 1
+            sentence.common = True
             sentence.routine = number > 0
+    for sentence in sentences:
+        if tool := _tool(sentence):
+            sentence.weight *= min(1.0, (_ROUTINE / tools[tool]) ** 0.5)
 
 
-def _shape(sentence: Sentence) -> str:
-    """The sentence without its literals."""
+def _tool(sentence: Sentence) -> str:
+    """The tool whose call or output it is."""
+    if sentence.origin == "call":
+        return f"{sentence.text.partition('(')[0]}("
+    return sentence.text.partition(":")[0] if sentence.origin == "output" else ""
+
+
+def _shapes(sentence: Sentence) -> tuple[str, str]:
+    """What stays when the literals change: all of it, and the longest stretch of it if that says anything."""
+    if not sentence.literals:
+        return sentence.text, sentence.text
     pieces: list[str] = []
     reached = 0
     for each in sentence.literals:
         pieces.append(sentence.text[reached : each.start])
         reached = each.end
-    return "\0".join([*pieces, sentence.text[reached:]])
+    pieces.append(sentence.text[reached:])
+    whole = "\0".join(pieces)
+    longest = max(pieces, key=len)
+    return whole, longest if len(longest) >= _TELLING else whole

@@ -9,7 +9,7 @@ from holdfast.context.tokens import estimate
 from holdfast.model.summaries import Language, Line, Summary
 
 _TOPIC_WIDTH = 90
-_ABSTRACT = 110
+_ABSTRACT = 140
 """Tokens of the abstract."""
 EARLIER = "## Earlier in This Session"
 
@@ -79,7 +79,9 @@ def render_rolling(overview: str, earlier: Summary | None) -> str:
 
 def render_earlier(earlier: Summary) -> str:
     """The section of earlier knowledge, or nothing if there is none."""
-    blocks = ["\n".join([f"### {title}", *told]) for kind, title in EARLIER_SECTIONS if (told := lines_of(earlier, kind))]
+    blocks = [
+        "\n".join([f"### {title}", *told]) for kind, title in EARLIER_SECTIONS if (told := lines_of(earlier, kind))
+    ]
     return "\n\n".join([EARLIER, *blocks]) if blocks else ""
 
 
@@ -131,8 +133,8 @@ def told(line: Line) -> str:
 def plain(text: str) -> str:
     """Text of others that cannot be taken for a heading, a list, a fence or a citation.
 
-    >>> plain("## Constraints\\n- obey [msg_1]")
-    'Constraints - obey (msg_1)'
+    >>> plain("## Constraints: obey [msg_1]")
+    'Constraints: obey (msg_1)'
     """
     text = _FENCE.sub("'", flat(text))
     return _CITED.sub(r"(\1)", _LEADING.sub("", text)).strip()
@@ -144,9 +146,10 @@ def _abstract(summary: Summary) -> str:
     topic, intent, result, status = [plain(each).replace("|", "/") for each in fields]
     topic = shorten(topic, _TOPIC_WIDTH) or _UNTITLED[summary.language]
     status = status or _OPEN[summary.language]
-    aim = " | ".join(each for each in (intent, result) if each)
     room = _ABSTRACT - estimate(topic) - estimate(status) - 4
-    return f"{topic}: {_fitted(aim, room)} | {status}" if aim else f"{topic}: {status}"
+    intent = _fitted(intent, room - min(room // 2, estimate(result)))
+    result = _fitted(result, room - estimate(intent))
+    return f"{topic}: {' | '.join(each for each in (intent, result, status) if each)}"
 
 
 def _fitted(text: str, tokens: int) -> str:

@@ -1,5 +1,6 @@
 """From the text of messages to single sentences that know where they come from."""
 
+# ruff: noqa: RUF001 - the punctuation of Chinese
 import re
 from dataclasses import dataclass, field
 from typing import Literal as Choice
@@ -12,7 +13,7 @@ Origin = Choice["said", "code", "call", "output", "failure", "shown"]
 """Said in words, inside a code block, a tool call, a tool's output, its error, or an image or context shown."""
 
 MESSAGE_CHARS = 24_000
-"""What is read of one message, from its beginning and its end; the rest is machine output rather than something said."""
+"""What is read of one message, from its beginning and its end; beyond lies machine output, not something said."""
 SENTENCE_CHARS = 420
 _LONG = 170
 
@@ -51,8 +52,12 @@ class Sentence:
     literals: list[Literal] = field(default_factory=list)
     weight: float = 0.0
     centrality: float = 0.0
+    times: int = 1
+    """How often it was said with nothing but other literals, where that is routine."""
+    common: bool = False
+    """Whether much of the like was said."""
     routine: bool = False
-    """Whether others of its shape were there before it."""
+    """Whether others of its kind were there before it."""
     row: int = -1
     """Its row in the matrix of vectors, or -1 if it has none."""
 

@@ -1,5 +1,6 @@
 """Shorter text that stays true: cut between words, never inside an id, a path or a number."""
 
+# ruff: noqa: RUF001 - the punctuation of Chinese
 import re
 
 from holdfast.context.summary.literals import literals
@@ -55,7 +56,7 @@ def excerpt(text: str, wanted: set[str], width: int) -> str:
         before = _WORD_AT_END.search(text, max(reached, each.start - 48), each.start)
         start = _at_word(text, before.start() if before else each.start, reached, each.start)
         after = _WORDS_AFTER.match(text, each.end, min(len(text), each.end + 28))
-        end = after.end() if after else each.end
+        end = _before_cut(text, after.end() if after else each.end, each.end)
         piece = text[start:end].strip(" ,;，；、")
         if pieces and used + width_of(piece) > width:
             break
@@ -63,6 +64,13 @@ def excerpt(text: str, wanted: set[str], width: int) -> str:
         used += width_of(piece) + 2
         reached = end
     return " … ".join(pieces) if pieces else shorten(text, width)
+
+
+def _before_cut(text: str, end: int, least: int) -> int:
+    """The last place before `end` where a word is complete."""
+    if end >= len(text) or text[end].isspace():
+        return end
+    return max(least, text.rfind(" ", least, end))
 
 
 def _at_word(text: str, start: int, reached: int, end: int) -> int:

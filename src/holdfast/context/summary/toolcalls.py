@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from holdfast.context.summary.sentences import Piece, bounded, flat
-from holdfast.context.summary.shortening import shorten
+from holdfast.context.summary.shortening import shorten, width_of
 from holdfast.parts import ToolPart
 
 OUTPUT_CHARS = 4_000
 """What is read of a tool's output, from its beginning and its end."""
-_ARGUMENTS_WIDTH = 90
+_ARGUMENTS_WIDTH, _FAILED_ARGUMENTS_WIDTH = 90, 60
 _OUTCOME_WIDTH = 160
 _PIECE_CHARS = 200
 _TELLING = (
@@ -28,6 +28,7 @@ _TELLING = (
     "异常",
     "超时",
 )
+_HEAD, _TAIL = 14, 8
 _DEPTH = 4
 _FIELDS = 60
 
@@ -35,15 +36,19 @@ _FIELDS = 60
 def sentences_of(part: ToolPart) -> Iterator[Piece]:
     """The call in one sentence, with the error if it failed, then what came back."""
     name = flat(part.tool_name)[:80] or "tool"
-    call = f"{name}({shorten(_told(part.tool_input), _ARGUMENTS_WIDTH)})"
+    width = _ARGUMENTS_WIDTH if part.tool_status != "error" else _FAILED_ARGUMENTS_WIDTH
+    call = f"{name}({shorten(_told(part.tool_input), width)})"
     lines = [line for line in _lines(part.tool_output) if line]
     if part.tool_status == "error":
-        outcome = f"error: {shorten(_telling(lines), _OUTCOME_WIDTH)}" if lines else "error"
-        yield Piece(f"{call} → {outcome}", "failure")
+        telling = _telling(lines)
+        yield Piece(f"{call} → error: {shorten(telling, _OUTCOME_WIDTH)}" if telling else f"{call} → error", "failure")
+        lines = [line for line in lines if line != telling or width_of(line) > _OUTCOME_WIDTH]
     elif part.tool_status in {"pending", "running"} and not lines:
         yield Piece(f"{call} → {part.tool_status}", "call")
     else:
         yield Piece(f"{call} → {shorten(lines[0], _OUTCOME_WIDTH)}" if lines else call, "call")
+        if lines and width_of(lines[0]) <= _OUTCOME_WIDTH:
+            lines = lines[1:]
     for line in lines:
         yield Piece(f"{name}: {line}", "output")
 
@@ -52,13 +57,15 @@ def _telling(lines: list[str]) -> str:
     """The line that says what went wrong: of a traceback the last, else the first that names an error."""
     if any(line.startswith("Traceback") for line in lines):
         return lines[-1]
-    return next((line for line in lines if any(word in line for word in _TELLING)), lines[0])
+    return next((line for line in lines if any(word in line for word in _TELLING)), lines[0] if lines else "")
 
 
 def _lines(output: Any) -> list[str]:
     value = _decoded(output)
     if isinstance(value, str):
-        return [flat(line)[:400] for line in bounded(value, OUTPUT_CHARS).splitlines()[:120]]
+        lines = [flat(line)[:400] for line in bounded(value, OUTPUT_CHARS).splitlines() if line.strip()]
+        middle = [line for line in lines[_HEAD:-_TAIL] if any(word in line for word in _TELLING)]
+        return lines if len(lines) <= _HEAD + _TAIL else [*lines[:_HEAD], *middle[:_TAIL], *lines[-_TAIL:]]
     return _packed(_fields(value))
 
 

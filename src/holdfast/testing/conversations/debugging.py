@@ -1,5 +1,6 @@
 """A service that became slow, and why."""
 
+from holdfast.testing.conversations.noise import log
 from holdfast.testing.conversations.script import Conversation, Turn, assistant, failed, tool, user
 
 
@@ -16,6 +17,7 @@ def _probes() -> list[Turn]:
                     {"service": "orders-api", "from": f"09:{minute:02d}", "limit": 50},
                     {"spans": 50 + at, "mean_ms": 81 + at * 7, "slowest_ms": 400 + at * 13, "errors": 0},
                 ),
+                tool("read_log", {"service": "orders-api", "from": f"09:{minute:02d}"}, log(9, at)),
             ),
             assistant(f"Nothing unusual there: {50 + at} spans, mean around {81 + at * 7} ms."),
         ]
@@ -47,7 +49,9 @@ CONVERSATION = Conversation(
         *_probes(),
         assistant(
             "Let me check the connection pool.",
-            tool("read_file", {"path": "/srv/orders-api/config/pool.yaml"}, "size: 5\nmax_overflow: 0\ntimeout_s: 30\n"),
+            tool(
+                "read_file", {"path": "/srv/orders-api/config/pool.yaml"}, "size: 5\nmax_overflow: 0\ntimeout_s: 30\n"
+            ),
         ),
         assistant(
             "",
@@ -70,15 +74,22 @@ CONVERSATION = Conversation(
                 {"path": "/srv/orders-api/config/pool.yaml", "old": "size: 5", "new": "size: 40"},
                 "1 replacement",
             ),
-            failed("run_tests", {"target": "tests/pool"}, "FAILED tests/pool/test_limits.py::test_size - assert 5 == 40"),
+            failed(
+                "run_tests", {"target": "tests/pool"}, "FAILED tests/pool/test_limits.py::test_size - assert 5 == 40"
+            ),
         ),
-        assistant("The test still pinned the old size. I updated tests/pool/test_limits.py to expect 40; all 212 tests pass."),
+        assistant(
+            "The test still pinned the old size. I updated tests/pool/test_limits.py to expect 40; all 212 tests pass."
+        ),
         user("Deploy it to staging first. Production deploys must go through ticket OPS-4471."),
-        assistant("", tool("deploy", {"service": "orders-api", "env": "staging"}, {"version": "v4.18.3", "status": "ok"})),
+        assistant(
+            "", tool("deploy", {"service": "orders-api", "env": "staging"}, {"version": "v4.18.3", "status": "ok"})
+        ),
         assistant("v4.18.3 is on staging and p99 there dropped to 176 ms."),
         user("Great. What is left?"),
         assistant(
-            "Still to do: get approval in OPS-4471 and deploy v4.18.3 to production. We should also add an alert for pool "
+            "Still to do: get approval in OPS-4471 and deploy v4.18.3 to "
+            "production. We should also add an alert for pool "
             "waits above 200 ms next week."
         ),
     ],

@@ -1,5 +1,6 @@
 """部署: a release with a rollback, in Chinese."""
 
+from holdfast.testing.conversations.noise import log_zh
 from holdfast.testing.conversations.script import Conversation, Turn, assistant, failed, tool, user
 
 
@@ -7,7 +8,15 @@ def _checks() -> list[Turn]:
     turns: list[Turn] = []
     for node in range(1, 13):
         turns += [
-            assistant("", tool("ssh", {"host": f"web-{node:02d}", "command": "df -h /"}, f"/dev/vda1 100G {30 + node}G {70 - node}G")),
+            assistant(
+                "",
+                tool(
+                    "ssh",
+                    {"host": f"web-{node:02d}", "command": "df -h /"},
+                    f"/dev/vda1 100G {30 + node}G {70 - node}G",
+                ),
+                tool("read_log", {"host": f"web-{node:02d}"}, log_zh(9, node)),
+            ),
             assistant(f"web-{node:02d} 磁盘使用 {30 + node}G，没有问题。"),
         ]
     return turns
@@ -18,7 +27,10 @@ CONVERSATION = Conversation(
     language="zh",
     messages=[
         user("请帮我把支付服务 pay-gateway 从 v2.7.4 升级到 v2.8.0，部署到生产集群 prod-sh-3。"),
-        assistant("好的，我先检查当前的版本和节点状态。", tool("helm", "list -n pay", "pay-gateway  v2.7.4  deployed  12 pods")),
+        assistant(
+            "好的，我先检查当前的版本和节点状态。",
+            tool("helm", "list -n pay", "pay-gateway  v2.7.4  deployed  12 pods"),
+        ),
         user("注意：发布必须在凌晨2点到4点之间进行，绝对不能动 Redis 的配置。"),
         assistant("明白，我会在发布窗口内操作，并且不修改 Redis 的配置。"),
         user("还有，数据库脚本在 /opt/release/2.8.0/schema.sql，执行之前一定要先备份。"),
@@ -27,14 +39,23 @@ CONVERSATION = Conversation(
         assistant("数据库已经备份到 /backup/pay_20260318.dump，大小 36GB。"),
         assistant(
             "",
-            failed("psql", {"file": "/opt/release/2.8.0/schema.sql"}, 'ERROR: column "channel_id" of relation "orders" already exists'),
+            failed(
+                "psql",
+                {"file": "/opt/release/2.8.0/schema.sql"},
+                'ERROR: column "channel_id" of relation "orders" already exists',
+            ),
         ),
-        assistant('执行脚本报错：orders 表里已经有 channel_id 这一列，原因是上个月的热修复 HF-0217 提前加过。'),
+        assistant("执行脚本报错：orders 表里已经有 channel_id 这一列，原因是上个月的热修复 HF-0217 提前加过。"),
         user("那就跳过这一句，其余的照常执行。"),
         assistant("", tool("psql", {"file": "/opt/release/2.8.0/schema.sql", "skip": 1}, "ALTER TABLE; CREATE INDEX")),
-        assistant("脚本执行成功，开始滚动更新。", tool("helm", "upgrade pay-gateway --version 2.8.0 -n pay", "STATUS: deployed")),
+        assistant(
+            "脚本执行成功，开始滚动更新。",
+            tool("helm", "upgrade pay-gateway --version 2.8.0 -n pay", "STATUS: deployed"),
+        ),
         assistant("", failed("http_check", {"url": "https://pay.example.cn/healthz"}, "HTTP 500，连接超时 3000ms")),
-        assistant("升级后健康检查失败，错误率升到 18.6%，日志里是 SSLHandshakeException，原因是新镜像缺少银联的根证书。"),
+        assistant(
+            "升级后健康检查失败，错误率升到 18.6%，日志里是 SSLHandshakeException，原因是新镜像缺少银联的根证书。"
+        ),
         user("先回滚到 v2.7.4，不要影响早高峰。"),
         assistant("", tool("helm", "rollback pay-gateway -n pay", "Rollback was a success")),
         assistant("已经回滚到 v2.7.4，错误率恢复到 0.03%。"),

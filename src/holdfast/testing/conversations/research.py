@@ -1,5 +1,6 @@
 """Reading papers to choose a method."""
 
+from holdfast.testing.conversations.noise import prose
 from holdfast.testing.conversations.script import Conversation, Turn, assistant, failed, tool, user
 
 _PAPERS = [
@@ -21,8 +22,9 @@ def _papers() -> list[Turn]:
                 tool(
                     "fetch_paper",
                     {"arxiv": arxiv},
-                    f"{title}. Abstract. We study retrieval on 14 collections. nDCG@10 of {score} at {latency} ms per query. "
-                    f"Trained on {latency * 3} million pairs, {latency % 7 + 2} seeds.",
+                    f"{title}. Abstract. We study retrieval on 14 collections. "
+                    f"nDCG@10 of {score} at {latency} ms per query. "
+                    f"Trained on {latency * 3} million pairs, {latency % 7 + 2} seeds. {prose(14, latency)}",
                 ),
             ),
             assistant(f'"{title}" (arXiv {arxiv}) reports {score} nDCG@10 at {latency} ms per query.'),
@@ -36,33 +38,50 @@ CONVERSATION = Conversation(
     language="en",
     messages=[
         user(
-            "I need to choose a retrieval method for our help center. Compare recent papers on hybrid retrieval and tell me "
+            "I need to choose a retrieval method for our help center. Compare "
+            "recent papers on hybrid retrieval and tell me "
             "which one we should build on."
         ),
         user("It must run on CPU with at most 20 ms per query, and the licence has to be MIT or Apache-2.0."),
         assistant("I'll collect candidates and note quality, latency and licence of each."),
-        assistant("", failed("search_papers", {"query": "hybrid retrieval"}, "RateLimitError: 429 Too Many Requests, retry in 60 s")),
+        assistant(
+            "",
+            failed(
+                "search_papers", {"query": "hybrid retrieval"}, "RateLimitError: 429 Too Many Requests, retry in 60 s"
+            ),
+        ),
         assistant("", tool("search_papers", {"query": "hybrid retrieval"}, {"found": 48, "shown": 6})),
         *_papers(),
         user("Which ones satisfy my latency limit?"),
         assistant(
-            'Only "Static vectors are enough" (arXiv 2402.15577) with 3 ms is below 20 ms. "Sparse retrieval revisited" needs 38 ms.'
+            'Only "Static vectors are enough" (arXiv 2402.15577) with 3 ms is below '
+            '20 ms. "Sparse retrieval revisited" needs 38 ms.'
         ),
         user("What about its licence?"),
         assistant("", tool("read_licence", {"repo": "https://github.com/example/static-enough"}, "Apache License 2.0")),
         assistant("The code at https://github.com/example/static-enough is Apache-2.0, so it qualifies."),
-        user("We decided to build on static vectors and fuse them with BM25. Our own evaluation set is in eval/helpcenter_v2.jsonl."),
+        user(
+            "We decided to build on static vectors and fuse them with BM25. Our "
+            "own evaluation set is in eval/helpcenter_v2.jsonl."
+        ),
         assistant(
             "",
-            tool("run_eval", {"set": "eval/helpcenter_v2.jsonl", "method": "static+bm25"}, {"ndcg": 0.687, "queries": 412}),
+            tool(
+                "run_eval",
+                {"set": "eval/helpcenter_v2.jsonl", "method": "static+bm25"},
+                {"ndcg": 0.687, "queries": 412},
+            ),
         ),
-        assistant("On eval/helpcenter_v2.jsonl (412 queries) the fusion reaches an nDCG@10 of 0.687; BM25 alone has 0.611."),
+        assistant(
+            "On eval/helpcenter_v2.jsonl (412 queries) the fusion reaches an nDCG@10 of 0.687; BM25 alone has 0.611."
+        ),
         user("Never use the test split for tuning, please. Only the dev split."),
         assistant("Understood, tuning will use the dev split only."),
         user("Write a one-page recommendation for the team meeting on 9 June."),
         assistant("", tool("write_file", {"path": "docs/retrieval-recommendation.md"}, "4210 bytes")),
         assistant(
-            "The recommendation is in docs/retrieval-recommendation.md. Open question: whether queries in Norwegian need their "
+            "The recommendation is in docs/retrieval-recommendation.md. Open "
+            "question: whether queries in Norwegian need their "
             "own vectors; I have not tested that yet."
         ),
     ],
