@@ -209,6 +209,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if unknown:
             name = min(unknown)
             raise InvalidArgumentError(name, f"is not a setting; the settings are {_listed(cls)}")
+        for name, value in values.items():
+            if name.endswith("_key") and not isinstance(value, str | None):
+                raise InvalidArgumentError(name, "is not text; put it in quotes")  # without showing it
         settings = conform(values, cls, strict=False)
         return msgspec.structs.replace(settings, **_usual_keys(settings))
 

@@ -1,6 +1,7 @@
 """Models and embedders, asked over real connections."""
 
 import logging
+import os
 import pickle
 import subprocess
 import sys
@@ -239,6 +240,12 @@ def test_settings_do_not_show_their_keys() -> None:
     assert "me:***@host/db" in repr(Settings(path="postgresql://me:hunter2@host/db"))
 
 
+def test_a_key_of_the_wrong_type_is_refused_without_showing_it() -> None:
+    with pytest.raises(InvalidArgumentError, match="model_api_key: is not text") as raised:
+        Settings.load(model_api_key=987654321)
+    assert "987654321" not in str(raised.value)
+
+
 def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None:
     with pytest.raises(InvalidArgumentError) as raised:
         OpenAIChat("small", api_key=f"{KEY}\n")
@@ -263,6 +270,33 @@ def test_threads_share_connections_that_stay_open(keep: Keep[Any], server: FakeM
     assert len({reply.text for reply in replies}) == 1
     assert server.calls == 40
     assert server.connections <= 8
+
+
+def test_a_model_that_was_closed_is_unavailable(open_chat: Callable[..., Chat], server: FakeModel) -> None:
+    chat = open_chat()
+    chat.close()
+    with pytest.raises(UnavailableError) as raised:
+        chat.complete(PLAIN)
+    assert raised.value.details["reason"] == "closed"
+    assert server.calls == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+def test_a_fork_has_connections_of_its_own(keep: Keep[Any], server: FakeModel) -> None:
+    chat = keep(OpenAIChat("small", base_url=server.url))
+    chat.complete(PLAIN)
+    child = os.fork()
+    if child == 0:
+        chat.complete(PLAIN)
+        os._exit(0)
+    late = threading.Timer(20, os.kill, (child, 9))
+    late.start()
+    _, status = os.waitpid(child, 0)
+    late.cancel()
+    assert status == 0
+    chat.complete(PLAIN)
+    assert (server.calls, server.connections) == (3, 2)
 
 
 @pytest.mark.parametrize(

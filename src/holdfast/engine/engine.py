@@ -13,6 +13,7 @@ from holdfast.engine import (
     archives,
     commits,
     events,
+    files,
     keys,
     messages,
     sessions,
@@ -39,6 +40,7 @@ RULES: dict[type[Operation[Any]], Rule] = {
     **commits.RULES,
     **archives.RULES,
     **tasks.RULES,
+    **files.RULES,
     **administration.RULES,
     **system.RULES,
 }

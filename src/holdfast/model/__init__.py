@@ -19,6 +19,7 @@ from holdfast.model.archives import (
     archive_number,
     archive_uri,
 )
+from holdfast.model.files import FileEntry, FileList, FilePage
 from holdfast.model.identity import (
     AccessRole,
     Account,

@@ -27,6 +27,7 @@ from holdfast.ops.commits import (
     RetryArchive,
     RetryTask,
 )
+from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
 from holdfast.ops.sessions import (
     AddMessage,
     AddMessages,

@@ -43,6 +43,7 @@ class Service:
         self._key = key
         self._headers = headers
         self._timeout = timeout
+        self._closed = False
         self._open()
 
     def __repr__(self) -> str:
@@ -59,11 +60,17 @@ class Service:
         except (self._httpx.TransportError, self._httpx.DecodingError) as error:
             why = self._clean(str(error)) or type(error).__name__
             raise unavailable(f"{self} cannot be reached: {why}", reason=type(error).__name__) from None
+        except Exception:
+            if self._closed:  # by another thread, in the middle of this call
+                raise unavailable(f"the connection to {self} was closed", reason="closed") from None
+            raise
         if status >= FIRST_FAILURE:
             raise self._trouble(status, headers, content) from None
         return self._decoded(content)
 
     def close(self) -> None:
+        """Calls that are under way may still end well; no other is made."""
+        self._closed = True
         self._connections.close()
 
     def __str__(self) -> str:

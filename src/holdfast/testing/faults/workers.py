@@ -1,5 +1,6 @@
 """Worker processes from outside: to start and end them, a model that kills who asks it, and an eye on every context."""
 
+import itertools
 import os
 import re
 import signal
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,10 @@ from holdfast.testing.faults.worker import Orders
 from holdfast.testing.model import Asked, Behaviour, FakeModel
 
 PATIENCE = 60.0
-WORDS = " ".join(f"the tide of day {day} came in at {day % 24} and left {day * 7} limpets on the rock" for day in range(26))
+GLANCE = 0.005
+WORDS = " ".join(
+    f"the tide of day {day} came in at {day % 24} and left {day * 7} limpets on the rock" for day in range(26)
+)
 """About 440 tokens."""
 MESSAGES = 6
 """In an archive: more than two calls of the model."""
@@ -157,14 +161,13 @@ class Watch:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._failure: BaseException | None = None
-        self.looks = 0
 
     def _run(self) -> None:
         try:
-            while not self._stop.wait(0.005):
-                for session_id in self._sessions:
-                    check_whole(self._client.get_session_context(session_id), self._messages)
-                self.looks += 1
+            for session_id in itertools.cycle(self._sessions):
+                check_whole(self._client.get_session_context(session_id), self._messages)
+                if self._stop.wait(GLANCE):
+                    return
         except BaseException as error:  # noqa: BLE001 - told at the end
             self._failure = error
 
@@ -208,7 +211,3 @@ def check_done_once(client: Client, session_id: str, archives: int) -> None:
 def _changes(client: Client, session_id: str, kind: str) -> list[Any]:
     found: list[Event] = client.read_events(session_id, limit=1_000).events
     return [event for event in found if event.change and event.change.kind == kind]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    wait_for(condition)
