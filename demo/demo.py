@@ -12,17 +12,12 @@ import time
 from pathlib import Path
 
 import httpx2
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from committing import a_commit, a_killed_worker
 from rich.table import Table
-from rich.text import Text
+from telling import bar, console, heading, refused, say, show
 
 import holdfast
-from holdfast import ContextPart, Message, TextPart, ToolPart
-from holdfast.errors import ConflictError, InvalidArgumentError
-
-console = Console(highlight=False)
-steps = iter(range(1, 100))
+from holdfast import ContextPart, TextPart, ToolPart
 
 
 def main() -> None:
@@ -36,6 +31,8 @@ def main() -> None:
             a_large_tool_output(client)
             a_fork(client)
             finding_it_again(client)
+            a_commit(client)
+        a_killed_worker(Path(folder))
         killed_while_writing(Path(folder))
         over_http(Path(folder))
     console.print("\nThat was it. README.md goes on from here; [bold]make test[/bold] proves it.")
@@ -99,9 +96,7 @@ def a_large_tool_output(client: holdfast.Client) -> None:
 
 def a_fork(client: holdfast.Client) -> None:
     heading("A fork shares its past", "100,000 messages, no message is copied")
-    with Progress(
-        TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
-    ) as progress:
+    with bar() as progress:
         for _ in progress.track(range(1_000), description="adding batches of 100"):
             batch = [{"role": "user", "content": f"message number {n}"} for n in range(100)]
             client.batch_add_messages("long", batch)
@@ -146,10 +141,6 @@ def killed_while_writing(folder: Path) -> None:
             f" gapless: {kept == list(range(1, len(kept) + 1))}"
         )
         say(f"and the next append works: seq {client.add_message('crash', 'user', 'back again').seq}")
-
-
-def heading(title: str, subtitle: str) -> None:
-    console.print(f"\n[bold cyan]{next(steps)}. {title}[/bold cyan] [dim]({subtitle})[/dim]")
 
 
 def over_http(folder: Path) -> None:
@@ -203,24 +194,6 @@ def keep_appending(url: str, acknowledged: list[str], done: threading.Event) -> 
             number += 1
             client.add_message("served", "user", f"{name} says {number}")
             acknowledged.append(f"{name} says {number}")
-
-
-def say(text: str) -> None:
-    console.print(Text(text), style="default", soft_wrap=False)
-
-
-def refused(attempt: object) -> None:
-    try:
-        attempt()  # type: ignore[operator]
-    except (ConflictError, InvalidArgumentError) as error:
-        console.print(Text.assemble((f"{error.code} ", "yellow"), error.message))
-
-
-def show(messages: list[Message]) -> None:
-    table = Table("seq", "role", "text", "tokens", box=None, padding=(0, 2))
-    for message in messages:
-        table.add_row(str(message.seq), message.role, Text(message.text), str(message.tokens))
-    console.print(table)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "src/holdfast/client"
 TWINS = {
     FOLDER / f"{name}.py": FOLDER / f"a{name}.py"
-    for name in ("client", "operations", "session", "commits", "admin", "http")
+    for name in ("client", "operations", "session", "commits", "files", "admin", "http")
 }
 
 NAMES = {
@@ -23,6 +23,7 @@ NAMES = {
     "Session": "AsyncSession",
     "Admin": "AsyncAdmin",
     "Commits": "AsyncCommits",
+    "Files": "AsyncFiles",
     "Operations": "AsyncOperations",
     "Transport": "AsyncTransport",
     "HttpTransport": "AsyncHttpTransport",
@@ -58,7 +59,7 @@ def generate(file: Path) -> str:
         lines[line - 1] = lines[line - 1][:column] + text + lines[line - 1][column:]
     names = "|".join(map(re.escape, NAMES))
     body = re.sub(rf"\b({names})\b", lambda found: NAMES[found[1]], "".join(lines[tree.body[1].lineno - 1 :]))
-    for module in ("transport", "admin", "operations", "session", "commits"):
+    for module in ("transport", "admin", "operations", "session", "commits", "files"):
         body = body.replace(f"holdfast.client.{module} ", f"holdfast.client.a{module} ")
     return _formatted(f"{HEADER.format(file.name)}\n{body.replace('a `with`', 'an `async with`')}")
 

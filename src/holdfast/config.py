@@ -55,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tool_output_preview: Positive = 1_000
     """How many characters of a large tool output stay in the message."""
 
-    token_counter: TokenCounter = "estimate"
+    token_counter: TokenCounter = "estimate"  # noqa: S105 - not that kind of token
     """How tokens are counted: estimate, or exactly as o200k_base or cl100k_base, which needs `holdfast[tokens]`."""
 
     auth_mode: AuthMode | None = None

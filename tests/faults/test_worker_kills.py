@@ -43,7 +43,7 @@ LOCAL_BOUNDARIES = (
     "finish is written",
     "finish is kept",
 )
-LEASE = {"task_lease_seconds": 0.6, "worker_poll_seconds": 0.02, "task_attempts": 100}
+LEASE = {"task_lease_seconds": 1.0, "worker_poll_seconds": 0.02, "task_attempts": 100}
 
 
 def session_of(fate: str) -> str:
@@ -101,7 +101,7 @@ def test_whenever_a_worker_is_killed_with_all_that_its_threads_have_in_hand_each
     fates = {session_of(boundary): boundary for boundary in LOCAL_BOUNDARIES}
     orders = Orders(
         target=target,
-        settings={**LEASE, "worker_threads": 4},
+        settings={**LEASE, "task_lease_seconds": 0.5, "worker_threads": 4},
         fates=fates,
         marks=str(tmp_path / "marks"),
     )

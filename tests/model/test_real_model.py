@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 import pytest
 
+import holdfast
 from holdfast import Settings
 from holdfast.context.asking import LISTS, PHRASES, ask, chunks, read, room
 from holdfast.context.tokens import estimate
@@ -79,3 +81,33 @@ def test_a_prompt_that_is_too_long_for_it_says_so(model: Limited) -> None:
     prompt = msgspec.structs.replace(ask(talk(), max_tokens=20), user="boat " * 6000, schema=None)
     with pytest.raises(FailedPreconditionError, match="lower model_input_tokens"):
         model.complete(prompt)
+
+
+def test_a_whole_commit_is_done_with_a_real_model(model_url: str, tmp_path: Path) -> None:
+    settings = Settings(
+        model_provider="openai",
+        model_name="smollm2",
+        model_base_url=model_url,
+        model_timeout_seconds=150,
+        model_input_tokens=2000,
+        model_output_tokens=ANSWER,
+    )
+    with holdfast.connect(tmp_path, settings=settings) as client:
+        session = client.session("real")
+        for role, text in SAID:
+            session.add_message(role, text)
+        committed = session.commit()
+        assert len(session.context().messages) == len(SAID)
+        task = client.wait_for_task(str(committed.task_id), 170)
+        assert task.status == "completed", task.error
+        assert task.result
+        (archive,) = session.archives
+        assert archive.state == "done"
+        assert session.archive(archive.archive_id).overview.startswith("# Session Summary")
+        context = session.context()
+        assert context.messages == []
+        assert "Never deploy it to production without asking me" in context.latest_archive_overview
+        usage = client.get_session("real").llm_token_usage
+        assert usage.prompt_tokens > 0
+        assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+        assert task.result["token_usage"]["llm"]["total_tokens"] == usage.total_tokens

@@ -42,6 +42,7 @@ from holdfast.ops import (
     ListAccounts,
     ListArchives,
     ListAudit,
+    ListFiles,
     ListKeys,
     ListOperatorAudit,
     ListSessions,
@@ -52,7 +53,10 @@ from holdfast.ops import (
     ObserveComponent,
     ObserveSystem,
     Operation,
+    ReadAbstract,
     ReadEvents,
+    ReadFile,
+    ReadOverview,
     ReadToolResult,
     RecordUse,
     RetryArchive,
@@ -61,6 +65,8 @@ from holdfast.ops import (
     RotateKey,
     SearchToolResult,
     SetRole,
+    ShowTree,
+    StatFile,
     UpdateSession,
     WaitUntilIdle,
     WhoAmI,
@@ -129,7 +135,16 @@ def every_operation() -> list[Operation[Any]]:
         ListArchives(session_id="a"),
         GetSessionContext(session_id="a"),
         ExpandContext(session_id="a", ref="archive_001"),
+        ListFiles(uri="viking://user/alice/sessions", output="agent"),
+        ShowTree(uri="viking://", level_limit=9, show_all_hidden=True),
+        StatFile(uri="viking://session/a/history/archive_001"),
+        ReadFile(uri="viking://session/a/tools/c1/tool.json"),
+        ReadFile(uri="viking://session/c/messages.jsonl", offset=0, limit=1),
+        ReadFile(uri="viking://session/a/.relations.json"),
+        ReadFile(uri="viking://session/a/.meta.json"),
         GetSessionArchive(session_id="a", archive_id="archive_001"),
+        ReadAbstract(uri="viking://session/a"),
+        ReadOverview(uri="viking://session/a/history/archive_001"),
         DeleteSession(session_id="a"),
         DeleteSession(session_id="c"),
         ListAudit(),
@@ -288,7 +303,7 @@ def test_row_level_security_is_a_second_wall(postgres: PostgresServer) -> None:
 
 def test_an_account_that_is_deleted_leaves_nothing_in_any_table(database: Database) -> None:
     engine = Engine(database)
-    for op in every_operation()[:-6]:
+    for op in every_operation()[:-8]:
         if not {"tool_result_id", "key_id", "task_id"} & set(op.__struct_fields__):
             engine.call(ALICE, op)
     columns = {

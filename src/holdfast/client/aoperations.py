@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from holdfast.client.acommits import AsyncCommits
+from holdfast.client.afiles import AsyncFiles
 from holdfast.model import (
     Appended,
     AutoCommitPolicy,
@@ -71,7 +72,7 @@ def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class AsyncOperations(AsyncCommits):
+class AsyncOperations(AsyncCommits, AsyncFiles):
     """What can be asked, of whatever is behind the transport."""
 
     async def whoami(self) -> Identity:

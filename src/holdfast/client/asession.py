@@ -54,6 +54,14 @@ class AsyncSession:
         return found
 
     @property
+    async def summary(self) -> str:
+        """What all its finished archives are about; nothing as long as there is none."""
+        try:
+            return await self._client.overview(f"viking://session/{self.session_id}")
+        except NotFoundError:
+            return ""
+
+    @property
     async def stats(self) -> SessionInfo:
         return await self._client.get_session(self.session_id, auto_create=True)
 

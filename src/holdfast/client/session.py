@@ -54,6 +54,14 @@ class Session:
         return found
 
     @property
+    def summary(self) -> str:
+        """What all its finished archives are about; nothing as long as there is none."""
+        try:
+            return self._client.overview(f"viking://session/{self.session_id}")
+        except NotFoundError:
+            return ""
+
+    @property
     def stats(self) -> SessionInfo:
         return self._client.get_session(self.session_id, auto_create=True)
 

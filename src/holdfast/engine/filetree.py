@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.engine import archives as reading
 from holdfast.errors import TooLargeError
-from holdfast.model import Principal, archive_id, archive_number, session_uri
+from holdfast.model import Principal, Usage, archive_id, archive_number, session_uri
 from holdfast.model.files import (
     ABSTRACT,
     DONE,
@@ -191,7 +191,7 @@ def _messages(tx: Tx, session: StoredSession, folder: str, at: int, first: int, 
     return File(name=MESSAGES, uri=uri, changed_at=at, read=read)
 
 
-def _uses(tx: Tx, session: StoredSession) -> Iterator[usages.Usage]:
+def _uses(tx: Tx, session: StoredSession) -> Iterator[Usage]:
     found = usages.read(tx, session.log_id, None, MOST_LINES + 1)
     _require_few(below(session_uri(session.user_id, session.session_id), RELATIONS), len(found))
     return iter(found)

@@ -11,8 +11,9 @@ from holdfast.exchange.filenames import file_name
 from holdfast.exchange.files import aside, is_aside, put_in_place, remove, write_whole, writing_to
 from holdfast.exchange.reports import ExportedSession, ExportReport, Progress
 from holdfast.exchange.sessionfiles import write_session
-from holdfast.exchange.tree import MANIFEST, META, Manifest, pretty, read_manifest, sessions_folder
+from holdfast.exchange.tree import MANIFEST, Manifest, read_manifest, sessions_folder
 from holdfast.model import Identity, SessionRow
+from holdfast.model.files import META, pretty
 
 
 def export_sessions(

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from holdfast.errors import HoldfastError
-from holdfast.exchange.tree import Use
 from holdfast.model import Fork, NewMessage, SessionConfig, SessionState
+from holdfast.model.files import Use
 from holdfast.noun import is_name
 
 _encode = msgspec.json.Encoder().encode

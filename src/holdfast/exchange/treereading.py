@@ -12,12 +12,6 @@ from holdfast.exchange.filenames import file_name
 from holdfast.exchange.records import SessionRecord, Source, broken
 from holdfast.exchange.tree import (
     MANIFEST,
-    MESSAGES,
-    META,
-    RELATIONS,
-    Meta,
-    Relations,
-    Use,
     config_of,
     output_file,
     read_manifest,
@@ -25,6 +19,7 @@ from holdfast.exchange.tree import (
     tool_folder,
 )
 from holdfast.model import Fork, Message, NewMessage
+from holdfast.model.files import MESSAGES, META, RELATIONS, Meta, Relations, Use
 from holdfast.noun import require_name
 from holdfast.parts import Part, ToolPart
 

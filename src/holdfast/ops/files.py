@@ -15,7 +15,7 @@ LineOffset = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 LineLimit = Annotated[int, msgspec.Meta(ge=-1, le=10_000, description="use -1 for all of them")]
 
 
-class Listing(Operation[FilePage], frozen=True, kw_only=True):
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """What listings have in common."""
 
     uri: Uri

@@ -21,6 +21,7 @@ _MEANINGFUL, _RULED = 3, 2
 _BINDING = re.compile(
     r"\b(?:must|never|always|forbidden|prohibited|not allowed)\b|必须|禁止|严禁|不得|务必|切勿", re.IGNORECASE
 )
+_POLITE = re.compile(r"anything else|any other question|how can i help|还有(?:什么|其他)|还需要.{0,6}吗", re.IGNORECASE)
 _ANNOUNCEMENT = re.compile(
     r"(?:let me|i'll|i will|i am going to|looking|checking|searching|reading|understood|noted|sorry|thank|hello"
     r"|我先|让我|我来|我会|好的|查看|查询|检查|正在|明白|您好|你好|非常|抱歉)",
@@ -180,7 +181,9 @@ def unanswered(choice: Choice) -> list[Sentence]:
     if not closing:
         return []
     wanted = {"request", "question"} if closing[0].role == "user" else {"question"}
-    return [each for each in closing if each.cues & wanted and meaningful(each)][:3]
+    return [each for each in closing if each.cues & wanted and meaningful(each, 1) and not _POLITE.search(each.text)][
+        :3
+    ]
 
 
 def resolves(later: frozenset[str], open_: frozenset[str]) -> bool:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -171,7 +171,7 @@ class Watch:
         except BaseException as error:  # noqa: BLE001 - told at the end
             self._failure = error
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
