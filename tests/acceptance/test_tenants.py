@@ -319,3 +319,23 @@ def test_who_calls_is_not_said_twice(server: ServerProcess, keys: dict[str, str]
 def test_an_empty_key_does_not_hide_one_in_the_other_header(server: ServerProcess, keys: dict[str, str]) -> None:
     headers = {"X-API-Key": "", "Authorization": f"Bearer {keys['alice']}"}
     assert httpx2.get(f"{server.url}/api/v1/sessions", headers=headers).status_code == 200
+
+
+def test_the_operator_sees_the_tasks_of_all_accounts_but_not_what_they_are_about(tmp_path: Path) -> None:
+    with running_server(tmp_path, root_api_key=ROOT) as server, holdfast.connect(server.url, api_key=ROOT) as operator:
+        keys = [operator.admin.create_account(name).user_key for name in ("acme", "rival")]
+        for key in keys:
+            with holdfast.connect(server.url, api_key=key) as client:
+                client.add_message("s", "user", "a secret")
+                client.wait_for_task(str(client.commit_session("s").task_id))
+                (own,) = client.list_tasks()
+                assert own.resource_id == "s"
+        seen = operator.list_tasks(status="completed")
+        assert {task.account_id for task in seen} == {"acme", "rival"}
+        assert operator.get_task(seen[0].task_id) == seen[0]
+        with pytest.raises(PermissionDeniedError):
+            operator.get_session_context("s")
+        with pytest.raises(PermissionDeniedError):
+            operator.cancel_task(seen[0].task_id)
+        with holdfast.connect(server.url, api_key=keys[0]) as client, pytest.raises(NotFoundError):
+            client.get_task(next(task.task_id for task in seen if task.account_id == "rival"))

@@ -17,6 +17,7 @@ ALL = [
     errors.FailedPreconditionError("not now"),
     errors.UnavailableError("down", service="sqlite", reason="FullError"),
     errors.UnauthenticatedError("no key"),
+    errors.InvalidUriError("viking://nowhere", "leads nowhere"),
     errors.MethodNotAllowedError("not here", allow="GET"),
     errors.ResourceExhaustedError("too many", retry_after=1.5),
     errors.DeadlineExceededError("too late"),

@@ -33,7 +33,8 @@ def hashed(texts: Sequence[str]) -> np.ndarray[Any, Any]:
         for word in text.lower().split():
             matrix[row, crc32(word.encode()) % 64] += 1
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return np.divide(matrix, lengths, out=matrix, where=lengths > 0)
+    np.divide(matrix, lengths, out=matrix, where=lengths > 0)
+    return matrix
 
 
 def zeros(texts: Sequence[str]) -> np.ndarray[Any, Any]:

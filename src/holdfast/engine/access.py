@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.engine.rule import Moment
 from holdfast.errors import PermissionDeniedError
-from holdfast.model import AccessRole, Principal
+from holdfast.model import OPERATOR, AccessRole, Principal
 from holdfast.ops import Entry
 from holdfast.store import accounts, audit
 from holdfast.store.database import EVERY_ACCOUNT, Tx
@@ -24,7 +24,7 @@ def allow(who: Principal, entry: Entry, name: str) -> None:
 
 def account_of(who: Principal, entry: Entry, op: Any) -> str:
     """The account in whose name the transaction runs: the caller's, unless an operator names another."""
-    if entry.across:
+    if entry.across or (entry.seen_by_operator and who == OPERATOR):
         return EVERY_ACCOUNT
     named: str = getattr(op, "account_id", who.account_id)
     if named != who.account_id and who.role != "root":

@@ -31,7 +31,7 @@ def seal(tx: Tx, session: StoredSession, by: str, keep: int, moment: Moment) -> 
         raise _refused(session, failed)
     tokens = _tokens_through(tx, session, through)
     number = archives.last(tx, session.log_id)[0] + 1
-    task = _task(session, number, moment, waits=order.has_to_wait(tx, session.log_id, number, moment))
+    task = _task(tx.account, session, number, moment, waits=order.has_to_wait(tx, session.log_id, number, moment))
     sealed = Sealed(number, "pending", session.live_from, through, tokens - session.tokens_archived)
     archives.insert(tx, session.log_id, sealed, task.task_id, moment.now)
     tasks.insert(tx, task)
@@ -77,8 +77,9 @@ def _tokens_through(tx: Tx, session: StoredSession, seq: int) -> int:
     return messages.state_at(tx, lineage.stretches(tx, session, seq, seq)[0])[0]
 
 
-def _task(session: StoredSession, number: int, moment: Moment, *, waits: bool) -> StoredTask:
+def _task(account: str, session: StoredSession, number: int, moment: Moment, *, waits: bool) -> StoredTask:
     return StoredTask(
+        account_id=account,
         task_id=moment.ids.new("task"),
         user_id=session.user_id,
         kind="session_commit",

@@ -44,6 +44,7 @@ MOST_LINES = 10_000
 
 _encode = msgspec.json.Encoder().encode
 
+
 def no_abstract() -> str:
     return ""
 

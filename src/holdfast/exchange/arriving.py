@@ -9,8 +9,9 @@ from holdfast.exchange.comparing import Batch, batches, different_fields, groupe
 from holdfast.exchange.making import change_of, find, is_just_forked, make
 from holdfast.exchange.records import SessionRecord
 from holdfast.exchange.reports import ImportedSession, State
-from holdfast.exchange.tree import Use, config_of
+from holdfast.exchange.tree import config_of
 from holdfast.model import NewMessage, SessionInfo, SkillUse
+from holdfast.model.files import Use
 
 PAGE = 100
 

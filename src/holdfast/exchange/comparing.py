@@ -8,8 +8,9 @@ import msgspec
 
 from holdfast.client.client import Client
 from holdfast.exchange.records import SessionRecord
-from holdfast.exchange.tree import Use, config_of
+from holdfast.exchange.tree import config_of
 from holdfast.model import Message, NewMessage, SessionInfo, Usage
+from holdfast.model.files import Use
 from holdfast.parts import Part, ToolPart, as_text
 
 OUTPUT_PAGE = 1_000_000

@@ -14,8 +14,9 @@ from holdfast.exchange.chatgpt import is_chatgpt, read_chatgpt
 from holdfast.exchange.locomo import is_locomo, read_locomo
 from holdfast.exchange.openai import Row, is_conversation, is_message, read_conversation, read_messages
 from holdfast.exchange.records import SessionRecord, Source
-from holdfast.exchange.tree import MANIFEST, MESSAGES, META
+from holdfast.exchange.tree import MANIFEST
 from holdfast.exchange.treereading import tree_source
+from holdfast.model.files import MESSAGES, META
 from holdfast.noun import require_name
 
 FORMATS = ("auto", "holdfast", "openai", "chatgpt", "locomo")

@@ -2,26 +2,31 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
 from holdfast.client.client import Client
-from holdfast.errors import ConflictError
+from holdfast.errors import ConflictError, NotFoundError
 from holdfast.exchange.files import sync, sync_folders
-from holdfast.exchange.tree import (
+from holdfast.exchange.tree import output_file, tool_folder
+from holdfast.model import ArchiveInfo, Message, SessionInfo, Usage
+from holdfast.model.files import (
+    ABSTRACT,
+    END_OF_LIST,
+    HISTORY,
     MESSAGES,
     META,
+    OVERVIEW,
     RELATIONS,
     TOOL,
-    Use,
+    calls_in,
     meta_of,
-    output_file,
+    opening_of_calls,
     pretty,
-    tool_folder,
+    relations,
 )
-from holdfast.model import Message, SessionInfo, Usage
-from holdfast.parts import ToolPart
+from holdfast.model.uris import below
 
 PAGE = 100
 OUTPUT_PAGE = 1_000_000
@@ -45,14 +50,15 @@ def write_session(client: Client, info: SessionInfo, folder: Path) -> Iterator[i
         sync(file)
     for place in calls:
         with (place / TOOL).open("ab") as file:
-            file.write(b"\n]}\n")
+            file.write(END_OF_LIST)
             sync(file)
     with (folder / RELATIONS).open("wb") as file:
-        _write_list(file, b'{"uses":[', _uses(client, info))
+        file.writelines(relations(_uses(client, info)))
         sync(file)
     with (folder / META).open("wb") as file:
         file.write(pretty(meta_of(info)))
         sync(file)
+    _write_history(client, info, folder)
     sync_folders(folder)
 
 
@@ -78,29 +84,21 @@ def _replaced(info: SessionInfo) -> ConflictError:
 
 def _write_calls(client: Client, session_id: str, folder: Path, message: Message, calls: dict[Path, int]) -> None:
     """Add the tool calls of a message to the files of their tools, which stay open-ended until all are there."""
-    for number, part in enumerate(message.parts):
-        if not isinstance(part, ToolPart):
-            continue
+    for part, told in calls_in(message):
         place = tool_folder(folder, part.tool_id)
         before = calls.get(place, 0)
         if before == 0:
             place.mkdir(parents=True)
+        kept = {"output_file": output_file(part.tool_result_id)} if part.tool_result_id else {}
         with (place / TOOL).open("ab") as file:
-            file.write(b",\n" if before else b'{"tool_id":' + _encode(part.tool_id) + b',"calls":[\n')
-            file.write(_encode(_call(message, number, part)))
+            file.write(b",\n" if before else opening_of_calls(part.tool_id) + b"\n")
+            file.write(_encode({**told, **kept}))
         calls[place] = before + 1
         output = place / output_file(part.tool_result_id)
         if part.tool_result_id and not output.exists():
             with output.open("wb") as file:
                 _write_output(client, session_id, part.tool_result_id, file)
                 sync(file)
-
-
-def _call(message: Message, number: int, part: ToolPart) -> dict[str, Any]:
-    told = {name: value for name, value in part.to_dict().items() if name not in {"type", "tool_id"}}
-    where = {"message_id": message.id, "seq": message.seq, "part": number, "created_at": message.created_at}
-    kept = {"output_file": output_file(part.tool_result_id)} if part.tool_result_id else {}
-    return {**where, **told, **kept}
 
 
 def _write_output(client: Client, session_id: str, tool_result_id: str, file: BinaryIO) -> None:
@@ -111,27 +109,45 @@ def _write_output(client: Client, session_id: str, tool_result_id: str, file: Bi
         offset, more = offset + len(piece.content), piece.has_more
 
 
-def _uses(client: Client, info: SessionInfo) -> Iterator[Use]:
+def _uses(client: Client, info: SessionInfo) -> Iterator[Usage]:
     left = info.contexts_used + info.skills_used
     after = None
     while left > 0:
         page: list[Usage] = client.list_usage(info.session_id, after=after, limit=min(left, PAGE))
         if not page:
             return
-        for usage in page:
-            yield Use(
-                kind=usage.kind,
-                uri=usage.uri,
-                created_at=usage.created_at,
-                input=usage.input,
-                output=usage.output,
-                success=usage.success,
-            )
+        yield from page
         after, left = page[-1].id, left - len(page)
 
 
-def _write_list(file: BinaryIO, opening: bytes, rows: Iterator[Any]) -> None:
-    """A JSON list with a row on each line."""
-    file.write(opening)
-    file.writelines((b",\n" if number else b"\n") + _encode(row) for number, row in enumerate(rows))
-    file.write(b"\n]}\n")
+def _write_history(client: Client, info: SessionInfo, folder: Path) -> None:
+    """The archives and the summaries, as they can be read under `viking://`."""
+    for archive in _archives(client, info):
+        place = folder / HISTORY / archive.archive_id
+        place.mkdir(parents=True)
+        for entry in client.ls(archive.uri, show_all_hidden=True):
+            _copy(client, entry.uri, place / entry.name)
+    if (folder / HISTORY).exists():
+        for name in (ABSTRACT, OVERVIEW):
+            _copy(client, below(info.uri, name), folder / name)
+
+
+def _archives(client: Client, info: SessionInfo) -> Iterator[ArchiveInfo]:
+    after = 0
+    while page := client.list_archives(info.session_id, after=after, limit=PAGE):
+        yield from (archive for archive in page if archive.last_seq <= info.total_message_count)
+        after += len(page)  # they are numbered without a gap
+
+
+def _copy(client: Client, uri: str, file: Path) -> None:
+    try:
+        piece = client.read(uri, limit=PAGE)
+    except NotFoundError:  # its archive is not done, or was taken up again since it was listed
+        return
+    with file.open("wb") as opened:
+        offset = 0
+        while piece:
+            opened.write(piece.encode())
+            offset += PAGE
+            piece = client.read(uri, offset, PAGE)
+        sync(opened)

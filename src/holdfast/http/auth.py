@@ -19,7 +19,7 @@ from holdfast.errors import (
     UnauthenticatedError,
 )
 from holdfast.http.bridge import Bridge
-from holdfast.model import AccessRole, Principal
+from holdfast.model import OPERATOR, AccessRole, Principal
 
 Headers = Mapping[bytes, bytes]
 
@@ -35,7 +35,7 @@ class Caller(msgspec.Struct, frozen=True):
     """Whether this is the operator's key alone, which opens no tenant's data."""
 
 
-OPERATOR = Caller(Principal("_operator", "operator", "root"), operator=True)
+AS_OPERATOR = Caller(OPERATOR, operator=True)
 
 
 def mode_of(settings: Settings) -> AuthMode:
@@ -90,7 +90,7 @@ class Gatekeeper:
         if key is None:
             raise UnauthenticatedError("no key was sent; send yours as X-API-Key or as Authorization: Bearer")
         if keys.same(self._root_key, key):
-            return _as_told(headers) if self.mode == "trusted" else OPERATOR
+            return _as_told(headers) if self.mode == "trusted" else AS_OPERATOR
         if self.mode == "trusted":
             raise _unknown()
         return await self._by_key(key)
@@ -147,7 +147,7 @@ def _as_told(headers: Headers) -> Caller:
     """In trusted mode whoever has the root key speaks for its users."""
     account, user = headers.get(ACCOUNT), headers.get(USER)
     if account is None and user is None:
-        return OPERATOR
+        return AS_OPERATOR
     if account is None or user is None:
         missing = "X-OpenViking-Account" if account is None else "X-OpenViking-User"
         raise InvalidArgumentError(missing, "is missing; say on whose behalf you call")

@@ -21,6 +21,7 @@ from holdfast.model.archives import (
 )
 from holdfast.model.files import FileEntry, FileList, FilePage
 from holdfast.model.identity import (
+    OPERATOR,
     AccessRole,
     Account,
     AccountCreated,
@@ -88,6 +89,7 @@ from holdfast.model.system import (
 from holdfast.model.tasks import CommitOutcome, CommitUsage, Progress, Task, TaskKind, TaskStatus, TotalUsage
 
 __all__ = [
+    "OPERATOR",
     "AccessRole",
     "Account",
     "AccountCreated",

@@ -110,3 +110,7 @@ class AuditRecord(Noun, frozen=True, kw_only=True):
 class AuditPage(Noun, frozen=True):
     records: list[AuditRecord]
     next_cursor: str | None
+
+
+OPERATOR = Principal("_operator", "operator", "root")
+"""Who holds the root key and speaks for nobody else."""

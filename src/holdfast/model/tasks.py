@@ -46,6 +46,8 @@ class Progress(Noun, frozen=True):
 
 class Task(Noun, frozen=True, kw_only=True):
     task_id: str
+    account_id: str
+    user_id: str
     task_type: TaskKind
     status: TaskStatus
     created_at: float

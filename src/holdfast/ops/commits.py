@@ -81,12 +81,12 @@ class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
     token_budget: Count = 32_000
 
 
-@operation("GET /tasks/{task_id}")
+@operation("GET /tasks/{task_id}", seen_by_operator=True)
 class GetTask(Operation[Task], frozen=True, kw_only=True):
     task_id: Name
 
 
-@operation("GET /tasks")
+@operation("GET /tasks", seen_by_operator=True)
 class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
     """Newest first. Those with the status failed are the ones that wait for somebody: retry or cancel them."""
 

@@ -31,6 +31,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is about all accounts, rather than about the caller's or a named one."""
     about_tenants: bool
     """Whether it is about a tenant's own data: the operator's key alone does not open that."""
+    seen_by_operator: bool
+    """Whether the operator's key, which opens no tenant's data, shows it of all accounts."""
     bare: str | None
     """The field of the result that stands alone on the wire; the others stand beside it."""
     stream: bool
@@ -51,6 +53,7 @@ def operation(
     audited: bool = False,
     across: bool = False,
     about_tenants: bool = True,
+    seen_by_operator: bool = False,
     bare: str | None = None,
     stream: bool = False,
 ) -> Callable[[type[O]], type[O]]:
@@ -66,7 +69,8 @@ def operation(
             path=f"/api/v1{path}",
             audited=audited,
             across=across,
-            about_tenants=about_tenants,
+            about_tenants=about_tenants and not seen_by_operator,
+            seen_by_operator=seen_by_operator,
             bare=bare,
             stream=stream,
             retriable=verb in {"GET", "PUT"},

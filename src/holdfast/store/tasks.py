@@ -10,8 +10,8 @@ from holdfast.store.database import Tx
 from holdfast.store.moments import from_micros
 
 _COLUMNS = (
-    "task_id, user_id, kind, status, resource_id, log_id, number, stage, steps_done, steps_total, run_at, fence,"
-    " attempts, created_at, updated_at, worked, result, error"
+    "account_id, task_id, user_id, kind, status, resource_id, log_id, number, stage, steps_done, steps_total, run_at,"
+    " fence, attempts, created_at, updated_at, worked, result, error"
 )
 _THE_ONE = "account_id = ? AND task_id = ?"
 _MINE = f"{_THE_ONE} AND fence = ? AND status = 'running'"
@@ -19,6 +19,7 @@ _decode_result = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class StoredTask(msgspec.Struct, frozen=True):
+    account_id: str
     task_id: str
     user_id: str
     kind: TaskKind
@@ -42,8 +43,11 @@ class StoredTask(msgspec.Struct, frozen=True):
 class Claim(msgspec.Struct, frozen=True):
     """The right to work on a task, until the lease ends or another takes it: then its fence is a higher one."""
 
-    account: str
     task: StoredTask
+
+    @property
+    def account(self) -> str:
+        return self.task.account_id
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -53,7 +57,7 @@ class Claim(msgspec.Struct, frozen=True):
 def insert(tx: Tx, task: StoredTask) -> None:
     values = msgspec.structs.astuple(task)
     marks = ", ".join("?" * len(values))
-    tx.execute(f"INSERT INTO tasks (account_id, {_COLUMNS}) VALUES (?, {marks})", (tx.account, *values))
+    tx.execute(f"INSERT INTO tasks ({_COLUMNS}) VALUES ({marks})", values)
 
 
 def find(tx: Tx, task_id: str, *, lock: bool = False) -> StoredTask | None:
@@ -62,11 +66,19 @@ def find(tx: Tx, task_id: str, *, lock: bool = False) -> StoredTask | None:
     return StoredTask(*row) if row else None
 
 
+def find_anywhere(tx: Tx, task_id: str) -> StoredTask | None:
+    """The task, whose ever it is; for the operator."""
+    row = tx.one(f"SELECT {_COLUMNS} FROM tasks WHERE task_id = ?", (task_id,))
+    return StoredTask(*row) if row else None
+
+
 def page(
-    tx: Tx, user_id: str, *, kind: str | None, status: str | None, resource_id: str | None, limit: int
+    tx: Tx, user_id: str | None, *, kind: str | None, status: str | None, resource_id: str | None, limit: int
 ) -> list[StoredTask]:
-    """Newest first."""
-    where, params = ["account_id = ?", "user_id = ?"], [tx.account, user_id]
+    """Newest first; of everybody if no user is named, for the operator."""
+    where, params = ["TRUE"], list[str]()
+    if user_id is not None:
+        where, params = ["account_id = ?", "user_id = ?"], [tx.account, user_id]
     for column, value in (("kind", kind), ("resource_id", resource_id)):
         if value is not None:
             where.append(f"{column} = ?")
@@ -91,10 +103,10 @@ def claim(tx: Tx, now: int, lease: int) -> Claim | None:
     row = tx.one(
         "UPDATE tasks SET status = 'running', fence = fence + 1, attempts = attempts + 1, run_at = ?, updated_at = ?"
         " WHERE (account_id, task_id) = (SELECT account_id, task_id FROM tasks WHERE run_at <= ? ORDER BY run_at"
-        f" LIMIT 1{tx.dialect.lock_row}{skip}) RETURNING account_id, {_COLUMNS}",
+        f" LIMIT 1{tx.dialect.lock_row}{skip}) RETURNING {_COLUMNS}",
         (now + lease, now, now),
     )
-    return Claim(row[0], StoredTask(*row[1:])) if row else None
+    return Claim(StoredTask(*row)) if row else None
 
 
 def next_due(tx: Tx) -> int | None:
@@ -205,6 +217,8 @@ def shown(task: StoredTask) -> Task:
     waits = task.status == "pending" and task.run_at is not None and task.attempts > 0
     return Task(
         task_id=task.task_id,
+        account_id=task.account_id,
+        user_id=task.user_id,
         task_type=task.kind,
         status=task.status,
         created_at=task.created_at / 1e6,

@@ -22,7 +22,12 @@ def example(cls: type[Operation[Any]], **known: Any) -> Operation[Any]:
 
 
 def _value(name: str, hint: Any) -> Any:
-    simple = {"role": "user", "messages": [{"role": "user", "content": "hello"}], "component": "queue", "uri": "viking://user"}
+    simple = {
+        "role": "user",
+        "messages": [{"role": "user", "content": "hello"}],
+        "component": "queue",
+        "uri": "viking://user",
+    }
     if name in simple:
         return simple[name]
     if hint is str:

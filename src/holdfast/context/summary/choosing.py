@@ -45,18 +45,21 @@ class Choice:
     used: set[int] = field(default_factory=set)
     again: dict[str, list[Sentence]] = field(default_factory=dict)
 
+    order: dict[int, int] = field(default_factory=dict)
+
     def __post_init__(self) -> None:
-        for each in self.sentences:
+        for at, each in enumerate(self.sentences):
             self.again.setdefault(each.text, []).append(each)
+            self.order[id(each)] = at
 
     def free(self) -> list[Sentence]:
         return [each for each in self.sentences if id(each) not in self.used]
 
     def lines(self, chosen: Sequence[tuple[Sentence, float]], width: int) -> list[Line]:
-        """The chosen as lines, the weightiest first; each also cites the messages that say the same."""
+        """The chosen as lines, in the order they were said; each also cites the messages that say the same."""
         top = max((weight for _, weight in chosen), default=1.0) or 1.0
         found: list[Line] = []
-        for sentence, weight in chosen:
+        for sentence, weight in sorted(chosen, key=lambda pair: self.order[id(pair[0])]):
             self.used.add(id(sentence))
             sources = [sentence.id]
             for other in self.again[sentence.text]:
@@ -116,12 +119,14 @@ def decisions(choice: Choice) -> list[Line]:
 
 def requests(choice: Choice) -> list[Line]:
     """The first message of weight leads with its own words, then the requests near the heart of the conversation."""
-    asked = [each for each in choice.free() if each.role == "user" and each.origin == "said" and not each.routine]
-    telling = [each for each in asked if "request" in each.cues and meaningful(each)]
-    first = next((each for each in asked if meaningful(each)), None)
+    asked = [each for each in choice.sentences if each.role == "user" and each.origin == "said" and not each.routine]
+    first = next((each for each in asked if meaningful(each, _RULED)), None)
     if first is None:
         return choice.lines([(each, 1.0) for each in asked[:1]], _WIDTH)
     opening = [each for each in asked if each.place == first.place and (meaningful(each) or "request" in each.cues)]
+    # A rule is told as a rule; only where the request itself is one is it told as both.
+    opening = [each for each in opening if id(each) not in choice.used] or [first]
+    telling = [each for each in asked if "request" in each.cues and meaningful(each)]
     lead = _joined(opening, _LEAD_WIDTH)
     choice.used |= {id(each) for each in lead}
     rest = [
@@ -216,8 +221,6 @@ def steps(choice: Choice) -> list[Line]:
     chosen = spread(_varied(found), STEPS, choice.space, against=0.8)
     least = _LEAST * max((weight for _, weight in chosen), default=0.0)
     chosen = [pair for pair in chosen if pair[1] >= least]
-    order = {id(each): at for at, each in enumerate(choice.sentences)}
-    chosen.sort(key=lambda pair: order[id(pair[0])])
     return choice.lines(chosen, _STEP_WIDTH)
 
 

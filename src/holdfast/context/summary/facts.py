@@ -33,7 +33,7 @@ def importance(sentences: Iterable[Sentence]) -> dict[str, float]:
 
 
 def facts(sentences: list[Sentence], worth: dict[str, float], told: set[str], used: set[int]) -> list[Line]:
-    """Lines that hold the most important literals not told elsewhere, the most important line first."""
+    """Lines that hold the most important literals not told elsewhere, in the order they were said."""
     if not worth:
         return []
     enough = max(_LEAST, _ENOUGH * max(worth.values()))
@@ -58,6 +58,8 @@ def facts(sentences: list[Sentence], worth: dict[str, float], told: set[str], us
         heapq.heappush(heap, (now, index))
     top = max((gain for *_, gain in chosen), default=1.0)
     used |= {id(sentence) for sentence, *_ in chosen}
+    order = {id(sentence): at for at, sentence in enumerate(sentences)}
+    chosen.sort(key=lambda fact: order[id(fact[0])])
     return [Line(text, [sentence.id], round(gain / top, 3)) for sentence, text, gain in chosen]
 
 

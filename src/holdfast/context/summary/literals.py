@@ -65,6 +65,9 @@ _LITERAL = re.compile(
 )
 _TRAILING = ".,;:!?"
 _QUOTES = '`"“”「」《》'
+_NO_NAMES = frozenset(
+    {"FATAL", "ERROR", "INFO", "WARN", "WARNING", "DEBUG", "SELECT", "FROM", "WHERE", "NOT", "NULL", "AND", "OR"}
+)
 _PLAIN = re.compile(r"[a-z ]+")
 
 IMPORTANCE = {
@@ -112,7 +115,7 @@ def literals(text: str) -> list[Literal]:
         elif literal[-1] in _TRAILING:
             literal = literal.rstrip(_TRAILING)
             end = start + len(literal)
-        if literal:
+        if literal and literal not in _NO_NAMES:
             found.append(Literal(literal, kind, start, end, literal.replace(",", "")))
     return found
 

@@ -60,10 +60,11 @@ def excerpt(text: str, wanted: set[str], width: int) -> str:
         piece = text[start:end].strip(" ,;，；、")
         if pieces and used + width_of(piece) > width:
             break
-        pieces.append(piece)
-        used += width_of(piece) + 2
+        joint = " … " if start - reached > 1 or not pieces else " "
+        pieces.append(f"{joint}{piece}" if pieces else piece)
+        used += width_of(pieces[-1])
         reached = end
-    return " … ".join(pieces) if pieces else shorten(text, width)
+    return "".join(pieces) if pieces else shorten(text, width)
 
 
 def _before_cut(text: str, end: int, least: int) -> int:
