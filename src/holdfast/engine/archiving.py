@@ -25,6 +25,7 @@ from holdfast.providers.base import ChatModel
 from holdfast.store import archives, changes, sessions, tasks, usages
 from holdfast.store.archives import StoredArchive, Texts
 from holdfast.store.database import Tx
+from holdfast.store.tasks import StoredTask
 
 LOCAL = "local"
 LEAST_CORRECTION = 0.5
@@ -53,7 +54,7 @@ def perform(work: Work) -> None:
     material = work.read(lambda tx: _gather(tx, work))
     drawn = _summarise(work, material)
     texts = _texts(work, material, drawn.summary)
-    work.finish(lambda tx, moment: _apply(tx, moment, work, drawn, texts))
+    work.finish(lambda tx, moment: _apply(tx, moment, work, material, drawn, texts))
 
 
 def _gather(tx: Tx, work: Work) -> Material:
@@ -62,9 +63,13 @@ def _gather(tx: Tx, work: Work) -> Material:
     archive = archives.find(tx, task.log_id, task.number)
     if session is None or archive is None:
         raise LostError
+    said = messages_of(tx, session, archive.first_seq, archive.last_seq)
+    return Material(archive, said, _known_before(tx, task))
+
+
+def _known_before(tx: Tx, task: StoredTask) -> tuple[Summary | None, Summary | None]:
     before = archives.latest_done(tx, task.log_id, before=task.number)
-    known = (None, None) if before is None else archives.summaries(tx, task.log_id, before.number)
-    return Material(archive, messages_of(tx, session, archive.first_seq, archive.last_seq), known)
+    return (None, None) if before is None else archives.summaries(tx, task.log_id, before.number)
 
 
 def _summarise(work: Work, material: Material) -> Drawn:
@@ -132,7 +137,7 @@ def _texts(work: Work, material: Material, drawn: Summary) -> Texts:
     return Texts(abstract, overview, count(overview), rolling, count(rolling), drawn, earlier)
 
 
-def _apply(tx: Tx, moment: Moment, work: Work, drawn: Drawn, texts: Texts) -> None:
+def _apply(tx: Tx, moment: Moment, work: Work, material: Material, drawn: Drawn, texts: Texts) -> None:
     task = work.task
     session = sessions.find_by_log(tx, task.log_id, lock=True)
     archive = archives.find(tx, task.log_id, task.number)
@@ -143,6 +148,9 @@ def _apply(tx: Tx, moment: Moment, work: Work, drawn: Drawn, texts: Texts) -> No
         tx, work.claim, "completed", result=result, error=None, worked=work.worked(moment), now=moment.now
     ):
         raise LostError
+    known = _known_before(tx, task)
+    if known != material.before:  # an archive that had failed or was cancelled has been done meanwhile
+        texts = _texts(work, msgspec.structs.replace(material, before=known), drawn.summary)
     archives.write(tx, task.log_id, task.number, texts)
     archives.mark(tx, task.log_id, task.number, "done", ended_at=moment.now, failure=None)
     _tell_later_ones(tx, work, texts.summary)

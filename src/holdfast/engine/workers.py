@@ -22,6 +22,7 @@ from holdfast.store.tasks import Claim
 SECOND = 1_000_000
 LOOKS_AT_ONCE = 100
 BEATS_PER_LEASE = 3
+SHORTEST_REST = 0.001
 
 log = logging.getLogger("holdfast.worker")
 
@@ -61,8 +62,7 @@ class Workers:
 
     def wake(self) -> None:
         """There is something to do."""
-        if self._process != os.getpid():
-            self._forget_threads()  # a fork has none of its parent's
+        self._look_where_we_are()
         with self._condition:
             self._woken = True
             if self._idle:
@@ -72,15 +72,17 @@ class Workers:
 
     def busy(self) -> int:
         """How many tasks are in hand."""
+        self._look_where_we_are()
         with self._condition:
             return len(self._held)
 
     def close(self, seconds: float) -> None:
         """Let what is due be done for so long; hand back what is still in hand. Calling it again does nothing."""
+        self._look_where_we_are()
         with self._condition:
             self._closing_at = time.monotonic() + seconds
             self._condition.notify_all()
-            threads = list(self._threads) if self._process == os.getpid() else []
+            threads = list(self._threads)
         for thread in threads:
             thread.join(max(0.0, self._closing_at - time.monotonic()))
         self._hand_back()
@@ -88,6 +90,12 @@ class Workers:
         if not any(thread.is_alive() for thread in threads):
             self._tools.close()
         _every.discard(self)
+
+    def _look_where_we_are(self) -> None:
+        """A fork has none of its parent's threads, and what those have in hand is not its to hand back."""
+        if self._process != os.getpid():
+            self._tools = Tools(self._settings)
+            self._forget_threads()
 
     def _forget_threads(self) -> None:
         self._process = os.getpid()
@@ -118,11 +126,12 @@ class Workers:
         """Do one thing, or wait for one; whether to go on."""
         try:
             claim = self._take()
+            pause = self._until_due() if claim is None else None
         except HoldfastError as error:  # the database is away, or was closed
             log.warning("cannot look for work: %s", error.message)
             return self._rest(self._settings.worker_poll_seconds)
         if claim is None:
-            return self._rest(self._until_due())
+            return self._rest(pause)
         with self._condition:
             self._held[claim.task.task_id] = claim
             self._start_heart()
@@ -162,8 +171,8 @@ class Workers:
                 failing.handle(work, error)
         except LostError:
             log.info("task %s went to another worker", claim.task.task_id)
-        except HoldfastError as error:  # the database is away: the lease will end
-            log.warning("task %s: %s", claim.task.task_id, error.message)
+        except Exception as error:  # noqa: BLE001 - most often the database is away; the lease will end, we go on
+            log.warning("task %s: %s", claim.task.task_id, failing.said(error))
 
     def _next_due(self) -> int | None:
         found = self._db.read(EVERY_ACCOUNT, lambda tx: (tasks.next_due(tx), watches.next_due(tx)))
@@ -172,10 +181,10 @@ class Workers:
     def _until_due(self) -> float | None:
         """Seconds until something is due or may be; None if nothing will be that we are not told of."""
         due = self._next_due()
-        known = None if due is None else max(0.0, (due - self._moment().now) / SECOND)
-        if self._polls or known is not None:
-            return min(known or self._settings.worker_poll_seconds, self._settings.worker_poll_seconds)
-        return None
+        if due is not None:  # what is due already is in the hands of another who is about to take it
+            known = max(SHORTEST_REST, (due - self._moment().now) / SECOND)
+            return min(known, self._settings.worker_poll_seconds)
+        return self._settings.worker_poll_seconds if self._polls else None
 
     def _rest(self, seconds: float | None) -> bool:
         """Wait until woken, or for so long; whether to go on."""

@@ -1,6 +1,7 @@
 """The table of operations, as data: what can be asked, what comes back, who may, and where it is on the wire."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
@@ -11,6 +12,7 @@ from holdfast.model import AccessRole
 from holdfast.sound import sound_text
 
 R = TypeVar("R")
+PLAIN = {str, int, float, bool, type(None)}
 
 
 class Operation(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
@@ -82,7 +84,18 @@ def operation(
 
 def fields_of(op: Operation[Any]) -> dict[str, Any]:
     """The operation as plain fields: msgspec takes a ready-made struct on trust, and the caller may have made it."""
-    return {name: _opened(value) for name, value in msgspec.structs.asdict(op).items() if value is not msgspec.UNSET}
+    left_out = _left_out(type(op))
+    return {
+        name: value if type(value) in PLAIN else _opened(value)
+        for name, value in zip(op.__struct_fields__, msgspec.structs.astuple(op), strict=True)
+        if value is not msgspec.UNSET and not (value is None and name in left_out)
+    }
+
+
+@cache
+def _left_out(cls: type[Operation[Any]]) -> frozenset[str]:
+    """The fields that need not be said if they are None: it is their default."""
+    return frozenset(field.name for field in msgspec.structs.fields(cls) if field.default is None)
 
 
 def checked(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:

@@ -13,6 +13,7 @@ _READ = 700
 """Sentences whose words are counted, the weightiest."""
 
 _STOP_WORDS = """
+    agree agreed yep
     a able about above across actually after again all already also always am amazing an and another any anything
     are aren't around as at awesome back be because been before being below between big bit both but by came can
     can't cannot check checking checks come comes completed cool could couldn't day definitely did didn't do does

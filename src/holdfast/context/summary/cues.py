@@ -23,7 +23,7 @@ _CUES = (
         """never always must mustn't not don't dont only under forbidden prohibited no limits without allergic
         allergy nobody strictly read off nothing""",
         r"""(?: (?: ^ | [,;:.(!\-\u2013\u2014]\s?
-                | \b(?:please|and|but|also|should|must|shall|you|they|we|it|is|are|be|will|so|that|then)\s )
+                | \b(?:please|and|but|also|should|must|shall|you|we|be|then)\s )
               (?:always|never)\s[a-z]+
           | \bmust(?:n't)?\b | \bunder\sno\scircumstances\b | \bno\s(?:more|less|later|fewer|earlier)\sthan\b
           | \b(?:forbidden|prohibited|strictly|off[-\s]limits|read[-\s]only|allerg(?:ic|y)|mandatory)\b
@@ -50,7 +50,9 @@ _CUES = (
           | needs?\sto\s(?:be|stay|remain|work|support|keep) | at\s(?:most|least) | (?:please|and|also)\sremember
           | important(?::|\sthat) | i(?:'d)?\sprefer | should(?:\snot|n't|\sbe|\sonly|\shave) | can't | cannot
           | by\sthe\slatest | within\s\d+ )
-          | ^(?:remember|important|note)\b | ^(?:and\s|also\s|please\s)?[a-z]+\s(?:every|each|all|any)\b""",
+          | ^(?:remember|important|note)\b
+          | ^(?:and\s|also\s|please\s)?(?!(?:we|you|they|it|i|in|at|for|of|with|after|on|not|is|are|that)\s)
+            [a-z]+\s(?:every|each|all|any)\b""",
         r"确保|避免|保持|最多|至少|预算|上限|截止|要求|记住|注意|尽量|不应|应该|应当|以内|优先|需要保证",
     ),
     _cue(
@@ -143,7 +145,7 @@ _ONLY_TALK = re.compile(
           (?:know|think|see|have|worry|mind|understand|remember|believe|get|want\sto|like|feel
           |recall|really|care|need|you|we|they|i|hesitate|last|forget\sto)
       | never\s?mind | must\s(?:be\s(?:because|something|so)|have\sbeen|say|admit|feel)
-      | (?:have|has|had|'ve)\s(?:never|always) | as\salways | not\s(?:only|always) | can\snever
+      | (?:have|has|had|'ve)\s(?:never|always) | as\salways | not\s(?:only|always) | can\snever | you\snever\sknow
       | (?:always|never)\s(?:been|wanted|loved|thought|give\sup|seen|heard|tried|here|there|have|has|had|get|easy|so)
       | can(?:'t|not)\s(?:see|find|wait|believe|remember|tell|connect|reach|imagine|help)
       | have\sto\s(?:say|admit) | should\sbe\s(?:fine|ok|good|great|back) )\b | \bi(?:'m|'ll)?\s(?:always|never)\b""",

@@ -14,6 +14,7 @@ from holdfast.model.summaries import Line
 FACTS = 24
 _WIDTH = 190
 _CITATION = 40
+_NAMED = 4
 _LEAST, _ENOUGH = 0.8, 0.15
 """A literal of less importance than that, or than this part of the highest, gets no line of its own."""
 
@@ -75,6 +76,8 @@ def _gain(sentence: Sentence, worth: dict[str, float], wanted: set[str]) -> floa
     gain = sum(worth[key] ** 2 for key in {each.key for each in sentence.literals} if key in wanted)
     if not gain:
         return 0.0
+    if len(content(sentence.words)) < _NAMED and all(each.kind == "name" for each in sentence.literals):
+        return 0.0  # "Thanks, Maria!"
     telling = min(1.0, (1 + len(content(sentence.words))) / 5)
     cost = math.pow(_CITATION + min(_WIDTH, width_of(sentence.text)), 0.6)
     return telling * gain * (0.5 + 0.1 * sentence.weight) / cost

@@ -33,7 +33,7 @@ _KEEP = {
     "constraints": (100.0, 1000.0),
     "requests": (12.0, 1.5),
     "facts": (10.0, 30.0),
-    "pending": (9.0, 6.0),
+    "pending": (9.8, 6.0),
     "decisions": (8.5, 8.0),
     "steps": (6.0, 8.0),
     "concepts": (4.5, 8.0),
