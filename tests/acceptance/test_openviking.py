@@ -142,7 +142,8 @@ def ov(tmp_path: Path) -> Callable[..., Any]:
 
     def run(place: Place, *arguments: str, code: int = 0) -> Any:
         (home / ".openviking/ovcli.conf").write_text(json.dumps(place))
-        answer = json.loads(output([program, "-o", "json", *arguments], home=home, code=code))
+        printed = output([program, "-o", "json", *arguments], home=home, code=code)
+        answer = json.loads(printed[printed.index("{") :])  # some commands are repeated before their answer
         return answer["error"] if code else answer["result"]
 
     return run
@@ -308,3 +309,118 @@ def test_the_program_runs_a_server_of_many_tenants(operator: Place, ov: Callable
     ov(operator, "admin", "delete-account", "globex")
     assert "globex" not in [account["account_id"] for account in ov(operator, "admin", "list-accounts")]
     assert ov(operator, "status")["is_healthy"] is True
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_the_sdk_commits_a_session_and_gets_its_context_back(alice: Place, version: str) -> None:
+    told = told_by_sdk(
+        version,
+        alice,
+        """
+        client.add_message("chat_001", "user", "Deploy the billing service to staging, never to production.")
+        client.add_message("chat_001", "assistant", "It is deployed to staging.")
+        told["committed"] = client.commit_session("chat_001")
+        told["idle"] = client.wait_processed()
+        told["task"] = client.get_task(told["committed"]["task_id"])
+        told["tasks"] = client.list_tasks(task_type="session_commit", status="completed", resource_id="chat_001")
+        told["no task"] = client.get_task("task_none")
+        client.add_message("chat_001", "user", "Thank you.")
+        told["context"] = client.get_session_context("chat_001", 1000)
+        told["archive"] = client.get_session_archive("chat_001", "archive_001")
+        told["no archive"] = refused(client.get_session_archive, "chat_001", "archive_002")
+        if hasattr(client, "cancel_task"):
+            told["kept"] = client.commit_session("chat_001", 5)
+            told["too late"] = refused(client.cancel_task, told["committed"]["task_id"])
+        """,
+    )
+    committed, task = told["committed"], told["task"]
+    assert (committed["status"], committed["archived"]) == ("accepted", True)
+    assert committed["archive_uri"] == "viking://user/alice/sessions/chat_001/history/archive_001"
+    assert (task["status"], task["task_type"], task["resource_id"]) == ("completed", "session_commit", "chat_001")
+    assert task["result"]["archive_uri"] == committed["archive_uri"]
+    assert [row["task_id"] for row in told["tasks"]] == [committed["task_id"]]
+    assert told["no task"] is None
+    assert "never to production" in told["context"]["latest_archive_overview"]
+    assert [message["parts"][0]["text"] for message in told["context"]["messages"]] == ["Thank you."]
+    assert told["context"]["stats"]["includedArchives"] == 1
+    assert (told["archive"]["archive_id"], len(told["archive"]["messages"])) == ("archive_001", 2)
+    assert told["no archive"] == ["NotFoundError", "NOT_FOUND"]
+    if version == NEWEST:
+        assert (told["kept"]["status"], told["kept"]["reason"]) == ("skipped", "all_within_keep_window")
+        assert told["too late"] == ["FailedPreconditionError", "FAILED_PRECONDITION"]
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_the_sdk_reads_the_files_of_a_session(alice: Place, version: str) -> None:
+    told = told_by_sdk(
+        version,
+        alice,
+        """
+        here = "viking://session/chat_001"
+        client.add_message("chat_001", "user", "Deploy the billing service to staging, never to production.")
+        client.commit_session("chat_001")
+        client.wait_processed()
+        told["root"] = client.ls("viking://")
+        told["listed"] = client.ls(here, show_all_hidden=True)
+        told["for agents"] = client.ls("viking://user/alice/sessions", output="agent")
+        told["names"] = client.ls(here, simple=True, recursive=True)
+        told["tree"] = client.tree(here)
+        told["stat"] = client.stat(f"{here}/messages.jsonl")
+        told["archived"] = client.read(f"{here}/history/archive_001/messages.jsonl", 0, 1)
+        told["abstract"], told["overview"] = client.abstract(here), client.overview(here)
+        told["missing"] = refused(client.read, f"{here}/nothing")
+        told["nowhere"] = refused(client.ls, "viking://elsewhere")
+        """,
+    )
+    here = "viking://user/alice/sessions/chat_001"
+    assert [row["uri"] for row in told["root"]] == ["viking://user"]
+    assert {row["name"]: row["isDir"] for row in told["listed"]} == {
+        ".abstract.md": False,
+        ".overview.md": False,
+        ".meta.json": False,
+        ".relations.json": False,
+        "messages.jsonl": False,
+        "history": True,
+    }
+    assert [(row["uri"], row["abstract"]) for row in told["for agents"]] == [(here, told["abstract"])]
+    below = ["messages.jsonl", "history", "history/archive_001"]
+    below += [f"history/archive_001/{name}" for name in ("messages.jsonl", "memory_diff.json")]
+    assert told["names"] == [f"{here}/{name}" for name in below]
+    assert [row["rel_path"] for row in told["tree"]] == below
+    assert (told["stat"]["name"], told["stat"]["isDir"]) == ("messages.jsonl", False)
+    assert "billing" in json.loads(told["archived"])["parts"][0]["text"]
+    assert told["overview"].startswith("# Session Summary")
+    assert told["missing"] == ["NotFoundError", "NOT_FOUND"]
+    assert told["nowhere"] == ["InvalidURIError", "INVALID_URI"]
+
+
+def test_the_program_commits_a_session_and_follows_its_task(alice: Place, ov: Callable[..., Any]) -> None:
+    ov(alice, "session", "add-message", "chat_001", "--role", "user", "--content", "Deploy billing, never on Fridays.")
+    committed = ov(alice, "session", "commit", "chat_001")
+    assert all(counts["pending"] == 0 for counts in ov(alice, "wait").values())
+    assert ov(alice, "task", "status", committed["task_id"])["status"] == "completed"
+    assert [row["task_id"] for row in ov(alice, "task", "list")] == [committed["task_id"]]
+    assert ov(alice, "task", "list", "--status", "failed") == []
+    assert ov(alice, "task", "cancel", committed["task_id"], code=1)["code"] == "FAILED_PRECONDITION"
+    context = ov(alice, "session", "get-session-context", "chat_001", "--token-budget", "1000")
+    assert "never on Fridays" in context["latest_archive_overview"]
+    archive = ov(alice, "session", "get-session-archive", "chat_001", "archive_001")
+    assert (archive["archive_id"], len(archive["messages"])) == ("archive_001", 1)
+
+
+def test_the_program_looks_at_the_files_of_a_session(alice: Place, ov: Callable[..., Any]) -> None:
+    ov(alice, "session", "add-message", "chat_001", "--role", "user", "--content", "Deploy billing, never on Fridays.")
+    ov(alice, "session", "commit", "chat_001")
+    ov(alice, "wait")
+    here = "viking://user/alice/sessions/chat_001"
+    assert [row["uri"] for row in ov(alice, "ls")] == ["viking://user"]
+    assert [row["uri"] for row in ov(alice, "ls", here)] == [f"{here}/messages.jsonl", f"{here}/history"]
+    assert f"{here}/.overview.md" in [row["uri"] for row in ov(alice, "ls", here, "--all")]
+    assert f"{here}/history/archive_001" in [row["uri"] for row in ov(alice, "tree", "viking://session/chat_001")]
+    assert ov(alice, "stat", here)["isDir"] is True
+    line = ov(alice, "read", f"{here}/history/archive_001/messages.jsonl", "--offset", "0", "--limit", "1")
+    assert json.loads(line)["role"] == "user"
+    assert ov(alice, "abstract", here) == ov(alice, "read", f"{here}/.abstract.md")
+    assert ov(alice, "overview", here).startswith("# Session Summary")
+    assert ov(alice, "read", "viking://session/nobodys", code=1)["code"] == "NOT_FOUND"
+    assert ov(alice, "ls", "viking://elsewhere", code=1)["code"] == "INVALID_URI"

@@ -159,5 +159,5 @@ def test_the_bench_runs_to_its_end_and_writes_its_figures(tmp_path: Path) -> Non
     assert (done.returncode, done.stderr) == (0, "")
     (written,) = (tmp_path / "out").iterdir()
     figures = json.loads(written.read_text())["figures"]
-    assert len(figures) == 10
+    assert len(figures) == 16
     assert all(figure["ours"]["count"] > 0 for figure in figures)

@@ -144,6 +144,20 @@ def test_a_rule_of_the_user_is_kept_word_for_word(rule: str) -> None:
     assert rule in texts(summary.constraints)
 
 
+def test_two_rules_that_differ_in_one_word_are_two_rules() -> None:
+    rules = [f"Never deploy the {name} service on Fridays." for name in ("api", "web", "mail")]
+    summary = summarise(spoken(*map(user, rules)), hashed)
+    assert texts(summary.constraints) == rules
+    assert texts(combine([Summary(constraints=[Line(rule)]) for rule in rules]).constraints) == rules
+
+
+def test_two_facts_that_differ_in_a_number_are_two_facts() -> None:
+    facts = [
+        f"The primary database of the orders service in the western region listens on port {at}" for at in (5432, 5433)
+    ]
+    assert texts(combine([Summary(facts=[Line(fact)]) for fact in facts]).facts) == facts
+
+
 @pytest.mark.parametrize(
     "talk",
     [

@@ -49,7 +49,7 @@ BITS = [
     "https://example.org/a?b=c",
     "\x00",
 ]
-texts = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(BITS), max_size=12).map(" ".join))
+texts = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(BITS), max_size=12).map(" ".join))
 json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -72,7 +72,7 @@ talks = st.lists(
     st.tuples(st.sampled_from(["user", "assistant", "system", "tool"]), st.lists(parts, max_size=3)), max_size=8
 )
 lines = st.lists(
-    st.builds(Line, texts, st.lists(st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True), max_size=5)), max_size=5
+    st.builds(Line, texts, st.lists(st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True), max_size=4)), max_size=3
 )
 summaries = st.builds(
     Summary,
@@ -148,7 +148,7 @@ def test_what_is_folded_stays_within_its_bound(earlier: Summary | None, older: S
     assert all(line.startswith(("## Earlier in This Session", "### ", "- ")) for line in text.splitlines() if line)
 
 
-@given(st.lists(summaries, max_size=3))
+@given(st.lists(st.builds(Summary, constraints=lines), max_size=3))
 def test_combining_loses_no_source_of_a_rule(several: list[Summary]) -> None:
     before = {source for each in several for line in each.constraints for source in line.sources}
     assert {source for line in combine(several).constraints for source in line.sources} == before

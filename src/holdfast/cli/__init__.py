@@ -6,7 +6,20 @@ from typing import Any
 
 import typer
 
-from holdfast.cli import admin, choices, exchange, failures, messages, output, sessions, system
+from holdfast.cli import (
+    admin,
+    choices,
+    commits,
+    exchange,
+    failures,
+    files,
+    messages,
+    output,
+    sessions,
+    system,
+    tasks,
+    worker,
+)
 
 UNREAD = 141
 """What a shell reports for a program whose reader has gone, as in `| head`."""
@@ -31,11 +44,15 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help fits any terminal and reads the same in a pipe
 )
 sessions.app.add_typer(messages.app)
+sessions.app.add_typer(commits.app)
 sessions.app.add_typer(exchange.session)
 app.add_typer(sessions.app, name="session")
+app.add_typer(tasks.app, name="task")
+app.add_typer(files.app)
 app.add_typer(exchange.app)
 app.add_typer(admin.app, name="admin")
 app.add_typer(system.app)
+app.add_typer(worker.app)
 
 
 def program() -> Any:

@@ -21,6 +21,7 @@ WIDE = 10_000
 _BREAKING = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
 _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _UNPRINTABLE = {**_BREAKING, **_TURNING}
+_COMMANDING = {point: mark for point, mark in _UNPRINTABLE.items() if chr(point) not in "\t\n"}
 
 
 class Unread(Exception):  # noqa: N818 - not an error: whoever read the output has gone
@@ -35,8 +36,8 @@ class Column(msgspec.Struct, frozen=True):
     """Whether this is the column that is shortened where the terminal is too narrow."""
 
 
-def details(ctx: typer.Context, noun: Noun, *, apart: str = "") -> None:
-    """One thing with all its fields; a table leaves out the empty ones, and one that stands `apart`."""
+def details(ctx: typer.Context, noun: Noun, *, apart: Sequence[str] = ()) -> None:
+    """One thing with all its fields; a table leaves out the empty ones, and those that stand `apart`."""
     if _as_json(ctx, noun, [noun]):
         return
     table = _table(header=False)
@@ -44,7 +45,7 @@ def details(ctx: typer.Context, noun: Noun, *, apart: str = "") -> None:
     table.add_column(overflow="fold")
     for field in type(noun).__struct_fields__:
         value = getattr(noun, field)
-        if field != apart and value not in (None, "", {}, []):
+        if field not in apart and value not in (None, "", {}, []):
             table.add_row(field, shown(value))
     _print(table)
 
@@ -79,6 +80,16 @@ def said(ctx: typer.Context, noun: Noun, sentence: str) -> None:
     """What was done, where there is nothing more to see."""
     if not _as_json(ctx, noun, [noun]):
         _write(f"{one_line(sentence)}\n")
+
+
+def text(ctx: typer.Context, content: str, *, exact: bool = False) -> None:
+    """A text of several lines. An `exact` one is not changed, but on a terminal, which it must not command."""
+    if _as_json(ctx, content, [content]):
+        return
+    if exact and not sys.stdout.isatty():
+        _write(content.encode())
+    elif content:
+        _write("{}\n".format(content.translate(_COMMANDING).removesuffix("\n")))
 
 
 def line(ctx: typer.Context, noun: Noun, *texts: tuple[str, int, str]) -> None:

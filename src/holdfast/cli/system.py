@@ -91,7 +91,7 @@ def status(ctx: typer.Context) -> None:
         components=components,
     )
     if chosen.for_people:
-        output.details(ctx, found, apart="components")
+        output.details(ctx, found, apart=["components"])
         if components:
             output.gap()
             output.rows(ctx, list(components.values()), COMPONENTS)

@@ -33,7 +33,8 @@ def segments(uri: str) -> tuple[str, ...]:
     except UnicodeDecodeError:
         raise InvalidUriError(uri, "has an escape that is not UTF-8") from None
     if names and names[0] not in SCOPES:
-        raise InvalidUriError(uri, f"{names[0]!r} is not a scope; use one of {', '.join(sorted(SCOPES))}")
+        known = ", ".join(sorted(SCOPES))
+        raise InvalidUriError(uri, f"begins with {names[0]!r}, which is no scope; use one of {known}")
     return ("user", CALLER, "sessions", *names[1:]) if names[:1] == ("session",) else names
 
 

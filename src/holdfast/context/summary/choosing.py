@@ -99,9 +99,14 @@ def constraints(choice: Choice) -> list[Line]:
             strict.append((each, 1.0 + 0.1 * each.centrality))
         elif "wish" in each.cues:
             weaker.append((each, 0.6 + 0.1 * each.centrality + (0.1 if each.literals else 0.0)))
-    chosen = spread(strict, CONSTRAINTS, choice.space, against=0.3)
-    room = max(0, WISHES - len(chosen) // 2)
-    return choice.lines([*chosen, *spread(weaker, room, choice.space, against=0.3)], _RULE_WIDTH)
+    chosen = _heaviest(strict, CONSTRAINTS)
+    return choice.lines([*chosen, *_heaviest(weaker, max(0, WISHES - len(chosen) // 2))], _RULE_WIDTH)
+
+
+def _heaviest(found: Sequence[tuple[Sentence, float]], count: int) -> list[tuple[Sentence, float]]:
+    """The heaviest of different wording. Two rules that differ in a single word are two rules."""
+    ranked = sorted(found, key=lambda pair: (-pair[1], pair[0].place))
+    return list({each.text: (each, weight) for each, weight in reversed(ranked)}.values())[::-1][:count]
 
 
 def decisions(choice: Choice) -> list[Line]:

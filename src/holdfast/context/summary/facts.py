@@ -2,7 +2,7 @@
 
 import heapq
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable
 
 from holdfast.context.summary.concepts import content
@@ -21,16 +21,18 @@ _LEAST, _ENOUGH = 0.8, 0.15
 
 def importance(sentences: Iterable[Sentence]) -> dict[str, float]:
     """How much each literal matters: who said it, with which intent, what it is, and how often it returns."""
-    best: defaultdict[str, float] = defaultdict(float)
-    places: defaultdict[str, set[int]] = defaultdict(set)
+    best: dict[str, float] = {}
+    counts: Counter[str] = Counter()
+    last: dict[str, int] = {}
     for sentence in sentences:
         for each in sentence.literals:
+            if last.get(each.key) != sentence.place:
+                last[each.key] = sentence.place
+                counts[each.key] += 1
             worth = sentence.weight * _worth(each)
-            if sentence.routine and each.key in best:
-                continue
-            best[each.key] = max(best[each.key], worth)
-            places[each.key].add(sentence.place)
-    return {text: worth * (1 + 0.25 * min(2.5, math.log2(len(places[text])))) for text, worth in best.items()}
+            if worth > best.get(each.key, 0.0):
+                best[each.key] = worth
+    return {key: worth * (1 + 0.25 * min(2.5, math.log2(counts[key]))) for key, worth in best.items()}
 
 
 def facts(sentences: list[Sentence], worth: dict[str, float], told: set[str], used: set[int]) -> list[Line]:

@@ -44,7 +44,7 @@ _KINDS = {
     ),
     "version": r"\bv?\d+\.\d+\.\d+(?:[\-.+][\w.]+)?|\bv\d+(?:\.\d+)*\b",
     "measure": rf"[+\-]?\b{_AMOUNT}\s?(?:(?:{_UNIT})(?![A-Za-z]))",
-    "id": r"\b(?=[A-Za-z_\-]{0,40}\d)(?=[\d_\-]{0,40}[A-Za-z])\w+(?:[\-:]\w+)*|#\d+\b|\b\d+(?:-\d+){1,6}\b",
+    "id": r"\b(?=[A-Za-z_\-]{0,40}\d)(?=[\d_\-]{0,40}[A-Za-z])\w+(?:[\-:.]\w+)*|#\d+\b|\b\d+(?:-\d+){1,6}\b",
     "ident": (
         r"\b[A-Za-z]\w*_\w+(?:\.\w+)*(?:\(\))?|\b[a-z]+[A-Z]\w+(?:\(\))?|\b[A-Za-z_]\w*\(\)"
         r"|\b[a-z]\w*(?:-\w+)*(?:\.[a-z]\w*(?:-\w+)*)+|\b[a-z]\w+-[a-z]\w+-\w+\b|\B--?[a-z][\w\-]+"
@@ -102,7 +102,7 @@ def literals(text: str) -> list[Literal]:
     """The literals of a sentence, in order, without overlaps.
 
     >>> [(each.text, each.kind) for each in literals("Port 5433 of db-1.internal; see /etc/app.conf, order ORD-7781.")]
-    [('5433', 'number'), ('db-1.internal', 'ident'), ('/etc/app.conf', 'path'), ('ORD-7781', 'id')]
+    [('5433', 'number'), ('db-1.internal', 'id'), ('/etc/app.conf', 'path'), ('ORD-7781', 'id')]
     """
     found: list[Literal] = []
     for match in _LITERAL.finditer(text):

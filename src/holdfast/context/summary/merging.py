@@ -26,14 +26,17 @@ def combine(summaries: Sequence[Summary]) -> Summary:
         done = [words_of(line.text) for line in (*summary.steps, *summary.decisions, *summary.facts)]
         pending = [line for line in pending if not any(resolves(words, words_of(line.text)) for words in done)]
         pending += summary.pending
-    lines = {kind: _joined([line for each in summaries for line in getattr(each, kind)]) for kind in _KINDS}
+    lines = {
+        kind: _joined([line for each in summaries for line in getattr(each, kind)], near=kind != "constraints")
+        for kind in _KINDS
+    }
     return Summary(
         language=last.language,
         topic=_first(summaries, "topic"),
         intent=_first(summaries, "intent"),
         result=_first(summaries[::-1], "result"),
         status=last.status or first.status,
-        **{**lines, "pending": _joined(pending)},
+        **{**lines, "pending": _joined(pending, near=True)},
     )
 
 
@@ -61,14 +64,17 @@ def _first(summaries: Sequence[Summary], field: str) -> str:
     return next((value for value in (getattr(each, field) for each in summaries) if value), "")
 
 
-def _joined(lines: Sequence[Line]) -> list[Line]:
-    """Each line once, where it was said last, with the sources of all that say the same."""
+def _joined(lines: Sequence[Line], *, near: bool) -> list[Line]:
+    """Each line once, where it was said last, with the sources of all that say the same.
+
+    Two rules that differ in a single word are two rules; of other lines, `near` ones are one if their numbers are.
+    """
     kept: dict[str, Line] = {}
     words: dict[str, frozenset[str]] = {}
     for line in lines:
         key = line.text.casefold()
         mine = words_of(line.text)
-        same = key if key in kept else _near(mine, words)
+        same = key if key in kept else _near(mine, words) if near else None
         sources = line.sources
         if same is not None:
             before = kept.pop(same)
@@ -82,4 +88,11 @@ def _joined(lines: Sequence[Line]) -> list[Line]:
 def _near(mine: frozenset[str], words: dict[str, frozenset[str]]) -> str | None:
     if len(words) > _JOINED:
         return None
-    return next((key for key, theirs in words.items() if mine and likeness(mine, theirs) >= _SAME), None)
+    return next(
+        (key for key, theirs in words.items() if likeness(mine, theirs) >= _SAME and _agree(mine, theirs)), None
+    )
+
+
+def _agree(mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Whether they differ in nothing that has a digit."""
+    return not any(sign.isdigit() for word in mine ^ theirs for sign in word)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from holdfast.context.summary.cues import cues_of
 from holdfast.context.summary.literals import literals
@@ -14,8 +14,10 @@ from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
 
 _BREATH = 16
 """Messages that are read before the caller may let others run."""
-_SENTENCES = 6_000
-"""Sentences that are looked at in one stretch."""
+_SENTENCES, _PRINTED, _OF_A_TOOL, _SAID = 4_000, 12, 150, 400
+"""Lines of code and output that are looked at in one stretch, at least in a message, and at most of a tool without an
+alarm; and sentences at most in a message."""
+_MACHINES = frozenset({"output", "code"})
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _LATIN = re.compile(r"[A-Za-z]+")
@@ -49,25 +51,38 @@ _KEPT_FROM_MACHINES = frozenset({"error", "result"})
 def read(messages: Sequence[Message], breathe: Callable[[], None]) -> list[Sentence]:
     """Every sentence with its words, literals, cues and a first weight; one said again is there once per message."""
     found: list[Sentence] = []
-    room = max(40, _SENTENCES // max(1, len(messages)))
+    room = max(_PRINTED, _SENTENCES // max(1, len(messages)))
+    printed: Counter[str] = Counter()
     for place, message in enumerate(messages):
         if place % _BREATH == 0:
             breathe()
-        seen: set[str] = set()
-        above: frozenset[str] = frozenset()
-        for piece in _told(message):
-            if len(seen) >= room:
-                break
-            if piece.text in seen:
-                continue
-            seen.add(piece.text)
-            sentence = _sentence(piece, place, message, above if piece.listed else frozenset())
+        above = _NO_CUES
+        for piece in _within(_told(message), room, printed):
+            sentence = _sentence(piece, place, message, above if piece.listed else _NO_CUES)
             if not piece.listed:
-                above = sentence.cues & _INHERITED if piece.text.endswith(_ANNOUNCES) else frozenset()
+                above = sentence.cues & _INHERITED if piece.text.endswith(_ANNOUNCES) else _NO_CUES
             found.append(sentence)
     breathe()
     _discount_routine(found)
     return found
+
+
+def _within(pieces: Iterable[Piece], room: int, printed: Counter[str]) -> Iterator[Piece]:
+    """Each piece of a message once, and of what machines printed only so much: of a message, and of a tool in all."""
+    seen: set[str] = set()
+    for piece in pieces:
+        if len(seen) >= _SAID:
+            return
+        if piece.text in seen:
+            continue
+        if piece.origin in _MACHINES:
+            room -= 1
+            tool = piece.text.partition(":")[0] if piece.origin == "output" else ""
+            printed[tool] += 1
+            if room < 0 or (printed[tool] > _OF_A_TOOL and not _ALARM.search(piece.text)):
+                continue
+        seen.add(piece.text)
+        yield piece
 
 
 def language_of(messages: Sequence[Message]) -> Language:
@@ -127,9 +142,9 @@ def _discount_routine(sentences: list[Sentence]) -> None:
         exact[whole] += 1
         loose[sentence.role, longest].append((sentence, whole))
         tools[_tool(sentence)] += 1
-    for alike in loose.values():
-        if len(alike) < _ROUTINE:
-            continue
+    for (role, _), alike in loose.items():
+        if len(alike) < _ROUTINE or (role == "user" and len({each.text for each, _ in alike}) == 1):
+            continue  # a user who repeats the same words means them
         for number, (sentence, whole) in enumerate(alike):
             times = exact[whole]
             sentence.weight *= 2 / len(alike)

@@ -8,8 +8,10 @@ class TestMyDatabase(StoreContract):
 """
 
 from holdfast.testing.contract.access import AccessContract
+from holdfast.testing.contract.background import BackgroundContract
 from holdfast.testing.contract.events import EventContract
 from holdfast.testing.contract.exactly_once import ExactlyOnceContract
+from holdfast.testing.contract.files import FileContract
 from holdfast.testing.contract.forks import ForkContract
 from holdfast.testing.contract.input import InputContract
 from holdfast.testing.contract.messages import MessageContract
@@ -31,6 +33,8 @@ class ClientContract(
     TenantContract,
     UpkeepContract,
     EventContract,
+    FileContract,
+    BackgroundContract,
 ):
     """What every client must do, whatever lies between it and the database.
 
