@@ -1,92 +1,15 @@
 """Every command, embedded and through a real server. Each test has an account of its own in one shared place."""
 
-import io
-import itertools
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import holdfast
-from holdfast.cli import main
-from holdfast.testing.server import running_server
 
-numbers = itertools.count(1)
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    @property
-    def jsonl(self) -> list[Any]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-Cli = Callable[..., Done]
-
-
-class Place(NamedTuple):
-    option: str
-    value: str
-
-
-@pytest.fixture(scope="module", params=["embedded", "remote"])
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    folder = tmp_path_factory.mktemp("cli")
-    if request.param == "embedded":
-        yield Place("--path", str(folder))
-        return
-    with running_server(folder) as server:
-        yield Place("--url", server.url)
-
-
-def run(monkeypatch: pytest.MonkeyPatch, *args: str, stdin: str | bytes = "") -> Done:
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-    given = stdin.encode() if isinstance(stdin, str) else stdin
-    with monkeypatch.context() as patched:
-        patched.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), "utf-8"))
-        patched.setattr(sys, "stdout", out)
-        patched.setattr(sys, "stderr", err)
-        code = main(args)
-    return Done(code, out.buffer.getvalue().decode(), err.getvalue())
-
-
-@pytest.fixture
-def account() -> str:
-    return f"account-{next(numbers)}"
-
-
-@pytest.fixture
-def cli(place: Place, account: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs a command line in this process, and expects nothing of it."""
-    return lambda *args, stdin="": run(monkeypatch, *place, "--account", account, *args, stdin=stdin)
-
-
-@pytest.fixture
-def ok(cli: Cli) -> Cli:
-    """Runs a command line that must succeed."""
-
-    def succeed(*args: str, stdin: str | bytes = "") -> Done:
-        done = cli(*args, stdin=stdin)
-        assert done.code == 0, done
-        return done
-
-    return succeed
-
-
-@pytest.fixture
-def client(place: Place, account: str) -> Iterator[holdfast.Client]:
-    with holdfast.connect(place.value, account=account) as opened:
-        yield opened
+Cli = Callable[..., Any]
 
 
 def test_the_examples_of_the_seed_work_as_they_stand(ok: Cli, client: holdfast.Client) -> None:
@@ -274,9 +197,7 @@ def test_a_fork_begins_at_a_number_or_a_message(ok: Cli) -> None:
     assert ok("session", "fork", "chat", "-o", "json").json["total_message_count"] == 3
 
 
-def test_what_is_exported_can_be_imported(
-    ok: Cli, account: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_exported_can_be_imported(ok: Cli, account: str, tmp_path: Path, anywhere: Cli) -> None:
     ok("session", "add-messages", "chat", '[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi"}]')
     ok("session", "new", "--id", "other")
     exported = ok("export", str(tmp_path / "all"))
@@ -288,14 +209,14 @@ def test_what_is_exported_can_be_imported(
     ] == ["other"]
 
     there = ("--path", str(tmp_path / "there"), "--account", account)
-    tried = run(monkeypatch, *there, "import", str(tmp_path / "all"), "--dry-run")
+    tried = anywhere(*there, "import", str(tmp_path / "all"), "--dry-run")
     assert (tried.code, "would be added" in tried.err) == (0, True)
-    assert run(monkeypatch, *there, "session", "list", "-o", "json").json == []
-    assert run(monkeypatch, *there, "import", str(tmp_path / "all")).code == 0
-    again = run(monkeypatch, *there, "import", str(tmp_path / "all"), "-o", "jsonl").jsonl
+    assert anywhere(*there, "session", "list", "-o", "json").json == []
+    assert anywhere(*there, "import", str(tmp_path / "all")).code == 0
+    again = anywhere(*there, "import", str(tmp_path / "all"), "-o", "jsonl").jsonl
     assert {row["state"] for row in again} == {"already there"}
     mine = ok("session", "messages", "chat", "-o", "json").json
-    assert run(monkeypatch, *there, "session", "messages", "chat", "-o", "json").json == mine
+    assert anywhere(*there, "session", "messages", "chat", "-o", "json").json == mine
 
 
 def test_a_chat_is_imported_from_the_standard_input(ok: Cli) -> None:
@@ -347,7 +268,7 @@ def test_the_audit_goes_on_where_it_ended(ok: Cli) -> None:
     assert rest[0]["resource"] == "chat_0"
 
 
-def test_status_says_where_and_who(ok: Cli, place: Place, account: str) -> None:
+def test_status_says_where_and_who(ok: Cli, place: Any, account: str) -> None:
     status = ok("status", "--user", "ann", "-o", "json").json
     assert status["where"].startswith(place.value)
     assert (status["account_id"], status["user_id"], status["role"]) == (account, "ann", "root")
@@ -356,7 +277,7 @@ def test_status_says_where_and_who(ok: Cli, place: Place, account: str) -> None:
     assert "storage" in ok("status").out
 
 
-def test_the_doctor_finds_a_healthy_place_healthy(ok: Cli, place: Place) -> None:
+def test_the_doctor_finds_a_healthy_place_healthy(ok: Cli, place: Any) -> None:
     ok("session", "new", "--id", "chat")
     findings = {finding["name"]: finding["state"] for finding in ok("doctor", "-o", "json").json}
     assert set(findings.values()) == {"ok"}

@@ -298,6 +298,13 @@ def test_a_message_cannot_forge_the_structure() -> None:
     assert all(line.startswith(("#", "- ", "**One-line", "None.")) for line in text.splitlines() if line)
 
 
+def test_a_number_sign_that_is_no_heading_stays() -> None:
+    text = overview(
+        user("Please review the two pull requests."), assistant("#1842 is merged because all checks passed.")
+    )
+    assert "#1842 is merged" in text
+
+
 @pytest.mark.parametrize("bound", [60, 80, 120, 200, 400, 800, 1_500])
 @pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda each: each.name)
 def test_any_bound_is_kept(conversation: Conversation, bound: int) -> None:

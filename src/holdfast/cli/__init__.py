@@ -65,7 +65,8 @@ def program() -> Any:
 def main(args: Sequence[str] | None = None) -> int:
     """Run a command line, by default the one the process was started with; the result is the exit code."""
     chosen = choices.Choices()
-    logging.getLogger("psycopg").addHandler(logging.NullHandler())  # it tells of each attempt; the error tells enough
+    for name in ("psycopg", "holdfast.worker"):  # they tell of each attempt; an error or a task tells enough
+        logging.getLogger(name).addHandler(logging.NullHandler())
     try:
         outcome = program().main(args, prog_name="holdfast", standalone_mode=False, obj=chosen)
         output.finish()

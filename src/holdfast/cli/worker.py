@@ -54,6 +54,7 @@ def worker(
             f"{place.url} is a server, which does its own work; name a database with --path", param_hint="--url"
         )
     with closing(open_engine(place, alone=False)) as engine, _told_to_stop() as stop:
+        logging.basicConfig(format="%(asctime)s %(message)s")
         many = "1 thread" if wanted == 1 else f"{wanted} threads"
         sys.stdout.write(f"Holdfast works on {chosen.where(settings)} with {many}; Ctrl-C stops it\n")
         sys.stdout.flush()

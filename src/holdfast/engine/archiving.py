@@ -29,6 +29,7 @@ from holdfast.store.tasks import StoredTask
 
 LOCAL = "local"
 LEAST_CORRECTION = 0.5
+LEAST_BOUND = 100
 SMALL = 500
 """The tokens from which on an overview has to be smaller than its archive."""
 
@@ -128,12 +129,15 @@ def _united(work: Work, parts: list[Drawn], messages: list[Message]) -> Drawn:
 
 def _texts(work: Work, material: Material, drawn: Summary) -> Texts:
     settings, size = work.settings, material.archive.tokens
+    count = tokens.counter(settings.token_counter)
     bound = settings.overview_tokens if size <= SMALL else min(settings.overview_tokens, size * 3 // 4)
     abstract, overview = summary.render(drawn, bound)
+    while size > SMALL and count(overview) >= size and bound > LEAST_BOUND:
+        bound = bound * 2 // 3  # it is rendered by estimate; an exact counter may find more
+        abstract, overview = summary.render(drawn, bound)
     own_before, earlier_before = material.before
     earlier = None if own_before is None else summary.fold(earlier_before, own_before, settings.earlier_tokens)
     rolling = summary.render_rolling(overview, earlier)
-    count = tokens.counter(settings.token_counter)
     return Texts(abstract, overview, count(overview), rolling, count(rolling), drawn, earlier)
 
 

@@ -185,7 +185,7 @@ def _messages(tx: Tx, session: StoredSession, folder: str, at: int, first: int, 
         end = last if limit is None else min(last, begin + limit - 1)
         if end < begin:
             return ""
-        _require_few(uri, end - begin + 1)
+        _require_few(uri, end - begin + 1, "read it in pieces, with offset and limit")
         said = reading.messages_of(tx, session, begin, end)
         return b"".join(_encode(message) + b"\n" for message in said).decode()
 
@@ -194,7 +194,8 @@ def _messages(tx: Tx, session: StoredSession, folder: str, at: int, first: int, 
 
 def _uses(tx: Tx, session: StoredSession) -> Iterator[Usage]:
     found = usages.read(tx, session.log_id, None, MOST_LINES + 1)
-    _require_few(below(session_uri(session.user_id, session.session_id), RELATIONS), len(found))
+    uri = below(session_uri(session.user_id, session.session_id), RELATIONS)
+    _require_few(uri, len(found), "list the uses of the session instead")
     return iter(found)
 
 
@@ -220,7 +221,7 @@ def _tools(tx: Tx, session: StoredSession, uri: str) -> Folder:
 
 def _calls(tx: Tx, stretches: list[lineage.Stretch], tool_id: str, uri: str) -> bytes:
     places = toolfiles.speaking_of(tx, stretches, tool_id, MOST_LINES + 1)
-    _require_few(below(uri, TOOL), len(places))
+    _require_few(below(uri, TOOL), len(places), "read the messages of the session instead")
     said = messages.read(tx, places, len(places))
     rows = (told for message in said for part, told in calls_in(message) if part.tool_id == tool_id)
     return b"".join(listed(opening_of_calls(tool_id), rows))
@@ -261,10 +262,10 @@ def _archive(tx: Tx, session: StoredSession, archive: StoredArchive, history: st
     return _folder(name, uri, ended_at, children, lambda: archive.abstract)
 
 
-def _require_few(uri: str, count: int) -> None:
+def _require_few(uri: str, count: int, remedy: str) -> None:
     if count > MOST_LINES:
         raise TooLargeError(
-            f"{uri} is too long to be read at once; read up to {MOST_LINES:,} lines at a time, with offset and limit",
+            f"{uri} is too long to be read at once, which is up to {MOST_LINES:,} lines; {remedy}",
             uri=uri,
             most=MOST_LINES,
         )

@@ -90,8 +90,9 @@ def _status(choice: Choice, opened: Sequence[Line]) -> str:
     closing = [each for each in choice.sentences if each.place > choice.last - _CLOSING]
     if any("blocked" in each.cues and each.origin == "said" for each in closing):
         return "blocked"
-    if choosing.unanswered(choice):
-        return "asked"
+    left = choosing.unanswered(choice)
+    if left:
+        return "asked" if any("question" in each.cues for each in left) else "open"
     final = [each for each in closing if each.place == choice.last]
     if any(each.origin == "failure" for each in final):
         return "blocked"

@@ -49,7 +49,7 @@ EARLIER_SECTIONS = (
     ("steps", "Steps"),
 )
 _SHOWN_SOURCES = 3
-_LEADING = re.compile(r"^(?:[#>\s|=~]+(?=\s|$|[^\w/])|#+|[-*+]\s+|\d+[.)]\s+|[`~]{3,}\s*)+")
+_LEADING = re.compile(r"^(?:\s+|#{2,}|#(?=\s|$)|[>|=~]+(?=\s|$)|[-*+]\s+|\d+[.)]\s+|[`~]{3,})+")
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _CITED = re.compile(r"\[(msg_[^\]\s]*)\]")
 

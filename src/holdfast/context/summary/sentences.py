@@ -18,11 +18,15 @@ SENTENCE_CHARS = 420
 _LONG = 170
 
 _FENCE = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
-_MARKER = re.compile(r"^(?:[#>\s|]+|[-*+•·]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|\[[ xX]\]\s*)+")
+_MARKER = re.compile(r"^(?:\s+|#{2,}|#(?=\s|$)|[>|]|[-*+•·]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|\[[ xX]\]\s*)+")
 _END = re.compile(
-    r"(?<=[.!?])[\"')\]*]*\s+(?=[^a-z\s])|(?<=[。！？；!?])[”」』）]?(?=[^\s\x00-\x40])|(?<=[。！？；])\s*|(?<=…)\s+"
+    r"(?<=[.!?])[\"')\]*]*\s+(?=[^a-z\s])|(?<=[a-z)`][.!?])\s+(?=[a-z])|(?<=[。！？；])[”」』）]?\s*"
+    r"|(?<=[!?])(?=[\u3400-\u9fff])|(?<=…)\s+"
 )
-_ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|Mr|Mrs|Ms|Dr|Prof|No|approx|ca|cf|St|Inc|Ltd|Fig)\.|\b[A-Z]\.)$")
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|[Nn]o|approx|ca|cf|[Ss]t|[Ii]nc|[Ll]td|[Ff]ig|incl|resp|est|min"
+    r"|max|dept)\.|\b[A-Z]\.)$"
+)
 _ITEM = re.compile(r";\s|\s(?=\(?\d[.)]\s\D)")
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|</?[a-z]{1,10}>")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -113,7 +117,7 @@ def _sentences(line: str, *, listed: bool) -> list[Piece]:
 def _items(piece: str) -> list[str]:
     """A long enumeration as its items."""
     if len(piece) <= _LONG:
-        return [piece]
+        return [_MARKER.sub("", piece) or piece]
     return [item for each in _ITEM.split(piece) if (item := _MARKER.sub("", each.strip(" ;")))]
 
 

@@ -14,7 +14,7 @@ class BackgroundContract:
         talk(client, "s", 3)
         task = client.wait_for_task(session.commit().task_id, seconds=PATIENCE)
         assert (task.status, task.error) == ("completed", None)
-        assert session.archive("archive_001").messages == session.messages
+        assert session.archive("archive_001").messages == client.get_messages("s").messages
         assert session.context().latest_archive_overview
 
     def test_no_message_is_ever_missing_while_commits_follow_one_another(self, client: Any) -> None:

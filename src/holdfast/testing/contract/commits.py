@@ -10,6 +10,27 @@ from holdfast.parts import TextPart, ToolPart
 
 Work = Callable[..., None]
 
+BORDERS = {
+    "behind-the-result": ("u c:x r:x u", 1, 3),
+    "the-result-is-next": ("u c:x r:x u", 2, 1),
+    "the-result-is-far": ("u c:x a a a r:x u", 2, 1),
+    "calls-side-by-side-one-answered": ("u c:x,y r:x r:y u", 2, 1),
+    "calls-side-by-side-all-answered": ("u c:x,y r:x r:y u", 1, 4),
+    "a-call-within-a-call": ("u c:x c:y r:y r:x u", 2, 1),
+    "a-call-behind-a-call": ("u c:x r:x c:y r:y u", 2, 3),
+    "calls-that-overlap-in-a-row": ("u c:x c:y r:x c:z r:y r:z u", 2, 1),
+    "from-the-first-message-on": ("c:x c:y r:x r:y u", 2, 0),
+    "made-and-answered-in-one-message": ("u d:x u", 1, 2),
+    "still-running": ("u c:x", 0, 1),
+    "one-of-two-still-running": ("u c:x,y r:x", 0, 1),
+    "the-second-still-running": ("u c:x r:x c:y", 0, 3),
+    "still-running-within-what-is-kept": ("u c:x", 1, 1),
+    "never-answered": ("u c:x u", 0, 3),
+    "never-answered-and-one-still-running": ("u c:x u c:y", 0, 3),
+    "never-answered-and-one-answered-later": ("u c:x u c:y r:y", 1, 3),
+}
+"""Conversations (see `act`), how many messages are to be kept, and how many can be sealed."""
+
 
 def talk(client: Any, session_id: str, count: int, first: int = 1) -> None:
     """So many messages, `m1` and on."""
@@ -18,8 +39,9 @@ def talk(client: Any, session_id: str, count: int, first: int = 1) -> None:
     client.batch_add_messages(session_id, messages)
 
 
-def texts(context: Any) -> list[str]:
-    return [message.text for message in context.messages]
+def texts(holder: Any) -> list[str]:
+    """What is said in a context, an archive or a page."""
+    return [message.text for message in holder.messages]
 
 
 def states(client: Any, session_id: str) -> list[str]:
@@ -98,47 +120,26 @@ class CommitContract:
             with pytest.raises(NotFoundError, match="Session nope not found"):
                 attempt("nope")
 
-    @pytest.mark.parametrize("keep", [0, 1, 4])
-    def test_the_most_recent_messages_stay_live_if_so_asked(self, client: Any, work: Work, keep: int) -> None:
-        talk(client, "s", 5)
-        client.commit_session("s", keep_recent_count=keep)
-        live = [f"m{n}" for n in range(6 - keep, 6)]
-        assert [message.text for message in client.get_messages("s", live=True).messages] == live
+    def test_the_most_recent_messages_stay_live_if_so_asked(self, client: Any, work: Work) -> None:
+        said = [f"m{n}" for n in range(1, 6)]
+        for keep in (0, 1, 4):
+            talk(client, f"keeps-{keep}", 5)
+            client.commit_session(f"keeps-{keep}", keep_recent_count=keep)
+            assert texts(client.get_messages(f"keeps-{keep}", live=True)) == said[5 - keep :]
         work()
-        assert texts(client.get_session_context("s")) == live
-        assert [message.text for message in client.session("s").archive("archive_001").messages] == [
-            f"m{n}" for n in range(1, 6 - keep)
-        ]
+        for keep in (0, 1, 4):
+            session = client.session(f"keeps-{keep}")
+            assert texts(session.context()) == said[5 - keep :]
+            assert texts(session.archive("archive_001")) == said[: 5 - keep]
 
-    @pytest.mark.parametrize(
-        ("script", "keep", "sealed"),
-        [
-            pytest.param("u c:x r:x u", 1, 3, id="behind the result"),
-            pytest.param("u c:x r:x u", 2, 1, id="the result is next"),
-            pytest.param("u c:x a a a r:x u", 2, 1, id="the result is far"),
-            pytest.param("u c:x,y r:x r:y u", 2, 1, id="calls side by side, one answered"),
-            pytest.param("u c:x,y r:x r:y u", 1, 4, id="calls side by side, all answered"),
-            pytest.param("u c:x c:y r:y r:x u", 2, 1, id="a call within a call"),
-            pytest.param("u c:x r:x c:y r:y u", 2, 3, id="a call behind a call"),
-            pytest.param("u c:x c:y r:x c:z r:y r:z u", 2, 1, id="calls that overlap in a row"),
-            pytest.param("c:x c:y r:x r:y u", 2, 0, id="from the first message on"),
-            pytest.param("u d:x u", 1, 2, id="made and answered in one message"),
-            pytest.param("u c:x", 0, 1, id="still running"),
-            pytest.param("u c:x,y r:x", 0, 1, id="one of two still running"),
-            pytest.param("u c:x r:x c:y", 0, 3, id="the second still running"),
-            pytest.param("u c:x", 1, 1, id="still running within what is kept"),
-            pytest.param("u c:x u", 0, 3, id="never answered"),
-            pytest.param("u c:x u c:y", 0, 3, id="never answered, and one still running"),
-            pytest.param("u c:x u c:y r:y", 1, 3, id="never answered, and one answered later"),
-        ],
-    )
-    def test_a_call_is_never_separated_from_its_result(self, client: Any, script: str, keep: int, sealed: int) -> None:
-        act(client, "s", script)
-        done = client.commit_session("s", keep_recent_count=keep)
-        steps = script.split()
-        assert texts(client.get_session_context("s")) == steps
-        assert [message.text for message in client.get_messages("s", live=True).messages] == steps[sealed:]
-        assert done.status == ("accepted" if sealed else "skipped")
+    def test_a_call_is_never_separated_from_its_result(self, client: Any) -> None:
+        for name, (script, keep, sealed) in BORDERS.items():
+            act(client, name, script)
+            done = client.commit_session(name, keep_recent_count=keep)
+            steps = script.split()
+            assert texts(client.get_session_context(name)) == steps
+            assert texts(client.get_messages(name, live=True)) == steps[sealed:], name
+            assert done.status == ("accepted" if sealed else "skipped"), name
 
     def test_a_call_that_ran_on_is_sealed_with_its_result_later(self, client: Any, work: Work) -> None:
         act(client, "s", "u c:x")

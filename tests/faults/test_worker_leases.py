@@ -1,0 +1,235 @@
+"""Who has a task and until when: slow, frozen, forked, closed and restarted workers, and many at once."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import holdfast
+from holdfast.client.client import Client
+from holdfast.client.opening import open_database
+from holdfast.client.transport import LocalTransport
+from holdfast.config import Settings
+from holdfast.engine import Engine
+from holdfast.engine.ids import system_clock
+from holdfast.errors import NotFoundError
+from holdfast.model import Principal
+from holdfast.testing.faults.disks import full_disk
+from holdfast.testing.faults.watching import wait_for
+from holdfast.testing.faults.worker import Orders
+from holdfast.testing.faults.workers import (
+    MESSAGES,
+    READS_LITTLE,
+    FatalModel,
+    Watch,
+    check_done_once,
+    check_whole,
+    commit,
+    running,
+    wait_until_done,
+    working,
+)
+from holdfast.testing.postgres import postgres_server
+
+SHORT: dict[str, Any] = {"task_lease_seconds": 0.4, "worker_poll_seconds": 0.02}
+LONG: dict[str, Any] = {"task_lease_seconds": 60.0, "worker_poll_seconds": 0.02}
+HOUR = 3_600_000_000
+FORK = str(Path(__file__).with_name("working_fork.py"))
+
+
+@pytest.fixture
+def model() -> Iterator[FatalModel]:
+    model = FatalModel()
+    with running(model):
+        yield model
+
+
+@pytest.fixture
+def client(target: str) -> Iterator[Client]:
+    """Somebody who commits and leaves the work to others."""
+    with holdfast.connect(target, settings=Settings(worker_threads=0)) as client:
+        yield client
+
+
+@pytest.fixture
+def orders(target: str, tmp_path: Path, model: FatalModel) -> Callable[..., Orders]:
+    def orders(processes: int = 1, **settings: Any) -> Orders:
+        chosen = {**READS_LITTLE, "model_base_url": model.url, "worker_threads": 1, **settings}
+        return Orders(target=target, settings=chosen, processes=processes, marks=str(tmp_path / "marks"))
+
+    return orders
+
+
+def test_a_task_stays_with_its_worker_while_the_model_takes_longer_than_the_lease(
+    client: Client, model: FatalModel, orders: Callable[..., Orders]
+) -> None:
+    (task_id,) = commit(client, "s", 1, count=2)
+    model.gate.clear()
+    with working(orders(processes=3, **SHORT)):
+        model.wait_for_calls(1)
+        deadline = time.monotonic() + 3 * SHORT["task_lease_seconds"]
+        while time.monotonic() < deadline:
+            assert (model.calls, client.get_task(task_id).status) == (1, "running")
+            time.sleep(0.02)
+        model.gate.set()
+        wait_until_done(client, ["s"], 1)
+    assert (model.calls, client.get_task(task_id).attempts) == (1, 1)
+
+
+def test_a_frozen_worker_that_comes_back_after_another_did_its_task_changes_nothing(
+    client: Client, model: FatalModel, orders: Callable[..., Orders]
+) -> None:
+    (task_id,) = commit(client, "s", 1)
+    model.gate.clear()
+    with working(orders(**SHORT)) as frozen:
+        model.wait_for_calls(1)
+        os.kill(frozen.workers[0], signal.SIGSTOP)
+        model.gate.set()  # the answer waits for it
+        with Watch(client, ["s"], MESSAGES), working(orders(**SHORT)):
+            wait_until_done(client, ["s"], 1)
+        done = [client.get_task(task_id), client.list_archives("s"), client.read_events("s")]
+        assert done[0].attempts == 2
+        os.kill(frozen.workers[0], signal.SIGCONT)
+        commit(client, "next", 1)
+        wait_until_done(client, ["next"], 1)  # by the one that was frozen: there is no other
+        assert [client.get_task(task_id), client.list_archives("s"), client.read_events("s")] == done
+    print([(a.headers["authorization"], a.prompt[-3200:][:60], __import__("re").findall(r"\S+~\d+~\d+", a.prompt)) for a in model.requests], frozen.workers)
+    assert sorted(model.asked_for("s", 1).values())[-2:] == [1, 2]
+
+
+def test_workers_in_many_processes_share_the_work_and_do_none_of_it_twice(
+    client: Client, model: FatalModel, orders: Callable[..., Orders]
+) -> None:
+    sessions = [f"s{number}" for number in range(40)]
+    with working(orders(processes=4, **{**LONG, "worker_threads": 2})):
+        for session_id in sessions:
+            commit(client, session_id, 1, count=2)
+        wait_until_done(client, sessions, 1)
+    for session_id in sessions:
+        check_done_once(client, session_id, 1)
+    assert {asked for name in sessions for asked in model.asked_for(name, 1).values()} == {1}
+    assert len({asked.headers["authorization"] for asked in model.requests}) == 4
+
+
+def test_closing_a_client_hands_back_at_once_what_it_has_in_hand(target: str, model: FatalModel) -> None:
+    settings = Settings(**READS_LITTLE, **LONG, model_base_url=model.url, close_seconds=0)
+    model.gate.clear()
+    with holdfast.connect(target, settings=settings) as client:
+        (task_id,) = commit(client, "s", 1, count=2)
+        model.wait_for_calls(1)
+        since = time.monotonic()
+    assert time.monotonic() - since < 5
+    model.gate.set()
+    with holdfast.connect(target, settings=settings) as client:
+        task = client.wait_for_task(task_id, seconds=20)
+        assert (task.status, task.attempts) == ("completed", 1)
+        check_done_once(client, "s", 1)
+
+
+def test_closing_a_client_lets_short_work_finish(target: str) -> None:
+    with holdfast.connect(target, settings=Settings(close_seconds=60)) as client:
+        tasks = commit(client, "s", 3, count=2)
+    with holdfast.connect(target, settings=Settings(worker_threads=0)) as client:
+        assert [client.get_task(task_id).status for task_id in tasks] == ["completed"] * 3
+
+
+def test_a_fork_takes_nothing_from_its_parent_and_both_go_on_working(target: str, model: FatalModel) -> None:
+    model.behaviour = msgspec.structs.replace(model.behaviour, seconds=1.0)
+    command = [sys.executable, FORK, target, model.url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert model.calls == 3
+
+
+def test_tasks_and_their_results_survive_a_restart(target: str) -> None:
+    with holdfast.connect(target) as client:
+        (done,) = commit(client, "done", 1, count=2)
+        before = client.wait_for_task(done)
+    with holdfast.connect(target, settings=Settings(worker_threads=0)) as client:
+        (left,) = commit(client, "left", 1, count=2)
+    with holdfast.connect(target) as client:
+        assert client.get_task(done) == before
+        assert client.wait_for_task(left).status == "completed"
+
+
+def test_ended_tasks_are_forgotten_by_age_but_failures_and_archives_stay(target: str) -> None:
+    settings = Settings(worker_threads=0, task_retention_hours=24, task_attempts=1, close_seconds=60)
+    now = system_clock()
+    engine = Engine(open_database(target, settings), settings, clock=lambda: now)
+    client = Client(LocalTransport(engine, Principal("default", "default", "root")))
+    (failed,) = commit(client, "failed", 1, count=2)
+    dead = {"model_provider": "openai", "model_name": "none", "model_base_url": "http://127.0.0.1:9/v1"}
+    work(target, msgspec.structs.replace(settings, worker_threads=1, **dead))
+    (cancelled,) = commit(client, "cancelled", 1, count=2)
+    client.cancel_task(cancelled)
+    (done,) = commit(client, "done", 1, count=2)
+    work(target, msgspec.structs.replace(settings, worker_threads=1))
+    (pending,) = commit(client, "pending", 1, count=2)
+    everything = {failed, cancelled, done, pending}
+    now += 23 * HOUR
+    engine.tidy()
+    assert {task.task_id for task in client.list_tasks()} == everything
+    now += 2 * HOUR
+    engine.tidy()
+    assert {task.task_id for task in client.list_tasks()} == {failed, pending}
+    with pytest.raises(NotFoundError):
+        client.get_task(done)
+    assert client.get_session_archive("done", "archive_001").overview
+    assert client.retry_task(failed).status == "pending"
+    work(target, msgspec.structs.replace(settings, worker_threads=1))
+    wait_until_done(client, ["failed", "pending", "done"], 1)
+    client.close()
+
+
+def work(target: str, settings: Settings) -> None:
+    """Do all that is due, and end."""
+    engine = Engine(open_database(target, settings), settings)
+    engine.work(alone=False)
+    engine.close()
+
+
+def test_a_disk_that_is_full_at_any_write_of_the_work_loses_nothing_and_the_work_is_done_later(tmp_path: Path) -> None:
+    origin, place = tmp_path / "origin", tmp_path / "place"
+    with holdfast.connect(origin, settings=Settings(worker_threads=0)) as client:
+        commit(client, "s", 2)
+    settings = Settings(worker_threads=1, task_lease_seconds=0.02, task_backoff_seconds=0, worker_poll_seconds=0.01)
+    with full_disk() as disk:
+        work(str(shutil.copytree(origin, place)), settings)
+        writes = disk.calls
+        shutil.rmtree(place)
+        assert writes > 20
+        for number in range(0, writes, 3):
+            shutil.copytree(origin, place)
+            engine = Engine(open_database(str(place), settings), settings)
+            client = Client(LocalTransport(engine, Principal("default", "default", "root")))
+            last = disk.calls + number
+            disk.begin(after=number)
+            engine.work(alone=True)
+            wait_for(lambda client=client, last=last: disk.calls > last or client.get_session("s").commit_count == 2)
+            check_whole(client.get_session_context("s"), 2 * MESSAGES)
+            disk.end()
+            wait_until_done(client, ["s"], 2)
+            check_done_once(client, "s", 2)
+            client.close()
+            shutil.rmtree(place)
+
+
+def test_workers_go_on_after_the_database_was_away() -> None:
+    with postgres_server() as server:
+        settings = Settings(**SHORT)
+        with holdfast.connect(server.new_database(), settings=settings) as client:
+            commit(client, "before", 1, count=2)
+            wait_until_done(client, ["before"], 1)
+            server.kill()
+            time.sleep(10 * settings.worker_poll_seconds)  # idle workers look, and find nothing
+            server.restart()
+            commit(client, "after", 2, count=2)
+            wait_until_done(client, ["after"], 2)
