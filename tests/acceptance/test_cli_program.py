@@ -222,6 +222,35 @@ def test_long_work_draws_a_bar_on_a_terminal_and_nothing_elsewhere(tmp_path: Pat
     assert start(*add).stderr == ""
 
 
+def test_a_terminal_sees_how_far_a_task_is_and_what_it_resulted_in(tmp_path: Path) -> None:
+    with holdfast.connect(tmp_path, settings=holdfast.Settings(worker_threads=0)) as client:
+        client.add_message("chat", "user", "Deploy the billing service, never on Fridays.")
+        task_id = client.commit_session("chat").task_id
+    code, seen = in_terminal("--path", str(tmp_path), "task", "watch", str(task_id), columns=120)
+    assert code == 0
+    assert re.search(rf"{task_id} ━.* 1/1 .* completed", plain(seen))
+    assert re.search(r"status +completed", plain(seen))
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+def test_tables_of_tasks_archives_and_files_fit_the_terminal(tmp_path: Path, columns: int) -> None:
+    with holdfast.connect(tmp_path) as client:
+        client.add_message("chat-with-a-rather-long-name", "user", "Deploy the billing service, never on Fridays. " * 9)
+        client.wait_for_task(str(client.commit_session("chat-with-a-rather-long-name").task_id))
+    here = "viking://session/chat-with-a-rather-long-name"
+    for command in (
+        ("task", "list"),
+        ("session", "archives", "chat-with-a-rather-long-name"),
+        ("ls", "viking://session"),
+        ("tree", here, "--all"),
+    ):
+        code, seen = in_terminal("--path", str(tmp_path), *command, columns=columns)
+        lines = plain(seen).splitlines()
+        assert code == 0
+        assert len(lines) >= 2
+        assert all(len(line.rstrip()) <= columns for line in lines), seen
+
+
 def test_an_interrupt_exits_with_130_and_changes_nothing(tmp_path: Path) -> None:
     with holdfast.connect(tmp_path) as client:
         client.create_session("chat")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from holdfast.context import tokens
-from holdfast.context.summary import combine, fold, render, render_rolling, summarise
+from holdfast.context.summary import combine, fold, render, render_rolling, rules, summarise
 from holdfast.model.messages import Message, message_id
 from holdfast.model.summaries import Line, Summary
 from holdfast.parts import Part
@@ -120,6 +120,15 @@ def test_the_sections_are_those_of_the_seeds_with_ours_between_them() -> None:
     ]
     assert text.splitlines()[2].startswith("**One-line overview**: ")
     assert section(text, "Pending Tasks") == ["None."]
+
+
+def test_the_rules_alone_are_those_of_the_whole_summary_that_users_and_systems_laid_down() -> None:
+    for conversation in CONVERSATIONS:
+        messages = spoken(*conversation.messages)
+        laid_down = {message.id for message in messages if message.role in {"user", "system"}}
+        whole = summarise(messages, hashed).constraints
+        expected = {line.text for line in whole if laid_down.issuperset(line.sources)}
+        assert expected <= {line.text for line in rules(messages)}, conversation.name
 
 
 @pytest.mark.parametrize(

@@ -90,4 +90,4 @@ class AsyncCommits:
                     resource=task_id,
                 )
             await asyncio.sleep(glance)
-            glance = min(glance * 1.5, LONGEST_GLANCE)
+            glance = min(glance * 1.2, LONGEST_GLANCE)

@@ -97,8 +97,9 @@ def _plan(messages: list[Message], most: int) -> list[int]:
 
 
 def _locally(work: Work, messages: list[Message]) -> Drawn:
+    breathe = breathing(work.activity)
     with work.tools.computing:
-        return Drawn(summary.summarise(messages, work.tools.embed, breathing(work.activity)), LOCAL)
+        return Drawn(summary.summarise(messages, partial(work.tools.embed, breathe=breathe), breathe), LOCAL)
 
 
 def _ask(work: Work, model: ChatModel, messages: list[Message]) -> tuple[Drawn, TokenUsage]:
@@ -121,7 +122,8 @@ def _ask(work: Work, model: ChatModel, messages: list[Message]) -> tuple[Drawn, 
 def _united(work: Work, parts: list[Drawn], messages: list[Message]) -> Drawn:
     """One summary of all parts. What must always or never be done is kept whatever the model made of it."""
     whole = summary.combine([part.summary for part in parts])
-    rules = _locally(work, messages).summary.constraints
+    with work.tools.computing:
+        rules = summary.rules(messages, breathing(work.activity))
     kept = summary.combine([whole, Summary(language=whole.language, constraints=rules)])
     by = sorted({part.by for part in parts} - {LOCAL}) or [LOCAL]
     return Drawn(kept, by[0], [note for part in parts for note in part.notes])

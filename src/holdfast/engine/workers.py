@@ -121,6 +121,9 @@ class Workers:
         finally:
             with self._condition:
                 self._threads.discard(threading.current_thread())
+                is_over = self._closing_at is not None and not self._threads
+            if is_over:
+                self._tools.close()
 
     def _rest_or_go_on(self) -> bool:
         """Do one thing, or wait for one; whether to go on."""

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from holdfast.context.summary.extraction import extract
+from holdfast.context.summary.extraction import extract, rules_of
 from holdfast.context.summary.merging import combine, fold
 from holdfast.context.summary.ranking import Embed
 from holdfast.context.summary.rendering import render, render_rolling
 from holdfast.model.messages import Message
-from holdfast.model.summaries import Summary
+from holdfast.model.summaries import Line, Summary
 
-__all__ = ["Embed", "combine", "fold", "render", "render_rolling", "summarise"]
+__all__ = ["Embed", "combine", "fold", "render", "render_rolling", "rules", "summarise"]
 
 
 def nothing() -> None:
@@ -23,3 +23,8 @@ def summarise(messages: Sequence[Message], embed: Embed, breathe: Callable[[], N
     `breathe` is called often, so that the caller may let others run.
     """
     return extract(messages, embed, breathe)
+
+
+def rules(messages: Sequence[Message], breathe: Callable[[], None] = nothing) -> list[Line]:
+    """What users and systems said must always or never be done, word for word."""
+    return rules_of([message for message in messages if message.role in {"user", "system"}], breathe)

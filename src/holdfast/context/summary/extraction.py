@@ -31,24 +31,18 @@ def extract(messages: Sequence[Message], embed: Embed, breathe: Callable[[], Non
     sentences = read(messages, breathe)
     if not sentences:
         return Summary(language=language)
-    breathe()
     about = candidates(sentences)
-    breathe()
-    space = Space(sentences, [concept.text for concept in about], embed)
-    breathe()
+    space = Space(sentences, [concept.text for concept in about], embed, breathe)
     choice = Choice(sentences, space, last=len(messages) - 1)
     worth = facts.importance(sentences)
     rules = choosing.constraints(choice)
     decided = choosing.decisions(choice)
     opened = choosing.pending(choice)
     wanted = choosing.requests(choice)
-    breathe()
     told = {each.key for line in (*rules, *decided, *opened, *wanted) for each in literals(line.text)}
     known = facts.facts(sentences, worth, told, choice.used)
-    breathe()
     done = choosing.steps(choice)
     concepts = _concepts(about, space, sentences)
-    breathe()
     intent = wanted[0].text if wanted else (done[0].text if done else sentences[0].text)
     return Summary(
         language=language,
@@ -64,6 +58,12 @@ def extract(messages: Sequence[Message], embed: Embed, breathe: Callable[[], Non
         facts=known,
         pending=opened,
     )
+
+
+def rules_of(messages: Sequence[Message], breathe: Callable[[], None]) -> list[Line]:
+    """The constraints alone, without vectors."""
+    sentences = read(messages, breathe)
+    return choosing.constraints(Choice(sentences, Space(sentences, [], None, breathe), last=len(messages) - 1))
 
 
 def _whole(text: str, width: int) -> str:

@@ -20,7 +20,10 @@ _ALIKE = 0.75
 class Space:
     """The vectors of one conversation."""
 
-    def __init__(self, sentences: Sequence[Sentence], others: Sequence[str], embed: Embed) -> None:
+    def __init__(
+        self, sentences: Sequence[Sentence], others: Sequence[str], embed: Embed | None, breathe: Callable[[], None]
+    ) -> None:
+        self.breathe = breathe
         pool = sorted(sentences, key=lambda each: (-each.weight, each.place))[:POOL]
         texts: dict[str, int] = {}
         for sentence in pool:
@@ -28,7 +31,7 @@ class Space:
         rows = [texts.setdefault(text, len(texts)) for text in others]
         self._alike: Any = None
         self.others: list[float] = [0.0] * len(others)
-        if not texts:
+        if not texts or embed is None:
             return
         vectors = embed(list(texts))
         self._alike = vectors @ vectors.T
@@ -80,6 +83,7 @@ def spread(
     open_ = set(range(len(left)))
     chosen: list[tuple[Sentence, float]] = []
     while open_ and len(chosen) < count:
+        space.breathe()
         at = max(open_, key=lambda index: (left[index][1] * (1 - against * repeats[index]), -index))
         open_.remove(at)
         sentence, weight = left[at]

@@ -12,8 +12,8 @@ from holdfast.model.messages import Message
 from holdfast.model.summaries import Language
 from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
 
-_BREATH = 16
-"""Messages that are read before the caller may let others run."""
+_BREATH = 32
+"""Sentences that are looked at before the caller may let others run."""
 _SENTENCES, _PRINTED, _OF_A_TOOL, _SAID = 4_000, 12, 150, 400
 """Lines of code and output that are looked at in one stretch, at least in a message, and at most of a tool without an
 alarm; and sentences at most in a message."""
@@ -48,21 +48,33 @@ _ALARM = re.compile(
 _KEPT_FROM_MACHINES = frozenset({"error", "result"})
 
 
-def read(messages: Sequence[Message], breathe: Callable[[], None]) -> list[Sentence]:
+class Sentences(list[Sentence]):
+    """Sentences that let the caller breathe, however often they are gone through."""
+
+    def __init__(self, breathe: Callable[[], None]) -> None:
+        super().__init__()
+        self._breathe = breathe
+
+    def __iter__(self) -> Iterator[Sentence]:
+        for number, sentence in enumerate(super().__iter__()):
+            if number % _BREATH == 0:
+                self._breathe()
+            yield sentence
+
+
+def read(messages: Sequence[Message], breathe: Callable[[], None]) -> Sentences:
     """Every sentence with its words, literals, cues and a first weight; one said again is there once per message."""
-    found: list[Sentence] = []
+    found = Sentences(breathe)
     room = max(_PRINTED, _SENTENCES // max(1, len(messages)))
     printed: Counter[str] = Counter()
     for place, message in enumerate(messages):
-        if place % _BREATH == 0:
-            breathe()
         above = _NO_CUES
         for piece in _within(_told(message), room, printed):
             sentence = _sentence(piece, place, message, above if piece.listed else _NO_CUES)
             if not piece.listed:
                 above = sentence.cues & _INHERITED if piece.text.endswith(_ANNOUNCES) else _NO_CUES
             found.append(sentence)
-    breathe()
+            breathe()
     _discount_routine(found)
     return found
 

@@ -138,6 +138,17 @@ def working(orders: Orders) -> Iterator[Foreman]:
         foreman.end()
 
 
+def freeze(pid: int) -> None:
+    """Stop a process. Its threads stop one after the other: wait for the last."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def stopped() -> bool:
+        files = Path(f"/proc/{pid}/task").glob("*/stat")
+        return all(file.read_text("ascii").rpartition(")")[2].split()[0] == "T" for file in files)
+
+    wait_for(stopped)
+
+
 def check_whole(context: SessionContext, messages: int) -> None:
     """Each of so many messages is in the context, or an overview stands for it; once, and in order."""
     shown = [message.seq for message in context.messages]
