@@ -104,7 +104,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How a server logs: json, console, or auto: console on a terminal, else json."""
 
     idempotency_hours: Positive = 48
-    """How long the result of an append is remembered for its idempotency key; a server forgets older ones."""
+    """How long the result of an append is remembered for its idempotency key; older ones are forgotten in time."""
 
     overview_tokens: Annotated[int, msgspec.Meta(ge=100)] = 1_500
     """The most that the overview of an archive may have; always less than an archive over 500 has."""

@@ -173,7 +173,9 @@ class Engine:
         for time and again.
         """
         if self.settings.worker_threads > 0:
-            self.workers = Workers(self.db, self.settings, self.moment, polls=not alone, activity=lambda: self._asked)
+            self.workers = Workers(
+                self.db, self.settings, self.moment, polls=not alone, activity=lambda: self._asked, tidy=self.tidy
+            )
             self.workers.start()
 
     def wake(self) -> None:

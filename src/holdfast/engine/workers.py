@@ -22,6 +22,7 @@ from holdfast.store.tasks import Claim
 SECOND = 1_000_000
 LOOKS_AT_ONCE = 100
 BEATS_PER_LEASE = 3
+TIDY_SECONDS = 3_600.0
 SHORTEST_REST = 0.001
 
 log = logging.getLogger("holdfast.worker")
@@ -43,6 +44,7 @@ class Workers:
         polls: bool,
         observe: Observer = unobserved,
         activity: Callable[[], int] = lambda: 0,
+        tidy: Callable[[], None] = lambda: None,
     ) -> None:
         self._db = db
         self._settings = settings
@@ -50,6 +52,8 @@ class Workers:
         self._polls = polls
         self._observe = observe
         self._activity = activity
+        self._tidy = tidy
+        self._tidy_at = 0.0
         self._tools = Tools(settings)
         self._closing_at: float | None = None
         self._forget_threads()
@@ -101,7 +105,7 @@ class Workers:
         self._process = os.getpid()
         self._condition = threading.Condition()
         self._threads: set[threading.Thread] = set()
-        self._held: dict[str, Claim] = {}
+        self._held: dict[tuple[str, str, int], Claim] = {}
         self._idle = 0
         self._woken = False
         self._heart: threading.Thread | None = None
@@ -136,15 +140,26 @@ class Workers:
         if claim is None:
             return self._rest(pause)
         with self._condition:
-            self._held[claim.task.task_id] = claim
+            self._held[claim.key] = claim
             self._start_heart()
         self.wake()  # there may be more for another thread
         try:
             self._do(claim)
         finally:
             with self._condition:
-                self._held.pop(claim.task.task_id, None)
+                self._held.pop(claim.key, None)
+        self._tidy_sometimes()
         return not self._out_of_time()
+
+    def _tidy_sometimes(self) -> None:
+        now = time.monotonic()
+        if now < self._tidy_at:
+            return
+        self._tidy_at = now + TIDY_SECONDS
+        try:
+            self._tidy()
+        except HoldfastError as error:
+            log.warning("tidying failed: %s", error.message)
 
     def _take(self) -> Claim | None:
         moment = self._moment()
