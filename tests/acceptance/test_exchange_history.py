@@ -62,24 +62,22 @@ def test_an_archive_that_is_not_done_is_exported_with_its_messages_alone(target:
 def test_a_session_without_archives_has_no_history(client: Client, tmp_path: Path) -> None:
     with client:
         client.add_message("chat", "user", "hello")
-        assert set(exported(client, tmp_path)) == {"messages.jsonl", ".meta.json", ".relations.json"}
+        assert set(exported(client, tmp_path / "out")) == {"messages.jsonl", ".meta.json", ".relations.json"}
 
 
 def test_an_import_brings_the_messages_back_as_live_ones(client: Client, tmp_path: Path) -> None:
     with client, holdfast.connect(":memory:") as elsewhere:
         commit(client, "Deploy the billing service, never on Fridays.")
         client.add_message("chat", "user", "And now?")
-        export_sessions(client, tmp_path)
+        export_sessions(client, tmp_path / "out")
         for state in ("imported", "already there"):
-            assert [row.state for row in import_path(elsewhere, tmp_path).sessions] == [state]
+            assert [row.state for row in import_path(elsewhere, tmp_path / "out").sessions] == [state]
         assert elsewhere.get_messages("chat") == client.get_messages("chat")
         assert len(elsewhere.session("chat").messages) == 2
         assert elsewhere.list_archives("chat") == []
 
 
-def test_what_was_sealed_after_an_export_began_is_not_in_it(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_sealed_after_an_export_began_is_not_in_it(client: Client, tmp_path: Path) -> None:
     with client:
         commit(client, "one")
         info = client.get_session("chat")

@@ -1,6 +1,6 @@
 """The first phase of a commit: number the archive, seal its messages, leave a task. One transaction."""
 
-from holdfast.context.border import Call, in_flight, whole_through
+from holdfast.context.border import Call, spans, whole_through
 from holdfast.engine import order, sessions
 from holdfast.engine.rule import Moment, Rule, always
 from holdfast.errors import FailedPreconditionError
@@ -58,13 +58,11 @@ def refusal(tx: Tx, session: StoredSession, moment: Moment) -> StoredArchive | N
 def _border(tx: Tx, session: StoredSession, last: int) -> int:
     """The last message to seal: up to `last`, but not one whose tool calls are answered behind it, or still run."""
     live = lineage.stretches(tx, session, session.live_from)
-    # A call that nobody answered before the user spoke again will not be answered.
     turn = messages.last_of_role(tx, live, "user")
-    recent = _calls(tx, session, max(turn + 1, session.live_from))
-    held = in_flight(recent)
-    if not held and not _calls(tx, session, last + 1):
+    recent = spans(_calls(tx, session, max(turn + 1, session.live_from)))
+    if all(span.is_answered for span in recent) and not _calls(tx, session, last + 1):
         return last
-    return whole_through(last, _calls(tx, session, session.live_from), held)
+    return whole_through(last, _calls(tx, session, session.live_from), turn)
 
 
 def _calls(tx: Tx, session: StoredSession, first: int) -> list[Call]:

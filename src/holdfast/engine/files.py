@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.engine import filetree
 from holdfast.engine.filetree import File, Folder
 from holdfast.engine.rule import Moment, Rule
-from holdfast.errors import InvalidUriError, NotFoundError
+from holdfast.errors import FailedPreconditionError, NotFoundError
 from holdfast.model import FileEntry, FilePage, Principal
 from holdfast.model.files import ABSTRACT, FILE_MODE, FOLDER_MODE, OVERVIEW
 from holdfast.model.uris import segments
@@ -54,14 +54,14 @@ def _require(tx: Tx, who: Principal, uri: str, names: Names) -> File | Folder:
 def _file(tx: Tx, who: Principal, uri: str, names: Names) -> File:
     node = _require(tx, who, uri, names)
     if isinstance(node, Folder):
-        raise InvalidUriError(uri, "is a folder; list it, or read a file in it")
+        raise FailedPreconditionError(f"{uri} is a folder; list it, or read a file in it", resource=uri)
     return node
 
 
 def _folder(tx: Tx, who: Principal, uri: str, names: Names) -> Folder:
     node = _require(tx, who, uri, names)
     if isinstance(node, File):
-        raise InvalidUriError(uri, "is a file; read it, or list the folder it is in")
+        raise FailedPreconditionError(f"{uri} is a file; read it, or list the folder it is in", resource=uri)
     return node
 
 

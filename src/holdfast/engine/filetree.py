@@ -165,7 +165,7 @@ def _session(tx: Tx, session: StoredSession) -> Folder:
         yield _made(uri, META, at, lambda: pretty(meta_of(sessioninfo.gather(tx, session))))
         yield _made(uri, RELATIONS, at, lambda: b"".join(relations(_uses(tx, session))))
         yield _messages(tx, session, uri, at, session.live_from, session.last_seq)
-        if toolfiles.tool_ids(tx, lineage.stretches(tx, session), after="", limit=1):
+        if toolfiles.is_any(tx, lineage.stretches(tx, session)):
             yield _tools(tx, session, below(uri, TOOLS))
         if archives.last(tx, session.log_id)[0]:
             yield _history(tx, session, below(uri, HISTORY))

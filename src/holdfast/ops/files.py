@@ -5,9 +5,20 @@ from typing import Annotated, Literal
 import msgspec
 
 from holdfast.model import FileEntry, FilePage
-from holdfast.ops.sessions import Uri
+from holdfast.model.uris import SCHEME, SCOPES
 from holdfast.ops.table import Operation, operation
 
+_SEGMENT = r"/\.?[A-Za-z0-9_~:@-][A-Za-z0-9._~:@-]*"
+
+Uri = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=2048,
+        # It is for the description alone: what is wrong with a URI is said by an error of its own.
+        extra_json_schema={"pattern": f"^{SCHEME}(({'|'.join(sorted(SCOPES))})({_SEGMENT})*/?)?$"},
+    ),
+]
 Nodes = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 Offset = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 Chars = Annotated[int, msgspec.Meta(ge=0, le=100_000)]

@@ -6,6 +6,11 @@ from holdfast.store.database import Tx
 from holdfast.store.lineage import Stretch
 
 
+def is_any(tx: Tx, stretches: Sequence[Stretch]) -> bool:
+    where, params = _within(tx, stretches)
+    return tx.one(f"SELECT 1 FROM calls WHERE {where} LIMIT 1", params) is not None
+
+
 def tool_ids(tx: Tx, stretches: Sequence[Stretch], *, after: str, limit: int) -> list[str]:
     """Each once, in the order of their names, behind `after`."""
     where, params = _within(tx, stretches)

@@ -28,6 +28,9 @@ BORDERS = {
     "never-answered": ("u c:x u", 0, 3),
     "never-answered-and-one-still-running": ("u c:x u c:y", 0, 3),
     "never-answered-and-one-answered-later": ("u c:x u c:y r:y", 1, 3),
+    "an-id-used-again": ("u c:x r:x u c:x r:x u", 2, 4),
+    "an-id-used-again-and-running": ("u c:x r:x c:x", 0, 3),
+    "an-id-used-again-after-it-was-given-up": ("u c:x u c:x r:x u", 1, 5),
 }
 """Conversations (see `act`), how many messages are to be kept, and how many can be sealed."""
 

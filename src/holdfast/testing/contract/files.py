@@ -6,7 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.errors import HoldfastError, InvalidArgumentError, InvalidUriError, NotFoundError
+from holdfast.errors import (
+    FailedPreconditionError,
+    HoldfastError,
+    InvalidArgumentError,
+    InvalidUriError,
+    NotFoundError,
+)
 from holdfast.parts import ToolPart
 
 HERE = "viking://session/chat_001"
@@ -247,10 +253,10 @@ class FileContract:
 
     def test_a_folder_cannot_be_read_and_a_file_cannot_be_listed(self, client: Any) -> None:
         client.add_message("chat_001", "user", ASKED)
-        with pytest.raises(InvalidUriError, match="is a folder"):
+        with pytest.raises(FailedPreconditionError, match="is a folder"):
             client.read(HERE)
         for ask in (client.ls, client.tree):
-            with pytest.raises(InvalidUriError, match="is a file"):
+            with pytest.raises(FailedPreconditionError, match="is a file"):
                 ask(f"{HERE}/messages.jsonl")
 
     @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -56,16 +56,22 @@ def commit(client: Client, session_id: str, archives: int, count: int = MESSAGES
 class FatalModel(FakeModel):
     """Kills the process that asks it for a certain piece of a session's first archive, once, before it answers."""
 
-    def __init__(self, fates: dict[str, int] | None = None, behaviour: Behaviour | None = None) -> None:
-        super().__init__(behaviour or Behaviour())
+    def __init__(self, fates: dict[str, int] | None = None) -> None:
+        super().__init__()
+        self.answers_all = True
+        """If not, only those processes whose event is set in `may_have`."""
+        self.may_have: defaultdict[int, threading.Event] = defaultdict(threading.Event)
         self._fates = dict(fates or {})
         self._pieces: dict[str, list[str]] = {}
         self._lock = threading.Lock()
 
     def _take(self, asked: Asked) -> Behaviour:
         if self._is_fatal(asked):
-            os.kill(int(asked.headers["authorization"].removeprefix("Bearer ")), signal.SIGKILL)
-        return super()._take(asked)
+            os.kill(_who(asked), signal.SIGKILL)
+        behaviour = super()._take(asked)
+        if not self.answers_all:
+            self.may_have[_who(asked)].wait(PATIENCE)
+        return behaviour
 
     def _is_fatal(self, asked: Asked) -> bool:
         session_id, archive, place = _first_mark(asked)
@@ -84,6 +90,11 @@ class FatalModel(FakeModel):
         """How often each piece of an archive was asked for."""
         marks = [_first_mark(asked) for asked in self.requests]
         return Counter(place for told, number, place in marks if (told, number) == (session_id, str(archive)))
+
+
+def _who(asked: Asked) -> int:
+    """The process that asks."""
+    return int(asked.headers["authorization"].removeprefix("Bearer "))
 
 
 def _first_mark(asked: Asked) -> tuple[str, str, str]:
