@@ -87,9 +87,12 @@ class FileContract:
         assert (live.count("\n"), "and now?" in live) == (1, True)
 
     def test_a_file_other_than_messages_is_read_by_lines_too(self, client: Any) -> None:
-        overview = client.overview(committed(client))
-        lines = overview.split("\n")
-        assert client.read(f"{HERE}/.overview.md", 2, 1) == f"{lines[2]}\n"
+        client.create_session("chat_001", title="two\u2028lines, they say")
+        lines = client.read(f"{HERE}/.meta.json").split("\n")
+        assert len(lines) > 5
+        for number, line in enumerate(lines[:-1]):
+            assert client.read(f"{HERE}/.meta.json", number, 1) == f"{line}\n"
+        assert client.read(f"{HERE}/.meta.json", 2, 3) == "\n".join([*lines[2:5], ""])
 
     def test_what_is_known_of_a_session_and_an_archive_is_json(self, client: Any) -> None:
         client.create_session("chat_001", title="Billing", metadata={"team": "north"})
@@ -122,13 +125,14 @@ class FileContract:
     def test_a_tool_has_its_calls_in_a_folder_of_its_name(self, client: Any, tool_id: str) -> None:
         made = ToolPart(tool_id=tool_id, tool_name="search", input={"q": "fjord"}, status="running")
         other = ToolPart(tool_id="other", tool_name="other")
-        client.add_message("chat_001", "assistant", parts=[made, other])
+        client.add_message("chat_001", "assistant", parts=[other, made])
         client.add_message("chat_001", "tool", parts=[ToolPart(tool_id=tool_id, output="Oslo", status="completed")])
         (uri,) = [entry.uri for entry in client.ls(f"{HERE}/tools", show_all_hidden=True) if entry.name == tool_id]
         assert names(client, uri) == ["tool.json"]
         file = msgspec.json.decode(client.read(f"{uri}/tool.json"))
         assert file["tool_id"] == tool_id
-        assert [(call["seq"], call["tool_status"]) for call in file["calls"]] == [(1, "running"), (2, "completed")]
+        told = [(call["seq"], call["part"], call["tool_status"]) for call in file["calls"]]
+        assert told == [(1, 1, "running"), (2, 0, "completed")]
         assert (file["calls"][0]["tool_input"], file["calls"][1]["tool_output"]) == ({"q": "fjord"}, "Oslo")
 
     def test_a_fork_has_the_archives_and_the_tools_it_shares(self, client: Any) -> None:
@@ -146,12 +150,14 @@ class FileContract:
     ) -> None:
         client.create_session("chat_001")
         client.create_session("chat_002")
-        connect_as("acme", "bob").create_session("bobs")
+        bob = connect_as("acme", "bob")
+        bob.create_session("bobs")
         assert [entry.uri for entry in client.ls("viking://")] == ["viking://user"]
         assert [entry.uri for entry in client.ls("viking://user/")] == ["viking://user/alice"]
         assert [entry.uri for entry in client.ls("viking://user/alice")] == ["viking://user/alice/sessions"]
         for uri in ("viking://user/alice/sessions", "viking://session"):
             assert [entry.name for entry in client.ls(uri)] == ["chat_002", "chat_001"]
+        assert [entry.uri for entry in bob.ls("viking://session")] == ["viking://user/bob/sessions/bobs"]
 
     def test_a_listing_names_everything_by_the_uri_that_the_session_has(self, client: Any) -> None:
         client.add_message("chat_001", "user", ASKED)
