@@ -1,7 +1,10 @@
 """Commits, tasks and files on the command line, embedded and through a real server."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,3 +188,18 @@ def test_a_place_that_is_not_there_exits_with_3_and_one_that_cannot_be_with_1(cl
         assert (done.code, done.out) == (code, ""), (args, done)
         assert done.err.startswith("error: ")
         assert done.err.count("\n") == 1
+
+
+def test_a_listing_does_no_background_work(tmp_path: Path) -> None:
+    """It would have to wait for a model; who commits or watches a task works on it."""
+    with holdfast.connect(tmp_path, settings=holdfast.Settings(worker_threads=0)) as client:
+        client.add_message("left", "user", ASKED)
+        task_id = str(client.commit_session("left").task_id)
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "holdfast", "--path", str(tmp_path), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    assert "left" in run("session", "list")
+    assert "pending" in run("task", "status", task_id)
+    assert "completed" in run("task", "watch", task_id)

@@ -232,6 +232,19 @@ def test_a_terminal_sees_how_far_a_task_is_and_what_it_resulted_in(tmp_path: Pat
     assert re.search(r"status +completed", plain(seen))
 
 
+def test_what_is_stored_does_not_command_a_terminal_that_shows_it(tmp_path: Path) -> None:
+    uri = "viking://session/chat/messages.jsonl"
+    with holdfast.connect(tmp_path) as client:
+        client.add_message("chat", "user", "turned \u202eround and \x9b31mred")
+        client.add_message("chat", "user", "two")
+        stored = client.read(uri)
+    code, seen = in_terminal("--path", str(tmp_path), "read", uri, columns=200)
+    assert (code, "turned round and" in seen, "\u202e" in seen, "\x9b" in seen) == (0, True, False, False)
+    assert len(seen.splitlines()) == 2
+    piped = start("--path", str(tmp_path), "read", uri).stdout
+    assert (piped, "\u202e" in piped, "\x9b" in piped) == (stored, True, True)
+
+
 @pytest.mark.parametrize("columns", [50, 80])
 def test_tables_of_tasks_archives_and_files_fit_the_terminal(tmp_path: Path, columns: int) -> None:
     with holdfast.connect(tmp_path) as client:

@@ -217,8 +217,8 @@ NOT_A_TENANTS = {"accounts", "schema_migrations"}
 
 
 def is_about_work(sql: str) -> bool:
-    """Whether a statement is about what is due, whose ever it is: workers look for that across accounts."""
-    return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {"SKIP"} <= {"tasks", "watches"}
+    """Whether a statement is about what is due or outdated, whose ever it is: workers look for that in all accounts."""
+    return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {"SKIP"} <= {"tasks", "watches", "appends"}
 
 
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:

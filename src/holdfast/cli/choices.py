@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
 import typer
 
 import holdfast
@@ -48,9 +49,12 @@ class Choices:
             raise typer.BadParameter("is empty; name a folder, a file or a postgresql:// URL", param_hint="--path")
         return self.url or self.path
 
-    def open(self, settings: Settings | None = None) -> "holdfast.Client":
+    def open(self, settings: Settings | None = None, *, works: bool = False) -> "holdfast.Client":
+        """A client. Only one that `works` also does background work: a listing should not wait for a model."""
         target = self.target()
         chosen = settings or self.settings()
+        if not works:
+            chosen = msgspec.structs.replace(chosen, worker_threads=0)
         return holdfast.connect(target, api_key=self.api_key, account=self.account, user=self.user, settings=chosen)
 
     def where(self, settings: Settings) -> str:

@@ -32,7 +32,7 @@ def commit(
 
     The exit code is 1 if `--wait` sees the task fail.
     """
-    with choices.of(ctx).open() as client:
+    with choices.of(ctx).open(works=True) as client:
         done = client.commit_session(session_id, keep_recent_count)
         if wait and done.task_id is not None:
             tasks.show_end(ctx, tasks.watched(client, done.task_id))

@@ -153,7 +153,7 @@ def add_message(
         raise typer.BadParameter("one of them is needed", param_hint="--content and --parts")
     said = _without_last_newline(given.text("-", "--content")) if content == "-" else content
     listed = None if parts is None else given.json(parts, "--parts", list, "a JSON array of parts")
-    with choices.of(ctx).open() as client:
+    with choices.of(ctx).open(works=True) as client:
         added = client.add_message(
             session_id, role, said, listed, idempotency_key=idempotency_key, expected_seq=expected_seq
         )
@@ -189,7 +189,7 @@ def add_messages(
     They are sent 100 at a time; each hundred is added as a whole or not at all.
     """
     listed = given.items(messages, "MESSAGES")
-    with choices.of(ctx).open() as client, bar(f"adding to {session_id}") as progress:
+    with choices.of(ctx).open(works=True) as client, bar(f"adding to {session_id}") as progress:
         added = _in_batches(client, session_id, listed, idempotency_key, expected_seq, progress)
     output.said(ctx, added, f"added {added.added:,} to {session_id}; the last is message {added.seq:,}")
 

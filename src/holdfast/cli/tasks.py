@@ -75,7 +75,7 @@ def watch(ctx: typer.Context, task_id: TaskId) -> None:
 
     The exit code is 1 if it fails or is cancelled.
     """
-    with choices.of(ctx).open() as client:
+    with choices.of(ctx).open(works=True) as client:
         show_end(ctx, watched(client, task_id))
 
 
@@ -85,7 +85,7 @@ def retry(ctx: typer.Context, task_id: TaskId) -> None:
 
     What it had finished is not done again.
     """
-    with choices.of(ctx).open() as client:
+    with choices.of(ctx).open(works=True) as client:
         output.said(ctx, client.retry_task(task_id), f"{task_id} begins again")
 
 

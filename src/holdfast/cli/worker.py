@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from time import monotonic
 from typing import Annotated
 
 import msgspec
@@ -23,7 +22,6 @@ from holdfast.store.database import EVERY_ACCOUNT, Tx
 app = typer.Typer()
 
 GLANCE = 0.1
-TIDY_SECONDS = 600.0
 ENDING = (signal.SIGTERM, signal.SIGINT)
 
 log = logging.getLogger("holdfast.worker")
@@ -63,13 +61,11 @@ def worker(
 
 def _attend(engine: Engine, stop: threading.Event, *, drain: bool) -> None:
     """Until told to stop or nothing is left; the work itself goes on in other threads."""
-    tidy_at = monotonic()
+    if not drain:
+        stop.wait()
     while not stop.wait(GLANCE):
         try:
-            if monotonic() >= tidy_at:
-                tidy_at = monotonic() + TIDY_SECONDS
-                engine.tidy()
-            if drain and not engine.db.read(EVERY_ACCOUNT, lambda tx: _is_left(tx, engine.clock())):
+            if not engine.db.read(EVERY_ACCOUNT, lambda tx: _is_left(tx, engine.clock())):
                 return
         except HoldfastError as error:  # the database is away; it may come back
             log.warning("cannot look for work: %s", error.message)
