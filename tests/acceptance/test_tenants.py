@@ -330,6 +330,11 @@ def test_the_operator_sees_the_tasks_of_all_accounts_but_not_what_they_are_about
                 client.wait_for_task(str(client.commit_session("s").task_id))
                 (own,) = client.list_tasks()
                 assert own.resource_id == "s"
+        with holdfast.connect(server.url, api_key=keys[0]) as client:
+            client.add_message("s", "user", "another one")
+            client.wait_until_idle()
+        metrics = httpx2.get(f"{server.url}/metrics", headers={"X-API-Key": ROOT}).text
+        assert 'holdfast_tasks{status="failed"} 0.0' in metrics
         seen = operator.list_tasks(status="completed")
         assert {task.account_id for task in seen} == {"acme", "rival"}
         assert operator.get_task(seen[0].task_id) == seen[0]

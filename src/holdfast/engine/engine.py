@@ -156,6 +156,10 @@ class Engine:
             self.db.submit([Submission(account, lambda tx: users.touch_key(tx, key_id, now), lambda *_: None)])
         return Identified(Principal(account, found.user_id, found.role), found.expires_at)
 
+    def count_tasks(self) -> dict[str, int]:
+        """How many tasks of all accounts there are in each state."""
+        return self.db.read(EVERY_ACCOUNT, stored_tasks.counts)
+
     def tidy(self) -> None:
         """Forget the results of appends that are too old to be retried, and tasks that ended long ago."""
         for forget, hours in (

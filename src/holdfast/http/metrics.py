@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+UNFINISHED = ("pending", "running", "failed")
 NAMES = [*map(str, BOUNDS), "+Inf"]
 
 
@@ -21,6 +22,7 @@ class Metrics(Collector):
         self._answered: Counter[tuple[str, int]] = Counter()
         self._buckets: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
         self._seconds: Counter[str] = Counter()
+        self._tasks: dict[str, int] = {}
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -43,6 +45,11 @@ class Metrics(Collector):
         yield took
         yield GaugeMetricFamily("holdfast_writes_waiting", "Writes that wait for others.", self._waiting())
         yield GaugeMetricFamily("holdfast_streams", "Open event streams.", self._streams())
+        tasks = GaugeMetricFamily("holdfast_tasks", "Background tasks that are not done.", labels=["status"])
+        for state in UNFINISHED:
+            tasks.add_metric([state], self._tasks.get(state, 0))
+        yield tasks
 
-    def text(self) -> bytes:
+    def text(self, tasks: dict[str, int]) -> bytes:
+        self._tasks = tasks
         return generate_latest(self._registry)
