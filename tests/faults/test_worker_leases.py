@@ -162,11 +162,11 @@ def test_closing_a_client_lets_short_work_finish(target: str) -> None:
 
 
 def test_a_fork_takes_nothing_from_its_parent_and_both_go_on_working(target: str, model: FatalModel) -> None:
-    model.behaviour = msgspec.structs.replace(model.behaviour, seconds=1.0)
+    model.behaviour = msgspec.structs.replace(model.behaviour, seconds=0.5)
     command = [sys.executable, FORK, target, model.url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert model.calls == 3
+    assert model.calls == 4
 
 
 def test_tasks_and_their_results_survive_a_restart(target: str) -> None:

@@ -31,6 +31,8 @@ def main() -> None:
     target, url = sys.argv[1:]
     settings = holdfast.Settings(**READS_LITTLE, model_base_url=url, task_lease_seconds=LONG)
     with holdfast.connect(target, settings=settings) as client:
+        # A thread that imports at the moment of a fork would leave the child a module that is locked for ever.
+        client.wait_for_task(commit(client, "first", 1, count=2)[0])
         (task_id,) = commit(client, "parent", 1, count=2)
         wait_for(lambda: client.get_task(task_id).stage == "plan")  # and it waits for the model now
         children = [child(client, commits=False), child(client, commits=True)]
