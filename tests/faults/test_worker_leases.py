@@ -210,7 +210,7 @@ def test_ended_tasks_are_forgotten_by_age_but_failures_and_archives_stay(target:
 def work(target: str, settings: Settings) -> None:
     """Do all that is due, and end."""
     engine = Engine(open_database(target, settings), settings)
-    engine.work(alone=False)
+    engine.work(polls=True)
     engine.close()
 
 
@@ -234,7 +234,7 @@ def test_a_disk_that_is_full_at_any_write_of_the_work_loses_nothing_and_the_work
             client = Client(LocalTransport(engine, Principal("default", "default", "root")))
             last = disk.calls + number
             disk.begin(after=number)
-            engine.work(alone=True)
+            engine.work(polls=False)
             wait_for(partial(struck_or_done, disk, last, client))
             check_whole(client.get_session_context("s"), 2 * MESSAGES)
             disk.end()

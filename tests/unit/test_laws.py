@@ -155,7 +155,7 @@ def every_operation() -> list[Operation[Any]]:
 
 def finish(engine: Engine) -> None:
     """Do all the work in the background that is due."""
-    engine.work(alone=True)
+    engine.work(polls=False)
     assert engine.workers is not None
     engine.workers.close(30)
 

@@ -308,6 +308,8 @@ def test_a_fork_has_connections_of_its_own(keep: Keep[Any], server: FakeModel) -
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
         ({"retry-after": "Fri, 31 Dec 1999 23:59:59 GMT", "date": "Fri, 31 Dec 1999 23:59:39 GMT"}, 20.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "9" * 400}, 3_600.0),
+        ({"retry-after-ms": "nan"}, None),
     ],
 )
 def test_a_wait_is_understood_however_it_is_told(headers: dict[str, str], seconds: float | None) -> None:
@@ -317,7 +319,7 @@ def test_a_wait_is_understood_however_it_is_told(headers: dict[str, str], second
 def test_vectors_of_a_server_have_length_one_and_the_order_of_their_texts(keep: Keep[Any], server: FakeModel) -> None:
     embedder = keep(OpenAIEmbedder("vectors", base_url=server.url, api_key=KEY))
     texts = [f"text {n}" for n in range(200)]
-    together, alone = embedder.embed(texts), embedder.embed(texts[150:151])
+    together, alone = embedder.embed(texts).vectors, embedder.embed(texts[150:151]).vectors
     assert together.dtype == np.float32
     assert together.shape == (200, embedder.dimensions) == (200, 16)
     assert np.allclose(np.linalg.norm(together, axis=1), 1)
@@ -326,10 +328,10 @@ def test_vectors_of_a_server_have_length_one_and_the_order_of_their_texts(keep: 
 
 def test_a_text_that_says_nothing_has_no_direction(keep: Keep[Any], server: FakeModel) -> None:
     for embedder in (keep(OpenAIEmbedder("vectors", base_url=server.url)), open_embedder(Settings())):
-        vectors = embedder.embed(["", "something"])
+        vectors = embedder.embed(["", "something"]).vectors
         assert not vectors[0].any()
         assert np.isfinite(vectors).all()
-        assert embedder.embed([]).shape == (0, embedder.dimensions)
+        assert embedder.embed([]).vectors.shape == (0, embedder.dimensions)
 
 
 def test_an_embedder_fails_as_a_model_does(keep: Keep[Any], server: FakeModel) -> None:
@@ -343,20 +345,24 @@ def test_an_embedder_fails_as_a_model_does(keep: Keep[Any], server: FakeModel) -
 
 
 def test_static_vectors_are_near_for_what_means_the_same() -> None:
-    near, also, far = open_embedder(Settings()).embed(
-        ["How do I configure the database?", "Setting up a database", "The cat sleeps in the sun"]
+    near, also, far = (
+        open_embedder(Settings())
+        .embed(["How do I configure the database?", "Setting up a database", "The cat sleeps in the sun"])
+        .vectors
     )
     assert near @ also > near @ far + 0.2
-    chinese, same, other = open_embedder(Settings()).embed(["如何配置嵌入模型?", "怎样设置向量模型", "今天天气很好"])
+    chinese, same, other = (
+        open_embedder(Settings()).embed(["如何配置嵌入模型?", "怎样设置向量模型", "今天天气很好"]).vectors
+    )
     assert chinese @ same > chinese @ other + 0.2
 
 
 def test_static_vectors_have_length_one_whatever_the_text() -> None:
     texts = ["a", "你好", "😀", "\x00", "long " * 50_000, "  two  "]
-    vectors = open_embedder(Settings()).embed(texts)
+    vectors = open_embedder(Settings()).embed(texts).vectors
     assert vectors.dtype == np.float32
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    assert np.array_equal(vectors[:2], open_embedder(Settings()).embed(texts[:2]))
+    assert np.array_equal(vectors[:2], open_embedder(Settings()).embed(texts[:2]).vectors)
 
 
 def test_static_vectors_are_loaded_once_for_all_threads() -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.config import Settings
-from holdfast.context.window import Overview, Piece, View, assemble
+from holdfast.context.window import Overview, View, assemble
+from holdfast.model import Run
 
 TOKENS = st.integers(0, 500)
 STATES = st.sampled_from(["pending", "failed", "cancelled"])
@@ -16,15 +17,13 @@ STATES = st.sampled_from(["pending", "failed", "cancelled"])
 
 @st.composite
 def views(draw: Any) -> View:
-    archives = [
-        Piece(n + 1, draw(STATES), 10 * n + 1, 10 * n + 10, draw(TOKENS)) for n in range(draw(st.integers(0, 3)))
-    ]
-    live = [Piece(None, "live", 1_000, 1_010, draw(TOKENS))] if draw(st.booleans()) else []
+    archives = [Run(n + 1, draw(STATES), 10 * n + 1, 10 * n + 10, draw(TOKENS)) for n in range(draw(st.integers(0, 3)))]
+    live = [Run(None, "live", 1_000, 1_010, draw(TOKENS))] if draw(st.booleans()) else []
     own, more = draw(TOKENS), draw(TOKENS)
     text = draw(st.sampled_from(["own", "own and more"]))
-    overview = Overview(9, 999, "own", own, text, own if text == "own" else own + more)
+    overview = Overview(9, 1, 900, 999, "own", own, text, own if text == "own" else own + more)
     return View(
-        pieces=[*archives, *live],
+        runs=[*archives, *live],
         messages=[],
         overview=draw(st.none() | st.just(overview)),
         total_archives=9,
@@ -39,7 +38,7 @@ def test_a_receipt_adds_up_and_accounts_for_everything(view: View, budget: int) 
     receipt, stats = context.receipt, context.stats
     assert context.estimated_tokens == receipt.spent == sum(line.tokens for line in receipt.included)
     assert context.estimated_tokens == stats.active_tokens + stats.archive_tokens
-    assert len(receipt.included) >= len(view.pieces)
+    assert len(receipt.included) >= len(view.runs)
     forms = [] if view.overview is None else {view.overview.text, view.overview.rolling}
     if context.latest_archive_overview:
         assert (stats.included_archives, stats.dropped_archives) == (1, 0)
@@ -51,7 +50,7 @@ def test_a_receipt_adds_up_and_accounts_for_everything(view: View, budget: int) 
 @given(views(), st.integers(0, 3_000))
 def test_messages_are_always_whole_and_an_overview_is_whole_or_missing(view: View, budget: int) -> None:
     context = assemble(view, budget)
-    active = sum(piece.tokens for piece in view.pieces)
+    active = sum(piece.tokens for piece in view.runs)
     assert context.stats.active_tokens == active
     assert context.estimated_tokens <= max(budget, active)
     if view.overview is None:

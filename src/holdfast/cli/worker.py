@@ -16,8 +16,6 @@ from holdfast.client.opening import find_place, open_engine
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError
-from holdfast.store import tasks, watches
-from holdfast.store.database import EVERY_ACCOUNT, Tx
 
 app = typer.Typer()
 
@@ -51,7 +49,7 @@ def worker(
         raise typer.BadParameter(
             f"{place.url} is a server, which does its own work; name a database with --path", param_hint="--url"
         )
-    with closing(open_engine(place, alone=False)) as engine, _told_to_stop() as stop:
+    with closing(open_engine(place, polls=True)) as engine, _told_to_stop() as stop:
         logging.basicConfig(format="%(asctime)s %(message)s")
         many = "1 thread" if wanted == 1 else f"{wanted} threads"
         sys.stdout.write(f"Holdfast works on {chosen.where(settings)} with {many}; Ctrl-C stops it\n")
@@ -61,20 +59,12 @@ def worker(
 
 def _attend(engine: Engine, stop: threading.Event, *, drain: bool) -> None:
     """Until told to stop or nothing is left; the work itself goes on in other threads."""
-    if not drain:
-        stop.wait()
     while not stop.wait(GLANCE):
         try:
-            if not engine.db.read(EVERY_ACCOUNT, lambda tx: _is_left(tx, engine.clock())):
+            if drain and not engine.has_work():
                 return
         except HoldfastError as error:  # the database is away; it may come back
             log.warning("cannot look for work: %s", error.message)
-
-
-def _is_left(tx: Tx, now: int) -> bool:
-    """Whether a task is or can be worked on, now or later, or a session is to be looked at now."""
-    look_at = watches.next_due(tx)
-    return tasks.next_due(tx) is not None or (look_at is not None and look_at <= now)
 
 
 @contextmanager

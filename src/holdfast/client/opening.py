@@ -55,11 +55,11 @@ def find_place(
     return Place(chosen, who, named, None, {})
 
 
-def open_engine(place: Place, *, alone: bool = True) -> Engine:
-    """An engine that also does the background work; who is not `alone` looks for what other processes left."""
+def open_engine(place: Place, *, polls: bool = False) -> Engine:
+    """An engine that also does the background work; who `polls` looks time and again for what others left."""
     engine = Engine(open_database(place.target, place.settings), place.settings)
     try:
-        engine.work(alone=alone)
+        engine.work(polls=polls)
     except BaseException:
         engine.close()
         raise

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from time import monotonic
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 
 from holdfast.client.commits import Commits
 from holdfast.client.files import Files
+from holdfast.errors import DeadlineExceededError
 from holdfast.model import (
     Appended,
     AutoCommitPolicy,
@@ -65,6 +67,7 @@ from holdfast.ops import (
 from holdfast.parts import Part
 
 PartLike = Part | dict[str, Any]
+LEAST_WAIT = 0.01
 
 
 def _listed(value: Any) -> Any:
@@ -300,5 +303,15 @@ class Operations(Commits, Files):
         return self._transport.call(CheckHealth())
 
     def wait_until_idle(self, seconds: float | None = None) -> dict[str, QueueCounts]:
-        """Return once everything that was accepted before is done, at the latest after so many seconds."""
-        return self._transport.call(WaitUntilIdle(timeout=seconds))
+        """Return once everything that was accepted before is done, at the latest after so many seconds.
+
+        Without a number, as long as one request may take.
+        """
+        deadline = None if seconds is None else monotonic() + seconds
+        while True:
+            left = None if deadline is None else max(deadline - monotonic(), LEAST_WAIT)
+            try:
+                return self._transport.call(WaitUntilIdle(timeout=left))
+            except DeadlineExceededError:
+                if deadline is None or monotonic() >= deadline:
+                    raise

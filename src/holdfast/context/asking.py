@@ -15,7 +15,7 @@ from holdfast.context.summary.reading import language_of
 from holdfast.context.summary.sentences import words_of
 from holdfast.context.tokens import estimate
 from holdfast.model.messages import Message
-from holdfast.model.summaries import Line, Prompt, Summary
+from holdfast.model.summaries import Line, Prompt, Reply, Summary
 from holdfast.parts import ContextPart, ImagePart, Part, TextPart, ToolPart, as_text
 
 PHRASES = ("topic", "intent", "result", "status")
@@ -45,9 +45,9 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def room(input_tokens: int, earlier: str | None = None) -> int:
+def room(input_tokens: int, earlier: str = "") -> int:
     """The tokens that are left for messages in a prompt of `input_tokens`."""
-    taken = estimate(_system()) + estimate(msgspec.json.encode(SCHEMA).decode()) + estimate(earlier or "") + FRAME
+    taken = estimate(_system()) + estimate(msgspec.json.encode(SCHEMA).decode()) + estimate(earlier) + FRAME
     return max(LEAST_ROOM, input_tokens - taken)
 
 
@@ -70,7 +70,7 @@ def chunks(messages: Sequence[Message], bound_tokens: int) -> list[list[Message]
     return found
 
 
-def ask(messages: Sequence[Message], *, max_tokens: int, earlier: str | None = None) -> Prompt:
+def ask(messages: Sequence[Message], *, max_tokens: int, earlier: str = "") -> Prompt:
     """The prompt for a summary of `messages`, which follow what `earlier` tells."""
     said = "\n".join(_turn(f"m{place}", message) for place, message in enumerate(messages, 1))
     # A mark that holds what it encloses cannot be written inside it.
@@ -88,14 +88,15 @@ def ask(messages: Sequence[Message], *, max_tokens: int, earlier: str | None = N
     )
 
 
-def ask_again(prompt: Prompt, text: str) -> Prompt:
+def ask_again(prompt: Prompt, reply: Reply) -> Prompt:
     """The same prompt with word of what was wrong with the answer."""
+    text = reply.text
     if not text.strip():
         problem = "it was empty"
+    elif not reply.complete:
+        problem = "it broke off before its end; say less"
     elif "{" not in text:
         problem = "it was not a JSON object"
-    elif not text.rstrip("` \n").endswith("}"):
-        problem = "it broke off before its end; say less"
     else:
         problem = "it was not a JSON object with the fields that were asked for"
     quoted = f" It began: {_flat(text)[:200]}" if text.strip() else ""
@@ -117,7 +118,15 @@ def read(text: str, messages: Sequence[Message]) -> Summary | None:
     lists = {name: _lines(found.get(name), sources) for name in LISTS}
     if not any(phrases.values()) and not any(lists.values()):
         return None
+    lists["constraints"], others = _laid_down(lists["constraints"], messages)
+    lists["facts"] += others
     return Summary(language=language_of(messages), **phrases, **lists)  # type: ignore[arg-type]  # each is its field's
+
+
+def _laid_down(lines: list[Line], messages: Sequence[Message]) -> tuple[list[Line], list[Line]]:
+    """Rules that a user or a system laid down, and the others: what a tool or a page demands binds nobody."""
+    binding = {message.id for message in messages if message.role in {"user", "system"}}
+    return [it for it in lines if binding & {*it.sources}], [it for it in lines if not binding & {*it.sources}]
 
 
 @cache

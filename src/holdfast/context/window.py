@@ -2,24 +2,16 @@
 
 import msgspec
 
-from holdfast.model import ContextStats, Message, Receipt, ReceiptLine, SessionContext, archive_id
-
-
-class Piece(msgspec.Struct, frozen=True):
-    """Messages that speak for themselves: the live ones, or those of an archive that is not done."""
-
-    number: int | None
-    """The archive's, or None for the live ones."""
-    state: str
-    first_seq: int
-    last_seq: int
-    tokens: int
+from holdfast.model import ContextStats, Message, Receipt, ReceiptLine, Run, SessionContext, archive_id
 
 
 class Overview(msgspec.Struct, frozen=True):
     """What stands for the archives that are done: the latest one's overview, alone or with what came before it."""
 
     number: int
+    since: int
+    """The first message of the earliest archive that is done."""
+    first_seq: int
     last_seq: int
     text: str
     tokens: int
@@ -30,7 +22,7 @@ class Overview(msgspec.Struct, frozen=True):
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to choose from."""
 
-    pieces: list[Piece]
+    runs: list[Run]
     messages: list[Message]
     overview: Overview | None
     total_archives: int
@@ -48,8 +40,8 @@ WHY = {
 
 def assemble(view: View, budget: int) -> SessionContext:
     """Spend the budget on the messages first; what is left of it on one overview, never on half of it."""
-    active = sum(piece.tokens for piece in view.pieces)
-    included = [_line("live" if it.number is None else "archive", it.number, it, WHY[it.state]) for it in view.pieces]
+    active = sum(run.tokens for run in view.runs)
+    included = [_line("live" if it.number is None else "archive", it, WHY[it.state]) for it in view.runs]
     text, shown, left_out = _choose(view.overview, budget - active)
     included += shown
     spent = sum(line.tokens for line in shown)
@@ -75,24 +67,25 @@ def _choose(overview: Overview | None, room: int) -> tuple[str, list[ReceiptLine
     """The richest form of the overview that fits, its line, and lines for the richer ones that did not."""
     if overview is None:
         return "", [], []
-    forms = [("overview", overview.text, overview.tokens)]
+    number, last = overview.number, overview.last_seq
+    forms = [("overview", overview.text, Run(number, "done", overview.first_seq, last, overview.tokens))]
     if overview.rolling != overview.text:
-        forms.insert(0, ("rolling_overview", overview.rolling, overview.rolling_tokens))
+        run = Run(number, "done", overview.since, last, overview.rolling_tokens)
+        forms.insert(0, ("rolling_overview", overview.rolling, run))
     left_out: list[ReceiptLine] = []
-    for what, text, tokens in forms:
-        piece = Piece(overview.number, "done", 1, overview.last_seq, tokens)
-        if tokens <= room:
-            return text, [_line(what, overview.number, piece, "it fits what the messages left")], left_out
-        left_out.append(_line(what, overview.number, piece, f"it needs {tokens} tokens and {max(room, 0)} are left"))
+    for what, text, run in forms:
+        if run.tokens <= room:
+            return text, [_line(what, run, "it fits what the messages left")], left_out
+        left_out.append(_line(what, run, f"it needs {run.tokens} tokens and {max(room, 0)} are left"))
     return "", [], left_out
 
 
-def _line(what: str, number: int | None, piece: Piece, why: str) -> ReceiptLine:
+def _line(what: str, run: Run, why: str) -> ReceiptLine:
     return ReceiptLine(
         what=what,  # type: ignore[arg-type]  # one of its words
-        archive_id=None if number is None else archive_id(number),
-        first_seq=piece.first_seq,
-        last_seq=piece.last_seq,
-        tokens=piece.tokens,
+        archive_id=None if run.number is None else archive_id(run.number),
+        first_seq=run.first_seq,
+        last_seq=run.last_seq,
+        tokens=run.tokens,
         why=why,
     )

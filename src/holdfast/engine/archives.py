@@ -2,7 +2,7 @@
 
 import re
 
-from holdfast.context.window import Overview, Piece, View, assemble
+from holdfast.context.window import Overview, View, assemble
 from holdfast.engine import sessions
 from holdfast.engine.rule import Moment, Rule
 from holdfast.errors import InvalidArgumentError, NotFoundError
@@ -12,6 +12,7 @@ from holdfast.model import (
     Expanded,
     Message,
     Principal,
+    Run,
     SessionContext,
     archive_id,
     archive_number,
@@ -24,7 +25,7 @@ from holdfast.store.database import Tx
 from holdfast.store.sessions import StoredSession
 
 ALL = 2**31
-EXPAND_AT_ONCE = 10_000
+EXPAND_AT_ONCE = 1_000
 _RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?")
 
 
@@ -64,17 +65,16 @@ def _context(tx: Tx, who: Principal, op: GetSessionContext, _ready: None, moment
 
 
 def _view(tx: Tx, session: StoredSession, moment: Moment) -> View:
-    unfinished = store.unfinished(tx, session.log_id)
-    pieces = [Piece(it.number, it.state, it.first_seq, it.last_seq, it.tokens) for it in unfinished]
+    runs = store.unfinished(tx, session.log_id)
     if session.live_count > 0:
         tokens = session.tokens_total - session.tokens_archived
-        pieces.append(Piece(None, "live", session.live_from, session.last_seq, tokens))
+        runs.append(Run(None, "live", session.live_from, session.last_seq, tokens))
     said: list[Message] = []
-    for first, last in _joined(pieces):
+    for first, last in _joined(runs):
         said += messages_of(tx, session, first, last)
     total, failed = store.counts(tx, session.log_id)
     return View(
-        pieces=pieces,
+        runs=runs,
         messages=said,
         overview=_overview(tx, session),
         total_archives=total,
@@ -83,14 +83,14 @@ def _view(tx: Tx, session: StoredSession, moment: Moment) -> View:
     )
 
 
-def _joined(pieces: list[Piece]) -> list[tuple[int, int]]:
-    """Stretches that follow one another are read as one."""
+def _joined(runs: list[Run]) -> list[tuple[int, int]]:
+    """Runs that follow one another are read as one."""
     joined: list[tuple[int, int]] = []
-    for piece in pieces:
-        if joined and joined[-1][1] + 1 == piece.first_seq:
-            joined[-1] = (joined[-1][0], piece.last_seq)
+    for run in runs:
+        if joined and joined[-1][1] + 1 == run.first_seq:
+            joined[-1] = (joined[-1][0], run.last_seq)
         else:
-            joined.append((piece.first_seq, piece.last_seq))
+            joined.append((run.first_seq, run.last_seq))
     return joined
 
 
@@ -99,7 +99,14 @@ def _overview(tx: Tx, session: StoredSession) -> Overview | None:
     if latest is None:
         return None
     return Overview(
-        latest.number, latest.last_seq, latest.overview, latest.overview_tokens, latest.rolling, latest.rolling_tokens
+        latest.number,
+        store.first_done(tx, session.log_id),
+        latest.first_seq,
+        latest.last_seq,
+        latest.overview,
+        latest.overview_tokens,
+        latest.rolling,
+        latest.rolling_tokens,
     )
 
 

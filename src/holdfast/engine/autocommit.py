@@ -8,7 +8,7 @@ from holdfast.store import archives, sessions, watches
 from holdfast.store.database import Tx
 from holdfast.store.sessions import StoredSession
 
-NO_CONFIG = "{}"
+REFUSED_SECONDS = 60
 
 
 def consider(tx: Tx, session: StoredSession, moment: Moment) -> None:
@@ -39,7 +39,7 @@ def look(tx: Tx, log_id: int, moment: Moment) -> None:
 
 
 def _policy(session: StoredSession) -> AutoCommitPolicy | None:
-    if session.config == NO_CONFIG:
+    if session.config == sessions.NO_CONFIG:
         return None
     return sessions.decode_config(session.config).auto_commit_policy
 
@@ -52,7 +52,9 @@ def _due(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, moment: Momen
 
 def _commit(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, moment: Moment) -> None:
     if commits.refusal(tx, session, moment) is not None:
-        return  # the failed archive is what has to be looked at first; it is visible
+        # The failed archive is what has to be looked at first, by somebody; then it is this one's turn.
+        watches.look_by(tx, session.log_id, moment.now + REFUSED_SECONDS * 1_000_000)
+        return
     done = commits.seal(tx, session, session.user_id, policy.keep_recent_count or 0, moment)
     if done.archived:
         owner = Principal(tx.account, session.user_id, "user")

@@ -4,11 +4,11 @@ from holdfast.context.border import Call, spans, whole_through
 from holdfast.engine import order, sessions
 from holdfast.engine.rule import Moment, Rule, always
 from holdfast.errors import FailedPreconditionError
-from holdfast.model import Committed, Principal, SkipReason, archive_id, archive_uri
+from holdfast.model import Committed, Principal, Run, SkipReason, archive_id, archive_uri
 from holdfast.ops import CommitSession
 from holdfast.store import archives, calls, changes, lineage, messages, tasks
 from holdfast.store import sessions as store
-from holdfast.store.archives import Sealed, StoredArchive
+from holdfast.store.archives import Standing
 from holdfast.store.database import Tx
 from holdfast.store.sessions import StoredSession
 from holdfast.store.tasks import StoredTask
@@ -31,14 +31,14 @@ def seal(tx: Tx, session: StoredSession, by: str, keep: int, moment: Moment) -> 
         raise _refused(session, failed)
     tokens = _tokens_through(tx, session, through)
     number = archives.last(tx, session.log_id)[0] + 1
-    task = _task(tx.account, session, number, moment, waits=order.has_to_wait(tx, session.log_id, number, moment))
-    sealed = Sealed(number, "pending", session.live_from, through, tokens - session.tokens_archived)
-    archives.insert(tx, session.log_id, sealed, task.task_id, moment.now)
+    task = _task(tx.account, session, number, moment)
+    run = Run(number, "pending", session.live_from, through, tokens - session.tokens_archived)
+    archives.insert(tx, session.log_id, number, run, task.task_id, moment.now)
     tasks.insert(tx, task)
+    order.release_next(tx, session.log_id, moment)
     store.seal(tx, session, through, tokens, moment.now)
     told = {"archive_id": archive_id(number), "task_id": task.task_id, "last_seq": through}
     changes.record(tx, session, "committed", by, moment.now, told)
-    moment.signal.raised = True
     return Committed(
         session_id=session.session_id,
         status="accepted",
@@ -48,7 +48,7 @@ def seal(tx: Tx, session: StoredSession, by: str, keep: int, moment: Moment) -> 
     )
 
 
-def refusal(tx: Tx, session: StoredSession, moment: Moment) -> StoredArchive | None:
+def refusal(tx: Tx, session: StoredSession, moment: Moment) -> Standing | None:
     """The failed archive because of which this session takes no commit now."""
     if moment.settings.after_failed_archive != "refuse":
         return None
@@ -75,7 +75,8 @@ def _tokens_through(tx: Tx, session: StoredSession, seq: int) -> int:
     return messages.state_at(tx, lineage.stretches(tx, session, seq, seq)[0])[0]
 
 
-def _task(account: str, session: StoredSession, number: int, moment: Moment, *, waits: bool) -> StoredTask:
+def _task(account: str, session: StoredSession, number: int, moment: Moment) -> StoredTask:
+    """A task that waits until it is released."""
     return StoredTask(
         account_id=account,
         task_id=moment.ids.new("task"),
@@ -85,16 +86,18 @@ def _task(account: str, session: StoredSession, number: int, moment: Moment, *, 
         resource_id=session.session_id,
         log_id=session.log_id,
         number=number,
-        stage="waiting" if waits else None,
+        stage="waiting",
         steps_done=0,
         steps_total=1,
-        run_at=None if waits else moment.now,
+        run_at=None,
         fence=0,
         attempts=0,
+        failures=0,
         created_at=moment.now,
         updated_at=moment.now,
         worked=0,
         result=None,
+        error_code=None,
         error=None,
     )
 
@@ -105,7 +108,7 @@ def _skipped(session: StoredSession, reason: SkipReason) -> Committed:
     )
 
 
-def _refused(session: StoredSession, failed: StoredArchive) -> FailedPreconditionError:
+def _refused(session: StoredSession, failed: Standing) -> FailedPreconditionError:
     name = archive_id(failed.number)
     return FailedPreconditionError(
         f"{name} of session {session.session_id} failed; retry or cancel its task {failed.task_id} first."

@@ -22,11 +22,12 @@ from holdfast.engine import (
     toolresults,
 )
 from holdfast.engine.ids import Clock, Ids, system_clock
-from holdfast.engine.rule import Moment, Rule, Signal
+from holdfast.engine.rule import Moment, Patience, Rule, Signal
 from holdfast.engine.workers import Workers
+from holdfast.errors import NotFoundError
 from holdfast.model import Principal
 from holdfast.ops import OPERATIONS, Operation, checked, fields_of
-from holdfast.store import appends, users
+from holdfast.store import appends, users, watches
 from holdfast.store import tasks as stored_tasks
 from holdfast.store.database import EVERY_ACCOUNT, Database, Reply, Submission, Tx
 
@@ -49,7 +50,8 @@ FORGET_AT_ONCE = 1_000
 """How many old results of appends one transaction drops, so that writers never wait long for it."""
 
 
-HOUR = 3_600_000_000
+SECOND = 1_000_000
+HOUR = 3_600 * SECOND
 
 
 USED_LATELY = 60_000_000
@@ -103,6 +105,9 @@ class Engine:
         self.ids = ids or Ids(clock)
         self.workers: Workers | None = None
         self._asked = 0
+        self._stopping = False
+        self._looks_around = False
+        self._looked_at = 0
         try:
             db.migrate(clock())
         except BaseException:
@@ -120,7 +125,10 @@ class Engine:
         access.allow(who, entry, cls.__name__)
         op = checked(cls, fields, strict=strict)
         account = access.account_of(who, entry, op)
+        if account == EVERY_ACCOUNT and isinstance(getattr(op, "task_id", None), str):
+            account = self._account_of_task(op.task_id)  # type: ignore[attr-defined]  # as just asked
         moment = self.moment()
+        self._look_around(moment.now)
         ready = rule.prepare(moment, who, op)
 
         def work(tx: Tx) -> R:
@@ -129,8 +137,24 @@ class Engine:
                 access.record(tx, who, cls.__name__, access.resource_of(op, result), moment)
             return result
 
-        first = None if rule.first is None else partial(rule.first, self.db, who, op)
+        first = None if rule.first is None else partial(rule.first, self.patience(), who, op)
         return Plan(self.db, account, rule.writes(op), work, moment.signal, self.wake, first)
+
+    def patience(self) -> Patience:
+        return Patience(self.db, self.settings, lambda: self._stopping)
+
+    def _account_of_task(self, task_id: str) -> str:
+        """The operator looks after a task in the account that has it."""
+        account = self.db.read(EVERY_ACCOUNT, lambda tx: stored_tasks.account_of(tx, task_id))
+        if account is None:
+            raise NotFoundError("task", task_id)
+        return account
+
+    def _look_around(self, now: int) -> None:
+        """Who uses an embedded client also takes up, in time, what other processes left."""
+        if self._looks_around and now - self._looked_at > self.settings.task_lease_seconds * SECOND:
+            self._looked_at = now
+            self.wake()
 
     def moment(self) -> Moment:
         return Moment(self.clock(), self.ids, self.settings, self.db.waiting, Signal())
@@ -170,17 +194,34 @@ class Engine:
             while self.db.write(EVERY_ACCOUNT, partial(forget, moment=before, most=FORGET_AT_ONCE)):
                 pass
 
-    def work(self, *, alone: bool) -> None:
+    def work(self, *, polls: bool) -> None:
         """Do background work in threads of this process from now on.
 
-        Who is `alone` with a database sleeps while there is nothing to do; else what other processes leave is looked
-        for time and again.
+        Who `polls` looks time and again for what other processes left; else that is looked for now, and while
+        operations come in.
         """
         if self.settings.worker_threads > 0:
             self.workers = Workers(
-                self.db, self.settings, self.moment, polls=not alone, activity=lambda: self._asked, tidy=self.tidy
+                self.db,
+                self.settings,
+                self.moment,
+                polls=polls,
+                activity=lambda: self._asked,
+                tidy=self.tidy,
             )
+            self._looked_at, self._looks_around = self.clock(), not polls
             self.workers.start()
+
+    def has_work(self) -> bool:
+        """Whether a task is or can be worked on, now or later, or a session is to be looked at now."""
+        due, look_at = self.db.read(EVERY_ACCOUNT, lambda tx: (stored_tasks.next_due(tx), watches.next_due(tx)))
+        return due is not None or (look_at is not None and look_at <= self.clock())
+
+    def stop_working(self) -> None:
+        """Finish background work as far as there is time for, hand back the rest, and let nobody wait for it."""
+        self._stopping = True
+        if self.workers is not None:
+            self.workers.close(self.settings.close_seconds)
 
     def wake(self) -> None:
         """Let background work begin at once."""
@@ -188,8 +229,7 @@ class Engine:
             self.workers.wake()
 
     def close(self) -> None:
-        if self.workers is not None:
-            self.workers.close(self.settings.close_seconds)
+        self.stop_working()
         self.db.close()
 
 

@@ -9,33 +9,47 @@ from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.model import archive_id
 from holdfast.store import archives, changes, sessions, tasks
 from holdfast.store.database import Tx
+from holdfast.store.tasks import Failure
 
 SECOND = 1_000_000
 CHANCE_BITS = 48
+UNFORESEEN = 10
+"""How often to try what nobody foresaw, and how many workers may die of one task."""
 
 
-def worker_died(times: int) -> HoldfastError:
-    return HoldfastError(f"{times} workers began this task and none of them came back from it")
+def has_killed_too_many(work: Work) -> bool:
+    """Whether workers begin a task and none comes back from it: it is not to take more of them along."""
+    task = work.task
+    return task.attempts - 1 - task.failures >= min(UNFORESEEN, work.settings.task_attempts)
+
+
+def worker_died(work: Work) -> HoldfastError:
+    died = work.task.attempts - 1 - work.task.failures
+    return HoldfastError(f"{died} workers began this task and did not come back from it")
 
 
 def handle(work: Work, error: Exception) -> None:
     """Write down that an attempt failed. Raises LostError if the task is not held any more."""
-    if passes(error) and work.task.attempts < work.settings.task_attempts:
+    if work.task.failures + 1 < _most_attempts(work, error):
         work.write(lambda tx, moment: _postpone(tx, moment, work, error))
     else:
         work.write(lambda tx, moment: _fail(tx, moment, work, error))
 
 
-def passes(error: Exception) -> bool:
-    """Whether what failed now may succeed later by itself. What we did not foresee gets the benefit of the doubt."""
-    return isinstance(error, UnavailableError) or not isinstance(error, HoldfastError)
+def told_by(error: Exception) -> Failure:
+    if isinstance(error, HoldfastError):
+        return Failure(error.code, error.message)
+    return Failure(HoldfastError.code, f"{type(error).__name__}: {error}")
 
 
-def said(error: Exception) -> str:
-    return error.message if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
+def _most_attempts(work: Work, error: Exception) -> int:
+    """What may pass by itself is tried for long, what nobody foresaw some times, and what will not pass once."""
+    if isinstance(error, UnavailableError):
+        return work.settings.task_attempts
+    return 1 if isinstance(error, HoldfastError) else min(UNFORESEEN, work.settings.task_attempts)
 
 
-def wait_before(attempt: int, work: Work, error: Exception, chance: int) -> float:
+def _wait_before(attempt: int, work: Work, error: Exception, chance: int) -> float:
     """Seconds until the next attempt: twice as long each time, by chance up to half as long, never before we may."""
     settings = work.settings
     longest = min(settings.task_backoff_seconds * 2 ** min(attempt - 1, 30), settings.task_backoff_max_seconds)
@@ -45,41 +59,27 @@ def wait_before(attempt: int, work: Work, error: Exception, chance: int) -> floa
 
 
 def _postpone(tx: Tx, moment: Moment, work: Work, error: Exception) -> None:
-    wait = wait_before(work.task.attempts, work, error, moment.ids.chance())
-    if not tasks.postpone(
-        tx,
-        work.claim,
-        run_at=moment.now + round(wait * SECOND),
-        error=said(error),
-        worked=work.worked(moment),
-        now=moment.now,
-    ):
+    wait = _wait_before(work.task.failures + 1, work, error, moment.ids.chance())
+    run_at = moment.now + round(wait * SECOND)
+    if not tasks.postpone(tx, work.claim, told_by(error), run_at=run_at, worked=work.worked(moment), now=moment.now):
         raise LostError
 
 
 def _fail(tx: Tx, moment: Moment, work: Work, error: Exception) -> None:
-    task = work.task
+    task, failure = work.task, told_by(error)
     session = sessions.find_by_log(tx, task.log_id, lock=True)
-    ended = tasks.finish(
-        tx, work.claim, "failed", result=None, error=said(error), worked=work.worked(moment), now=moment.now
-    )
+    ended = tasks.fail(tx, work.claim, failure, worked=work.worked(moment), now=moment.now)
     if session is None or not ended:
         raise LostError
-    failure = {
-        "error": said(error),
-        "code": error.code if isinstance(error, HoldfastError) else "INTERNAL",
-        "stage": task.stage,
-        "attempts": task.attempts,
-        "task_id": task.task_id,
-    }
+    named = {"archive_id": archive_id(task.number), "task_id": task.task_id, "error": failure.message}
+    details = {**named, "code": failure.code, "stage": task.stage, "attempts": task.attempts}
     archives.mark(
         tx,
         task.log_id,
         task.number,
         "failed",
         ended_at=moment.now,
-        failure=msgspec.json.encode(failure).decode(),
+        failure=msgspec.json.encode(details).decode(),
     )
-    told = {"archive_id": archive_id(task.number), "task_id": task.task_id, "error": said(error)}
-    changes.record(tx, session, "commit_failed", task.user_id, moment.now, told)
+    changes.record(tx, session, "commit_failed", task.user_id, moment.now, named)
     order.release_next(tx, task.log_id, moment)

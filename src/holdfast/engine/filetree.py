@@ -160,7 +160,7 @@ def _session(tx: Tx, session: StoredSession) -> Folder:
         done = latest()
         if done is not None:
             ended_at = done.ended_at or done.created_at
-            yield _text(uri, ABSTRACT, ended_at, done.abstract)
+            yield _text(uri, ABSTRACT, ended_at, done.rolling_abstract)
             yield _text(uri, OVERVIEW, ended_at, done.rolling)
         yield _made(uri, META, at, lambda: pretty(meta_of(sessioninfo.gather(tx, session))))
         yield _made(uri, RELATIONS, at, lambda: b"".join(relations(_uses(tx, session))))
@@ -172,7 +172,7 @@ def _session(tx: Tx, session: StoredSession) -> Folder:
 
     def abstract() -> str:
         done = latest()
-        return "" if done is None else done.abstract
+        return "" if done is None else done.rolling_abstract
 
     return _folder(session.session_id, uri, at, children, abstract)
 

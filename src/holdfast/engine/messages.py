@@ -14,7 +14,7 @@ from holdfast.ops import AddMessage, AddMessages, GetMessages
 from holdfast.store import appends, lineage, toolresults
 from holdfast.store import messages as store
 from holdfast.store.database import Tx
-from holdfast.store.sessions import StoredSession
+from holdfast.store.sessions import NO_CONFIG, StoredSession
 from holdfast.store.words import cut
 
 
@@ -46,7 +46,7 @@ def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepare
         seq=last + len(drafts),
         message_ids=ids,
     )
-    if session.config != autocommit.NO_CONFIG:
+    if session.config != NO_CONFIG:
         grown = msgspec.structs.replace(session, own_seq=result.seq, own_tokens=total, own_added=now)
         autocommit.consider(tx, grown, moment)
     if op.idempotency_key is not None:

@@ -31,6 +31,15 @@ class Moment(msgspec.Struct, frozen=True):
     signal: Signal
 
 
+class Patience(msgspec.Struct, frozen=True):
+    """What one who waits may look at."""
+
+    db: Database
+    settings: Settings
+    stopping: Callable[[], bool]
+    """Whether nothing will happen any more."""
+
+
 def nothing_to_prepare(_moment: Moment, _who: Principal, _op: Any) -> None:
     return None
 
@@ -49,5 +58,5 @@ class Rule(msgspec.Struct, frozen=True):
     writes: Callable[[Any], bool] = never
     prepare: Callable[[Moment, Principal, Any], Any] = nothing_to_prepare
     """Runs once, before the transaction, and at a client before it sends: checks, counts, encodes."""
-    first: Callable[[Database, Principal, Any], None] | None = None
+    first: Callable[[Patience, Principal, Any], None] | None = None
     """Waits, before the transaction, for what has to happen first. Runs in a thread that may wait."""

@@ -36,7 +36,7 @@ from holdfast.store import (
 from holdfast.store import sessions as store
 from holdfast.store.database import Tx
 from holdfast.store.moments import sound_micros
-from holdfast.store.sessions import StoredSession
+from holdfast.store.sessions import NO_CONFIG, StoredSession
 
 MAX_METADATA_BYTES = 64 * 1024
 ATTEMPTS = 5
@@ -172,6 +172,8 @@ def _fork(tx: Tx, who: Principal, op: ForkSession, _ready: None, moment: Moment)
     lineage.branch(tx, parent, at, inserted.log_id)
     archives.share(tx, parent, inserted.log_id, archived_through)
     changes.record(tx, parent, "forked", who.user_id, moment.now, {"session_id": inserted.session_id, "seq": at})
+    if parent.config != NO_CONFIG:
+        moment.signal.raised = watches.look_by(tx, inserted.log_id, moment.now)
     return sessioninfo.gather(tx, inserted)
 
 
@@ -270,7 +272,7 @@ def _blank(who: Principal, session_id: str, moment: Moment) -> StoredSession:
         fork_tokens=0,
         fork_time=None,
         fork_added=None,
-        config="{}",
+        config=NO_CONFIG,
     )
 
 

@@ -1,13 +1,15 @@
 """How the system is doing, and counts of what it holds."""
 
+import math
 import time
 from typing import get_args
 
 from holdfast.config import Settings
-from holdfast.engine.rule import Moment, Rule, always
+from holdfast.engine.rule import Moment, Patience, Rule, always
 from holdfast.engine.sessions import require
 from holdfast.errors import DeadlineExceededError
 from holdfast.model import (
+    OPERATOR,
     Component,
     ComponentName,
     Health,
@@ -30,12 +32,12 @@ from holdfast.ops import (
     WhoAmI,
 )
 from holdfast.store import lineage, messages, sessions, tasks, toolresults, usages
-from holdfast.store.database import Database, Tx
+from holdfast.store.database import EVERY_ACCOUNT, Tx
 from holdfast.store.moments import from_micros
 
-PATIENCE = 25.0
-"""How long to wait for tasks if nobody says; less than a server gives a request."""
-GLANCE = 0.02
+PATIENCE = 0.8
+"""How much of the time that a server gives a request may be spent waiting."""
+FIRST_GLANCE, LONGEST_GLANCE = 0.02, 0.5
 
 
 def _who_am_i(_tx: Tx, who: Principal, _op: WhoAmI, _ready: None, _moment: Moment) -> Identity:
@@ -52,39 +54,53 @@ def _health(tx: Tx, _who: Principal, _op: CheckHealth, _ready: None, _moment: Mo
 
 def _wait(tx: Tx, who: Principal, _op: WaitUntilIdle, _ready: None, moment: Moment) -> dict[str, QueueCounts]:
     """As a write it comes behind all that were accepted before it."""
-    return {"writes": QueueCounts(moment.waiting()), "tasks": _queue(tasks.counts(tx, who.user_id))}
+    return {"writes": QueueCounts(moment.waiting()), "tasks": _queue(tasks.counts(tx, who.account_id, who.user_id))}
 
 
 def _queue(counts: dict[str, int]) -> QueueCounts:
     return QueueCounts(counts.get("pending", 0), counts.get("running", 0), counts.get("failed", 0))
 
 
-def _until_idle(db: Database, who: Principal, op: WaitUntilIdle) -> None:
-    """Wait until no task of the caller's is to be done any more. One that failed is not waited for."""
-    seconds = op.timeout or PATIENCE
+def _until_idle(patience: Patience, who: Principal, op: WaitUntilIdle) -> None:
+    """Wait until no task of the caller's is to be done any more; the operator, of anybody's. One that failed is not
+    waited for.
+    """
+    whose = (None, None) if who == OPERATOR else (who.account_id, who.user_id)
+    account = EVERY_ACCOUNT if who == OPERATOR else who.account_id
+    seconds = min(op.timeout or math.inf, patience.settings.request_timeout_seconds * PATIENCE)
     deadline = time.monotonic() + seconds
+    glance = FIRST_GLANCE
     while True:
-        queue = _queue(db.read(who.account_id, lambda tx: tasks.counts(tx, who.user_id)))
+        queue = _queue(patience.db.read(account, lambda tx: tasks.counts(tx, *whose)))
         left = queue.pending + queue.in_progress
         if not left:
             return
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or patience.stopping():
             raise DeadlineExceededError(f"{left} tasks are not done after {seconds:g} s; they go on", pending=left)
-        time.sleep(GLANCE)
+        time.sleep(glance)
+        glance = min(glance * 1.5, LONGEST_GLANCE)
 
 
-def _component(tx: Tx, name: ComponentName, moment: Moment) -> Component:
-    queue = _queue(tasks.counts(tx))
-    status = {
-        "storage": f"{tx.dialect.name}, schema {tx.all('SELECT MAX(number) FROM schema_migrations')[0][0]}",
-        "queue": _queue_table(queue, moment),
-        "vikingdb": "words of messages, in the database itself",
-        "models": _models(moment.settings),
-        "lock": "held by the database, for no longer than a transaction",
-        "retrieval": "messages of a session by their words",
-        "filesystem": "none of its own; files are views of rows",
-    }
-    return Component(name=name, is_healthy=True, has_errors=name == "queue" and queue.failed > 0, status=status[name])
+def _component(tx: Tx, who: Principal, name: ComponentName, moment: Moment) -> Component:
+    status, has_errors = "", False
+    match name:
+        case "storage":
+            status = f"{tx.dialect.name}, schema {tx.all('SELECT MAX(number) FROM schema_migrations')[0][0]}"
+        case "queue":
+            # What all tenants together do is for the operator; an administrator sees the account's own.
+            queue = _queue(tasks.counts(tx, None if who.role == "root" else who.account_id))
+            status, has_errors = _queue_table(queue, moment), queue.failed > 0
+        case "vikingdb":
+            status = "words of messages, in the database itself"
+        case "models":
+            status = _models(moment.settings)
+        case "lock":
+            status = "held by the database, for no longer than a transaction"
+        case "retrieval":
+            status = "messages of a session by their words"
+        case "filesystem":
+            status = "none of its own; files are views of rows"
+    return Component(name=name, is_healthy=True, has_errors=has_errors, status=status)
 
 
 def _queue_table(queue: QueueCounts, moment: Moment) -> str:
@@ -100,12 +116,12 @@ def _models(settings: Settings) -> str:
     return f"{settings.model_provider} {settings.model_name}, at most {settings.model_concurrency} calls at once"
 
 
-def _observe_component(tx: Tx, _who: Principal, op: ObserveComponent, _ready: None, moment: Moment) -> Component:
-    return _component(tx, op.component, moment)
+def _observe_component(tx: Tx, who: Principal, op: ObserveComponent, _ready: None, moment: Moment) -> Component:
+    return _component(tx, who, op.component, moment)
 
 
-def _observe_system(tx: Tx, _who: Principal, _op: ObserveSystem, _ready: None, moment: Moment) -> SystemHealth:
-    components: dict[str, Component] = {name: _component(tx, name, moment) for name in get_args(ComponentName)}
+def _observe_system(tx: Tx, who: Principal, _op: ObserveSystem, _ready: None, moment: Moment) -> SystemHealth:
+    components: dict[str, Component] = {name: _component(tx, who, name, moment) for name in get_args(ComponentName)}
     return SystemHealth(is_healthy=True, errors=[], components=components)
 
 

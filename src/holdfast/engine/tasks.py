@@ -4,36 +4,36 @@ from holdfast.engine import archives as reading
 from holdfast.engine import order, sessions
 from holdfast.engine.rule import Moment, Rule, always
 from holdfast.errors import FailedPreconditionError, NotFoundError
-from holdfast.model import Principal, Task, archive_id
+from holdfast.model import OPERATOR, Principal, Task, archive_id
 from holdfast.ops import CancelTask, GetTask, ListTasks, RetryArchive, RetryTask
 from holdfast.store import archives, changes
 from holdfast.store import sessions as stored_sessions
 from holdfast.store import tasks as store
-from holdfast.store.database import EVERY_ACCOUNT, Tx
+from holdfast.store.database import Tx
 from holdfast.store.sessions import StoredSession
 from holdfast.store.tasks import StoredTask
 
 
 def _require(tx: Tx, who: Principal, task_id: str) -> StoredTask:
+    """The task, if it is the caller's. The operator may look after those of others."""
     task = store.find(tx, task_id)
-    if task is None or task.user_id != who.user_id:
+    if task is None or (task.user_id != who.user_id and who != OPERATOR):
         raise NotFoundError("task", task_id)
     return task
 
 
+def _shown(tx: Tx, who: Principal, task_id: str) -> Task:
+    return store.shown(_require(tx, who, task_id), to_operator=who == OPERATOR)
+
+
 def _get(tx: Tx, who: Principal, op: GetTask, _ready: None, _moment: Moment) -> Task:
-    if tx.account != EVERY_ACCOUNT:
-        return store.shown(_require(tx, who, op.task_id))
-    task = store.find_anywhere(tx, op.task_id)
-    if task is None:
-        raise NotFoundError("task", op.task_id)
-    return store.shown(task)
+    return _shown(tx, who, op.task_id)
 
 
 def _list(tx: Tx, who: Principal, op: ListTasks, _ready: None, _moment: Moment) -> list[Task]:
-    whose = None if tx.account == EVERY_ACCOUNT else who.user_id
+    whose = None if who == OPERATOR else who.user_id
     found = store.page(tx, whose, kind=op.task_type, status=op.status, resource_id=op.resource_id, limit=op.limit)
-    return [store.shown(task) for task in found]
+    return [store.shown(task, to_operator=who == OPERATOR) for task in found]
 
 
 def _cancel(tx: Tx, who: Principal, op: CancelTask, _ready: None, moment: Moment) -> Task:
@@ -48,7 +48,7 @@ def _cancel(tx: Tx, who: Principal, op: CancelTask, _ready: None, moment: Moment
         told = {"archive_id": archive_id(task.number), "task_id": task.task_id}
         changes.record(tx, session, "commit_cancelled", who.user_id, moment.now, told)
         order.release_next(tx, task.log_id, moment)
-    return store.shown(_require(tx, who, op.task_id))
+    return _shown(tx, who, op.task_id)
 
 
 def _retry(tx: Tx, who: Principal, op: RetryTask, _ready: None, moment: Moment) -> Task:
@@ -58,13 +58,12 @@ def _retry(tx: Tx, who: Principal, op: RetryTask, _ready: None, moment: Moment) 
             f"Task {task.task_id} is completed; there is nothing to retry", resource=task.task_id
         )
     if task.status != "running":
-        waits = order.has_to_wait(tx, task.log_id, task.number, moment)
-        store.renew(tx, task.task_id, None if waits else moment.now, moment.now)
+        store.renew(tx, task.task_id, moment.now)
         archives.mark(tx, task.log_id, task.number, "pending", ended_at=None, failure=None)
+        order.release_next(tx, task.log_id, moment)
         told = {"archive_id": archive_id(task.number), "task_id": task.task_id}
         changes.record(tx, session, "commit_retried", who.user_id, moment.now, told)
-        moment.signal.raised = True
-    return store.shown(_require(tx, who, op.task_id))
+    return _shown(tx, who, op.task_id)
 
 
 def _retry_archive(tx: Tx, who: Principal, op: RetryArchive, _ready: None, moment: Moment) -> Task:

@@ -3,10 +3,12 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from holdfast.config import Settings
 from holdfast.context import tokens
+from holdfast.errors import UnavailableError
 
 if TYPE_CHECKING:
     from holdfast.providers.base import Embedder
@@ -16,7 +18,34 @@ STRETCH = 0.001
 """How many seconds to compute before others get their turn."""
 PAUSE = 0.00005
 OTHERS_SHARE = 3
-TEXTS_AT_ONCE = 16
+HERE_AT_ONCE, AT_ONCE = 16, 256
+
+
+class Vectors:
+    """Vectors for one summary, and what they cost."""
+
+    def __init__(self, embedder: "Embedder", at_once: int, breathe: Callable[[], None]) -> None:
+        self._embedder = embedder
+        self._at_once = at_once
+        self._breathe = breathe
+        self.tokens = 0
+        self.notes: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        """A row for each text. Where they cannot be had, nothing is like anything, and a summary does without."""
+        import numpy as np  # noqa: PLC0415 - as `loading` says
+
+        rows = []
+        try:
+            for start in range(0, len(texts), self._at_once):
+                embedded = self._embedder.embed(texts[start : start + self._at_once])
+                rows.append(embedded.vectors)
+                self.tokens += embedded.tokens
+                self._breathe()
+        except UnavailableError as error:
+            self.notes.append(f"no vectors were used: {error.message}")
+            return np.zeros((len(texts), 1), dtype=np.float32)
+        return np.concatenate(rows) if rows else np.zeros((0, 1), dtype=np.float32)
 
 
 class Tools:
@@ -25,48 +54,39 @@ class Tools:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
-        self._opened = False
-        self.computing = threading.Lock()
-        """Only one thread computes at a time: two would be no faster, and keep others waiting twice as long."""
-        self._model: Limited | None = None
-        self._embedder: Embedder | None = None
+        self._computing = threading.Lock()
+        self._opened: tuple[Limited | None, Embedder] | None = None
 
     @property
     def model(self) -> "Limited | None":
-        self._open()
-        return self._model
+        return self._open()[0]
 
-    def embed(self, texts: Sequence[str], breathe: Callable[[], None]) -> Any:
-        """A vector for each text. On this machine a few at a time: others get their turn in between."""
-        self._open()
-        if self._embedder is None:
-            raise AssertionError("closed")
-        if self._settings.embedder != "static":
-            return self._embedder.embed(texts)
-        import numpy as np  # noqa: PLC0415 - as below
+    def vectors(self, breathe: Callable[[], None]) -> Vectors:
+        """On this machine a few texts at a time: others get their turn in between."""
+        return Vectors(self._open()[1], HERE_AT_ONCE if self._settings.embedder == "static" else AT_ONCE, breathe)
 
-        pieces = []
-        for start in range(0, len(texts), TEXTS_AT_ONCE):
-            pieces.append(self._embedder.embed(texts[start : start + TEXTS_AT_ONCE]))
-            breathe()
-        return np.concatenate(pieces)
+    def computing(self) -> AbstractContextManager[object]:
+        """Only one thread computes at a time: two would be no faster, and keep others waiting twice as long.
 
-    def _open(self) -> None:
-        with self._lock:
-            if not self._opened:
-                from holdfast.providers.choose import open_embedder, open_model  # noqa: PLC0415 - numpy is heavy
-
-                self._model = open_model(self._settings, tokens.estimate)
-                self._embedder = open_embedder(self._settings)
-                self._opened = True
+        Who asks another machine for vectors waits rather than computes.
+        """
+        return self._computing if self._settings.embedder == "static" else nullcontext()
 
     def close(self) -> None:
         with self._lock:
-            for tool in (self._model, self._embedder):
-                if tool is not None:
-                    tool.close()
-            self._model = self._embedder = None
-            self._opened = False
+            opened, self._opened = self._opened, None
+        for tool in opened or ():
+            if tool is not None:
+                tool.close()
+
+    def _open(self) -> "tuple[Limited | None, Embedder]":
+        with self._lock:
+            if self._opened is None:
+                from holdfast.providers import choose  # noqa: PLC0415 - as `loading` says
+
+                model = choose.open_model(self._settings, tokens.estimate)
+                self._opened = model, choose.open_embedder(self._settings)
+            return self._opened
 
 
 def breathing(activity: Callable[[], int]) -> Callable[[], None]:

@@ -8,14 +8,14 @@ import msgspec
 from holdfast.config import Settings
 from holdfast.engine.rule import Moment
 from holdfast.engine.tools import Tools
-from holdfast.model import TokenUsage
+from holdfast.model import Spent
 from holdfast.store import archives, steps, tasks
 from holdfast.store.database import Database, Tx
 from holdfast.store.tasks import Claim, StoredTask
 
 T = TypeVar("T")
 Observer = Callable[[str], None]
-"""Is told of every boundary that the work passes, such as `claimed` or `summarise kept`."""
+"""Is told of every boundary that the work passes, such as `claimed` or `summarise is kept`."""
 
 
 class LostError(Exception):
@@ -61,28 +61,38 @@ class Work:
         """How many steps there will be in all."""
         self._total = max(total, 1)
 
-    def once(self, step: str, kind: type[T], do: Callable[[], tuple[T, TokenUsage]]) -> T:
+    def once(self, step: str, kind: type[T], do: Callable[[], tuple[T, Spent]]) -> T:
         """The output of a step: as it was kept, or else done now and kept. What it cost is counted with it."""
         known = self._kept.get(step)
         if known is not None:
             return msgspec.json.decode(known, type=kind)
         self.observe(f"{step} begins")
-        output, usage = do()
+        output, spent = do()
         self.observe(f"{step} is done")
         encoded = msgspec.json.encode(output).decode()
-        self.write(lambda tx, moment: self._keep(tx, moment, step, encoded, usage))
+        self.write(lambda tx, moment: self._keep(tx, moment, step, encoded, spent))
         self._kept[step] = encoded
         self.observe(f"{step} is kept")
         return output
 
-    def _keep(self, tx: Tx, moment: Moment, step: str, output: str, usage: TokenUsage) -> None:
+    def _keep(self, tx: Tx, moment: Moment, step: str, output: str, spent: Spent) -> None:
         done = len(self._kept) + 1
         total, worked = max(self._total, done), self.worked(moment)
         if not tasks.advance(tx, self.claim, stage=step, done=done, total=total, worked=worked, now=moment.now):
             raise LostError
         steps.keep(tx, self.task.task_id, step, output, moment.now)
-        archives.spend(tx, self.task.log_id, self.task.number, usage)
+        archives.spend(tx, self.task.log_id, self.task.number, spent)
         self._since = moment.now
+
+    def spend(self, spent: Spent) -> None:
+        """Count what was spent on a step that did not come to its end."""
+
+        def count(tx: Tx, _moment: Moment) -> None:
+            if not tasks.is_held(tx, self.claim):
+                raise LostError
+            archives.spend(tx, self.task.log_id, self.task.number, spent)
+
+        self.write(count)
 
     def worked(self, moment: Moment) -> int:
         """Microseconds since the last time this was written down."""

@@ -11,6 +11,7 @@ from functools import partial
 
 from holdfast.config import Settings
 from holdfast.engine import autocommit, failing
+from holdfast.engine.loading import load
 from holdfast.engine.rule import Moment
 from holdfast.engine.tools import Tools
 from holdfast.engine.work import LostError, Observer, Work
@@ -23,6 +24,7 @@ SECOND = 1_000_000
 LOOKS_AT_ONCE = 100
 BEATS_PER_LEASE = 3
 TIDY_SECONDS = 3_600.0
+TROUBLED_SECONDS = 60.0
 SHORTEST_REST = 0.001
 
 log = logging.getLogger("holdfast.worker")
@@ -84,6 +86,8 @@ class Workers:
         """Let what is due be done for so long; hand back what is still in hand. Calling it again does nothing."""
         self._look_where_we_are()
         with self._condition:
+            if self._closing_at is not None:
+                return
             self._closing_at = time.monotonic() + seconds
             self._condition.notify_all()
             threads = list(self._threads)
@@ -131,13 +135,16 @@ class Workers:
 
     def _rest_or_go_on(self) -> bool:
         """Do one thing, or wait for one; whether to go on."""
+        if self._polls and self._closing_at is not None:
+            return False  # others are there for what is left
         try:
             claim = self._take()
             pause = self._until_due() if claim is None else None
-        except HoldfastError as error:  # the database is away, or was closed
-            log.warning("cannot look for work: %s", error.message)
+        except Exception as error:  # noqa: BLE001 - most often the database is away, or was closed
+            log.warning("cannot look for work: %s", failing.told_by(error).message)
             return self._rest(self._settings.worker_poll_seconds)
         if claim is None:
+            self._tidy_sometimes()
             return self._rest(pause)
         with self._condition:
             self._held[claim.key] = claim
@@ -148,7 +155,6 @@ class Workers:
         finally:
             with self._condition:
                 self._held.pop(claim.key, None)
-        self._tidy_sometimes()
         return not self._out_of_time()
 
     def _tidy_sometimes(self) -> None:
@@ -164,33 +170,39 @@ class Workers:
     def _take(self) -> Claim | None:
         moment = self._moment()
         for account, log_id in self._db.read(EVERY_ACCOUNT, lambda tx: watches.due(tx, moment.now, LOOKS_AT_ONCE)):
-            self._db.write(account, partial(autocommit.look, log_id=log_id, moment=moment))
+            self._look(account, log_id, moment)
         lease = round(self._settings.task_lease_seconds * SECOND)
         due = self._db.read(EVERY_ACCOUNT, tasks.next_due)
         if due is None or due > moment.now:  # to look costs nothing; to take is a write
             return None
         return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, moment.now, lease))
 
-    def _do(self, claim: Claim) -> None:
-        from holdfast.engine import archiving  # noqa: PLC0415 - what it needs is heavy
+    def _look(self, account: str, log_id: int, moment: Moment) -> None:
+        try:
+            self._db.write(account, partial(autocommit.look, log_id=log_id, moment=moment))
+        except Exception as error:  # noqa: BLE001 - one session must not keep the others waiting
+            log.warning("cannot look at a session: %s", failing.told_by(error).message)
+            later = moment.now + round(TROUBLED_SECONDS * SECOND)
+            self._db.write(account, partial(watches.look_at, log_id=log_id, due_at=later))
 
+    def _do(self, claim: Claim) -> None:
         try:
             self._observe("claimed")
             work = Work(self._db, self._settings, self._moment, self._tools, claim, self._observe, self._activity)
-            if claim.task.attempts > self._settings.task_attempts:
-                failing.handle(work, failing.worker_died(claim.task.attempts - 1))
+            if failing.has_killed_too_many(work):
+                failing.handle(work, failing.worker_died(work))
                 return
             try:
-                archiving.perform(work)
+                load()(work)
             except LostError:
                 raise
             except Exception as error:  # noqa: BLE001 - it is written down where everybody can see it
-                log.warning("task %s: %s", claim.task.task_id, failing.said(error))
+                log.warning("task %s: %s", claim.task.task_id, failing.told_by(error).message)
                 failing.handle(work, error)
         except LostError:
             log.info("task %s went to another worker", claim.task.task_id)
         except Exception as error:  # noqa: BLE001 - most often the database is away; the lease will end, we go on
-            log.warning("task %s: %s", claim.task.task_id, failing.said(error))
+            log.warning("task %s: %s", claim.task.task_id, failing.told_by(error).message)
 
     def _next_due(self) -> int | None:
         found = self._db.read(EVERY_ACCOUNT, lambda tx: (tasks.next_due(tx), watches.next_due(tx)))

@@ -35,5 +35,6 @@ class Service:
     def close(self) -> None:
         """Finish what was accepted."""
         self._watching.cancel()
+        self.engine.stop_working()  # first, so that nobody waits for background work any more
         self.bridge.close()
         self.engine.close()

@@ -40,18 +40,21 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
+        self._tidying: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._sweeping = asyncio.create_task(self._sweep())
-        self._tidying = asyncio.create_task(self._tidy())
+        if self._service.engine.workers is None:  # who works tidies up as well
+            self._tidying = asyncio.create_task(self._tidy())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         limit = threading.Timer(self._service.settings.shutdown_seconds + 1, self._give_up)
         limit.daemon = True
         limit.start()
         self._service.hub.close()
-        self._tidying.cancel()
+        if self._tidying is not None:
+            self._tidying.cancel()
         await super().shutdown(sockets)
         self._sweeping.cancel()
         if self.force_exit:
@@ -98,7 +101,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     place = find_place(settings.path, None, None, None, None, msgspec.structs.replace(settings, url=None))
     if place.url is not None:
         raise InvalidArgumentError("path", f"{place.url} is a server itself; name a folder, a file or a database")
-    engine = open_engine(place, alone=False)
+    engine = open_engine(place, polls=True)
     service = Service(engine, settings)
     service.log.take_over()
     config = uvicorn.Config(

@@ -13,6 +13,7 @@ from holdfast.model.archives import (
     Expanded,
     Receipt,
     ReceiptLine,
+    Run,
     SessionContext,
     SkipReason,
     archive_id,
@@ -75,7 +76,7 @@ from holdfast.model.sessions import (
     UseRecorded,
     session_uri,
 )
-from holdfast.model.summaries import EmbeddingUsage, Language, Line, Prompt, Reply, Summary, TokenUsage
+from holdfast.model.summaries import EmbeddingUsage, Language, Line, Prompt, Reply, Spent, Summary, TokenUsage
 from holdfast.model.system import (
     Component,
     ComponentName,
@@ -137,6 +138,7 @@ __all__ = [
     "ReceiptLine",
     "Reply",
     "Role",
+    "Run",
     "Seconds",
     "SessionConfig",
     "SessionContext",
@@ -149,6 +151,7 @@ __all__ = [
     "SessionStats",
     "SkillUse",
     "SkipReason",
+    "Spent",
     "Summary",
     "Switch",
     "SystemHealth",

@@ -4,6 +4,8 @@ import re
 from datetime import datetime
 from typing import Any, Literal
 
+import msgspec
+
 from holdfast.model.messages import Message
 from holdfast.model.sessions import session_uri
 from holdfast.model.summaries import TokenUsage
@@ -13,6 +15,17 @@ ArchiveState = Literal["pending", "done", "failed", "cancelled"]
 SkipReason = Literal["no_messages", "all_within_keep_window"]
 
 _ARCHIVE = re.compile("archive_([0-9]{3,9})")
+
+
+class Run(msgspec.Struct, frozen=True):
+    """Messages that speak for themselves: those of an archive that is not done, or the live ones."""
+
+    number: int | None
+    """The archive's, or None for the live ones."""
+    state: ArchiveState | Literal["live"]
+    first_seq: int
+    last_seq: int
+    tokens: int
 
 
 class Committed(Noun, frozen=True, kw_only=True):

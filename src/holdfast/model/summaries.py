@@ -54,6 +54,16 @@ class TokenUsage(Noun, frozen=True):
         return TokenUsage(*(a + b for a, b in zip(mine, theirs, strict=True)))
 
 
+class Spent(msgspec.Struct, frozen=True):
+    """What a piece of work cost."""
+
+    llm: TokenUsage = TokenUsage()
+    embedding_tokens: int = 0
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(self.llm + other.llm, self.embedding_tokens + other.embedding_tokens)
+
+
 class EmbeddingUsage(Noun, frozen=True):
     total_tokens: int = 0
 

@@ -60,6 +60,7 @@ class Task(Noun, frozen=True, kw_only=True):
     attempts: int
     next_attempt_at: datetime | None
     result: dict[str, Any] | None
+    error_code: str | None
     error: str | None
     archive_uri: str
     created_at_iso: datetime

@@ -96,14 +96,14 @@ class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
 
 
-@operation("POST /tasks/{task_id}/cancel", audited=True)
+@operation("POST /tasks/{task_id}/cancel", audited=True, seen_by_operator=True)
 class CancelTask(Operation[Task], frozen=True, kw_only=True):
     """Ends a task that is not done. The messages of its archive stay in the context."""
 
     task_id: Name
 
 
-@operation("POST /tasks/{task_id}/retry", audited=True)
+@operation("POST /tasks/{task_id}/retry", audited=True, seen_by_operator=True)
 class RetryTask(Operation[Task], frozen=True, kw_only=True):
     """Begins a failed or cancelled task again. What it had finished is not paid for again."""
 

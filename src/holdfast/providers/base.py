@@ -1,7 +1,7 @@
 """What a language model and an embedder are to Holdfast."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from holdfast.errors import UnavailableError
 from holdfast.model.summaries import Prompt, Reply
@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+
+
+class Embedded(NamedTuple):
+    """Vectors, and the tokens that a provider counted for them."""
+
+    vectors: "Vectors"
+    tokens: int = 0
 
 
 class ChatModel(Protocol):
@@ -45,7 +52,7 @@ class Embedder(Protocol):
     @property
     def dimensions(self) -> int: ...
 
-    def embed(self, texts: Sequence[str]) -> "Vectors":
+    def embed(self, texts: Sequence[str]) -> "Embedded":
         """A row for each text, of length one, or of zeros for a text that says nothing."""
         ...
 

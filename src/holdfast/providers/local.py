@@ -1,22 +1,31 @@
 """Vectors without a model run: each token has one, and a text has their mean."""
 
+import os
 import threading
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.errors import FailedPreconditionError
-
-if TYPE_CHECKING:
-    from holdfast.providers.base import Vectors
+from holdfast.providers.base import Embedded
 
 DIMENSIONS = 256
 LONGEST_TEXT = 20_000
 """In characters. The mean of more than that is the same grey for every text."""
 
 _lock = threading.Lock()
+
+
+def _after_fork_in_child() -> None:
+    """A thread that held the lock does not exist there."""
+    global _lock  # noqa: PLW0603
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class StaticVectors:
@@ -26,7 +35,7 @@ class StaticVectors:
     space = "wordllama-l2-supercat-256"
     dimensions = DIMENSIONS
 
-    def embed(self, texts: Sequence[str]) -> "Vectors":
+    def embed(self, texts: Sequence[str]) -> Embedded:
         import numpy as np  # noqa: PLC0415 - who embeds nothing does not pay for it
 
         with _lock:  # two threads that find nothing loaded would both load it
@@ -38,7 +47,7 @@ class StaticVectors:
                 vectors[at] = table[ids].sum(axis=0, dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-        return vectors
+        return Embedded(vectors)
 
     def close(self) -> None:
         """There is nothing to let go of: what is loaded serves the whole process."""

@@ -2,16 +2,13 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
-from holdfast.providers.base import unavailable
+from holdfast.providers.base import Embedded, unavailable
 from holdfast.providers.service import Refused, Service
-
-if TYPE_CHECKING:
-    from holdfast.providers.base import Vectors
 
 URL = "https://api.openai.com/v1"
 FORMATS = ("json_schema", "json_object", "text")
@@ -114,39 +111,43 @@ class OpenAIEmbedder:
         """As the server tells: the first who wants to know asks it."""
         with self._lock:
             if not self._dimensions:
-                self._dimensions = len(self._ask(["dimensions"])[0])
+                self._dimensions = len(self._ask(["dimensions"])[0][0])
         return self._dimensions
 
-    def embed(self, texts: Sequence[str]) -> "Vectors":
+    def embed(self, texts: Sequence[str]) -> Embedded:
         import numpy as np  # noqa: PLC0415 - who embeds nothing does not pay for it
 
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        tokens = 0
         said = [at for at, text in enumerate(texts) if text.strip()]  # an empty text is refused by some servers
         for start in range(0, len(said), BATCH):
             batch = said[start : start + BATCH]
-            rows = np.asarray(self._ask([texts[at][:LONGEST_TEXT] for at in batch]), dtype=np.float32)
+            answer, cost = self._ask([texts[at][:LONGEST_TEXT] for at in batch])
+            tokens += cost
+            rows = np.asarray(answer, dtype=np.float32)
             if rows.shape != (len(batch), self.dimensions):
                 raise unavailable(f"{self._service} answered with vectors of another shape", reason="no answer")
             vectors[batch] = rows
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-        return vectors
+        return Embedded(vectors, tokens)
 
     def close(self) -> None:
         self._service.close()
 
-    def _ask(self, texts: list[str]) -> list[list[float]]:
+    def _ask(self, texts: list[str]) -> tuple[list[list[float]], int]:
         try:
             answer = self._service.post("/embeddings", {"model": self._model, "input": texts})
             data = sorted(answer["data"], key=lambda row: row["index"])
             rows: list[list[float]] = [row["embedding"] for row in data]
+            tokens = int((answer.get("usage") or {}).get("total_tokens") or 0)
         except Refused as refused:
             raise refused.error from None
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):
             raise unavailable(f"{self._service} answered without vectors", reason="no answer") from None
         if len(rows) != len(texts):
             raise unavailable(f"{self._service} left out {len(texts) - len(rows)} vectors", reason="no answer")
-        return rows
+        return rows, tokens
 
 
 def bearer(key: str | None) -> dict[str, str]:

@@ -15,6 +15,8 @@ from holdfast.providers.base import unavailable
 CONNECT_SECONDS = 10.0
 LARGEST_ANSWER = 64 * 1024 * 1024
 TOLD_CHARACTERS = 300
+LONGEST_PAUSE = 3_600.0
+"""Nobody is left alone for longer than that, whatever they say."""
 FIRST_FAILURE = 400
 MAY_PASS = {408, 409, 425, 429}
 
@@ -146,19 +148,20 @@ class Service:
 
 
 def told_wait(headers: Mapping[str, str]) -> float | None:
-    """How many seconds the service asks to be left alone, whichever way it says so."""
+    """How many seconds the service asks to be left alone, whichever way it says so; at most `LONGEST_PAUSE`."""
     try:
         if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        said = headers.get("retry-after")
-        if said is None:
+            said = float(headers["retry-after-ms"]) / 1000
+        elif "retry-after" not in headers:
             return None
-        if re.fullmatch(r"\s*\d+(\.\d*)?\s*", said):
-            return float(said)
-        until, now = parsedate_to_datetime(said), parsedate_to_datetime(headers["date"])
-        return max(0.0, (until - now).total_seconds())
+        elif re.fullmatch(r"\s*\d+(\.\d*)?\s*", headers["retry-after"]):
+            said = float(headers["retry-after"])
+        else:
+            until = parsedate_to_datetime(headers["retry-after"])
+            said = (until - parsedate_to_datetime(headers["date"])).total_seconds()
     except (ValueError, KeyError, TypeError):
         return None
+    return min(max(0.0, said), LONGEST_PAUSE) if said == said else None  # noqa: PLR0124 - what is not a number
 
 
 def _without_password(url: str) -> str:

@@ -7,8 +7,8 @@ from holdfast.store.moments import from_micros
 _TABLES = (
     "calls",
     "watches",
-    "steps",
     "tasks",
+    "steps",
     "archives",
     "changes",
     "keys",

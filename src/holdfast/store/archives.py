@@ -4,17 +4,19 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model import ArchiveInfo, ArchiveState, Summary, TokenUsage, archive_id, archive_uri
+from holdfast.model import ArchiveInfo, ArchiveState, Run, Spent, Summary, TokenUsage, archive_id, archive_uri
 from holdfast.store.database import Tx
 from holdfast.store.moments import from_micros
 from holdfast.store.sessions import StoredSession
 
 _COLUMNS = (
     "number, first_seq, last_seq, tokens, task_id, state, created_at, ended_at, failure, abstract, overview,"
-    " overview_tokens, rolling, rolling_tokens, prompt_tokens, completion_tokens, total_tokens, cached_tokens,"
-    " reasoning_tokens, embedding_tokens"
+    " overview_tokens, rolling_abstract, rolling, rolling_tokens, prompt_tokens, completion_tokens, total_tokens,"
+    " cached_tokens, reasoning_tokens, embedding_tokens"
 )
 _OF_LOG = "account_id = ? AND log_id = ?"
+_OPEN = "state <> 'done'"
+"""In the words of the small index of such archives."""
 _decode_summary = msgspec.json.Decoder(Summary).decode
 _decode_failure = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -34,6 +36,7 @@ class StoredArchive(msgspec.Struct, frozen=True):
     abstract: str
     overview: str
     overview_tokens: int
+    rolling_abstract: str
     rolling: str
     rolling_tokens: int
     prompt_tokens: int
@@ -50,14 +53,11 @@ class StoredArchive(msgspec.Struct, frozen=True):
         )
 
 
-class Sealed(msgspec.Struct, frozen=True):
-    """Which messages an archive has."""
+class Standing(msgspec.Struct, frozen=True):
+    """An archive that is not done, and the task that is to do it."""
 
     number: int
-    state: ArchiveState
-    first_seq: int
-    last_seq: int
-    tokens: int
+    task_id: str
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -72,27 +72,29 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """What the work on an archive resulted in."""
+    """An archive in short."""
 
     abstract: str
     overview: str
-    overview_tokens: int
-    rolling: str
-    rolling_tokens: int
+    tokens: int
     summary: Summary
+
+
+class Rolling(msgspec.Struct, frozen=True):
+    """A session in short, as of an archive: its overview, and what there is to know of the archives before it."""
+
+    abstract: str
+    overview: str
+    tokens: int
     earlier: Summary | None
 
 
-def insert(tx: Tx, log_id: int, sealed: Sealed, task_id: str, now: int) -> None:
+def insert(tx: Tx, log_id: int, number: int, run: Run, task_id: str, now: int) -> None:
     tx.execute(
         "INSERT INTO archives (account_id, log_id, number, first_seq, last_seq, tokens, task_id, state, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (tx.account, log_id, *_placed(sealed), task_id, sealed.state, now),
+        (tx.account, log_id, number, run.first_seq, run.last_seq, run.tokens, task_id, run.state, now),
     )
-
-
-def _placed(sealed: Sealed) -> tuple[int, int, int, int]:
-    return sealed.number, sealed.first_seq, sealed.last_seq, sealed.tokens
 
 
 def find(tx: Tx, log_id: int, number: int) -> StoredArchive | None:
@@ -126,24 +128,22 @@ def last(tx: Tx, log_id: int) -> tuple[int, int]:
     return (row[0], row[1]) if row else (0, 0)
 
 
-def first_in(tx: Tx, log_id: int, state: ArchiveState) -> StoredArchive | None:
+def first_in(tx: Tx, log_id: int, state: ArchiveState) -> Standing | None:
     """The earliest archive that is still pending, or that failed."""
     row = tx.one(
-        # The state stands in the text so that its small index is used.
-        f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND state = '{state}' ORDER BY number LIMIT 1",
-        (tx.account, log_id),
+        f"SELECT number, task_id FROM archives WHERE {_OF_LOG} AND state = ? AND {_OPEN} ORDER BY number LIMIT 1",
+        (tx.account, log_id, state),
     )
-    return StoredArchive(*row) if row else None
+    return Standing(*row) if row else None
 
 
-def unfinished(tx: Tx, log_id: int) -> list[Sealed]:
-    """The stretches of all archives that are not done, in order: their messages still speak for themselves."""
+def unfinished(tx: Tx, log_id: int) -> list[Run]:
+    """The messages of all archives that are not done, in order: they still speak for themselves."""
     rows = tx.all(
-        f"SELECT number, state, first_seq, last_seq, tokens FROM archives WHERE {_OF_LOG} AND state <> 'done'"
-        " ORDER BY number",
+        f"SELECT number, state, first_seq, last_seq, tokens FROM archives WHERE {_OF_LOG} AND {_OPEN} ORDER BY number",
         (tx.account, log_id),
     )
-    return [Sealed(*row) for row in rows]
+    return [Run(*row) for row in rows]
 
 
 def latest_done(tx: Tx, log_id: int, before: int | None = None) -> StoredArchive | None:
@@ -156,6 +156,15 @@ def latest_done(tx: Tx, log_id: int, before: int | None = None) -> StoredArchive
     return StoredArchive(*row) if row else None
 
 
+def first_done(tx: Tx, log_id: int) -> int:
+    """The first message of the earliest archive that is done."""
+    row = tx.one(
+        f"SELECT first_seq FROM archives WHERE {_OF_LOG} AND state = 'done' ORDER BY number LIMIT 1",
+        (tx.account, log_id),
+    )
+    return row[0] if row else 0
+
+
 def summaries(tx: Tx, log_id: int, number: int) -> tuple[Summary | None, Summary | None]:
     """An archive's own summary, and that of all before it."""
     row = tx.one(f"SELECT summary, earlier FROM archives WHERE {_OF_LOG} AND number = ?", (tx.account, log_id, number))
@@ -166,7 +175,9 @@ def summaries(tx: Tx, log_id: int, number: int) -> tuple[Summary | None, Summary
 def counts(tx: Tx, log_id: int) -> tuple[int, int]:
     """How many archives a session has, and how many of them failed."""
     number, _ = last(tx, log_id)  # they are numbered without a gap
-    row = tx.one(f"SELECT COUNT(*) FROM archives WHERE {_OF_LOG} AND state = 'failed'", (tx.account, log_id))
+    row = tx.one(
+        f"SELECT COUNT(*) FROM archives WHERE {_OF_LOG} AND state = 'failed' AND {_OPEN}", (tx.account, log_id)
+    )
     return number, row[0] if row else 0
 
 
@@ -190,28 +201,32 @@ def mark(tx: Tx, log_id: int, number: int, state: ArchiveState, *, ended_at: int
     )
 
 
-def spend(tx: Tx, log_id: int, number: int, usage: TokenUsage) -> None:
+def spend(tx: Tx, log_id: int, number: int, spent: Spent) -> None:
     tx.execute(
         "UPDATE archives SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
-        " total_tokens = total_tokens + ?, cached_tokens = cached_tokens + ?, reasoning_tokens = reasoning_tokens + ?"
-        f" WHERE {_OF_LOG} AND number = ?",
-        (*msgspec.structs.astuple(usage), tx.account, log_id, number),
+        " total_tokens = total_tokens + ?, cached_tokens = cached_tokens + ?, reasoning_tokens = reasoning_tokens + ?,"
+        f" embedding_tokens = embedding_tokens + ? WHERE {_OF_LOG} AND number = ?",
+        (*msgspec.structs.astuple(spent.llm), spent.embedding_tokens, tx.account, log_id, number),
     )
 
 
 def write(tx: Tx, log_id: int, number: int, texts: Texts) -> None:
-    earlier = None if texts.earlier is None else msgspec.json.encode(texts.earlier).decode()
     tx.execute(
-        "UPDATE archives SET abstract = ?, overview = ?, overview_tokens = ?, rolling = ?, rolling_tokens = ?,"
-        f" summary = ?, earlier = ? WHERE {_OF_LOG} AND number = ?",
+        "UPDATE archives SET abstract = ?, overview = ?, overview_tokens = ?, summary = ?"
+        f" WHERE {_OF_LOG} AND number = ?",
+        (texts.abstract, texts.overview, texts.tokens, _encoded(texts.summary), tx.account, log_id, number),
+    )
+
+
+def write_rolling(tx: Tx, log_id: int, number: int, rolling: Rolling) -> None:
+    tx.execute(
+        "UPDATE archives SET rolling_abstract = ?, rolling = ?, rolling_tokens = ?, earlier = ?"
+        f" WHERE {_OF_LOG} AND number = ?",
         (
-            texts.abstract,
-            texts.overview,
-            texts.overview_tokens,
-            texts.rolling,
-            texts.rolling_tokens,
-            msgspec.json.encode(texts.summary).decode(),
-            earlier,
+            rolling.abstract,
+            rolling.overview,
+            rolling.tokens,
+            None if rolling.earlier is None else _encoded(rolling.earlier),
             tx.account,
             log_id,
             number,
@@ -219,11 +234,15 @@ def write(tx: Tx, log_id: int, number: int, texts: Texts) -> None:
     )
 
 
+def _encoded(summary: Summary) -> str:
+    return msgspec.json.encode(summary).decode()
+
+
 def done_through(tx: Tx, log_id: int, at: int) -> int:
     """The last message up to `at` through which every message is in an archive that is done."""
     row = tx.one(
         f"SELECT MAX(last_seq) FROM archives WHERE {_OF_LOG} AND last_seq <= ? AND first_seq < COALESCE("
-        f"(SELECT MIN(first_seq) FROM archives WHERE {_OF_LOG} AND state <> 'done'), ?)",
+        f"(SELECT MIN(first_seq) FROM archives WHERE {_OF_LOG} AND {_OPEN}), ?)",
         (tx.account, log_id, at, tx.account, log_id, at + 1),
     )
     return row[0] or 0 if row else 0
@@ -233,7 +252,7 @@ def share(tx: Tx, parent: StoredSession, log_id: int, through: int) -> None:
     """Let a fork have the finished archives of its parent up to message `through`; what they cost stays there."""
     columns = (
         "number, first_seq, last_seq, tokens, task_id, state, created_at, ended_at, abstract, overview,"
-        " overview_tokens, rolling, rolling_tokens, summary, earlier"
+        " overview_tokens, rolling_abstract, rolling, rolling_tokens, summary, earlier"
     )
     tx.execute(
         f"INSERT INTO archives (account_id, log_id, {columns}) SELECT account_id, ?, {columns} FROM archives"

@@ -189,6 +189,7 @@ def totals(tx: Tx, user_id: str) -> tuple[int, int, int]:
     return (row[0], int(row[1] or 0), int(row[2] or 0)) if row else (0, 0, 0)
 
 
+NO_CONFIG = "{}"
 decode_config = msgspec.json.Decoder(SessionConfig).decode
 
 

@@ -16,5 +16,5 @@ def keep(tx: Tx, task_id: str, step: str, output: str, now: int) -> None:
     )
 
 
-def delete(tx: Tx, account_id: str, task_id: str) -> None:
-    tx.execute("DELETE FROM steps WHERE account_id = ? AND task_id = ?", (account_id, task_id))
+def delete(tx: Tx, task_id: str) -> None:
+    tx.execute("DELETE FROM steps WHERE account_id = ? AND task_id = ?", (tx.account, task_id))

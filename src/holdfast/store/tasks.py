@@ -11,10 +11,13 @@ from holdfast.store.moments import from_micros
 
 _COLUMNS = (
     "account_id, task_id, user_id, kind, status, resource_id, log_id, number, stage, steps_done, steps_total, run_at,"
-    " fence, attempts, created_at, updated_at, worked, result, error"
+    " fence, attempts, failures, created_at, updated_at, worked, result, error_code, error"
 )
 _THE_ONE = "account_id = ? AND task_id = ?"
 _MINE = f"{_THE_ONE} AND fence = ? AND status = 'running'"
+OPEN = ("pending", "running", "failed")
+_OPEN = f"status IN {OPEN}"
+"""In the words of the small index of such tasks."""
 _decode_result = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -33,11 +36,21 @@ class StoredTask(msgspec.Struct, frozen=True):
     run_at: int | None
     fence: int
     attempts: int
+    failures: int
+    """Attempts whose worker came back and told what went wrong."""
     created_at: int
     updated_at: int
     worked: int
     result: str | None
+    error_code: str | None
     error: str | None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """What went wrong, as a code and in words."""
+
+    code: str
+    message: str
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -66,10 +79,10 @@ def find(tx: Tx, task_id: str, *, lock: bool = False) -> StoredTask | None:
     return StoredTask(*row) if row else None
 
 
-def find_anywhere(tx: Tx, task_id: str) -> StoredTask | None:
-    """The task, whose ever it is; for the operator."""
-    row = tx.one(f"SELECT {_COLUMNS} FROM tasks WHERE task_id = ?", (task_id,))
-    return StoredTask(*row) if row else None
+def account_of(tx: Tx, task_id: str) -> str | None:
+    """Whose a task is; for the operator."""
+    row = tx.one("SELECT account_id FROM tasks WHERE task_id = ?", (task_id,))
+    return row[0] if row else None
 
 
 def page(
@@ -84,17 +97,24 @@ def page(
             where.append(f"{column} = ?")
             params.append(value)
     if status is not None:
-        where.append(f"status = '{status}'")  # one of a few words; in the text so that the index of failures is used
+        where.append("status = ?")
+        params.append(status)
+    if status in OPEN:
+        where.append(_OPEN)
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM tasks WHERE {' AND '.join(where)} ORDER BY task_id DESC LIMIT ?", (*params, limit)
     )
     return [StoredTask(*row) for row in rows]
 
 
-def counts(tx: Tx, user_id: str | None = None) -> dict[str, int]:
-    """How many tasks of a user, or of everybody, there are in each state."""
-    whose, params = ("TRUE", ()) if user_id is None else ("account_id = ? AND user_id = ?", (tx.account, user_id))
-    return dict(tx.all(f"SELECT status, COUNT(*) FROM tasks WHERE {whose} GROUP BY status", params))
+def counts(tx: Tx, account_id: str | None = None, user_id: str | None = None) -> dict[str, int]:
+    """How many tasks that are not done there are in each state: of a user, of an account, or of everybody."""
+    where, params = [_OPEN], list[str]()
+    for column, value in (("account_id", account_id), ("user_id", user_id)):
+        if value is not None:
+            where.append(f"{column} = ?")
+            params.append(value)
+    return dict(tx.all(f"SELECT status, COUNT(*) FROM tasks WHERE {' AND '.join(where)} GROUP BY status", params))
 
 
 def claim(tx: Tx, now: int, lease: int) -> Claim | None:
@@ -115,6 +135,10 @@ def next_due(tx: Tx) -> int | None:
     return row[0] if row else None
 
 
+def is_held(tx: Tx, claim: Claim) -> bool:
+    return tx.one(f"SELECT 1 FROM tasks WHERE {_MINE}{tx.dialect.lock_row}", claim.key) is not None
+
+
 def extend(tx: Tx, claim: Claim, until: int) -> bool:
     """Hold a task for longer; whether it is still held."""
     row = tx.one(f"UPDATE tasks SET run_at = ? WHERE {_MINE} RETURNING 1", (until, *claim.key))
@@ -131,25 +155,33 @@ def advance(tx: Tx, claim: Claim, *, stage: str, done: int, total: int, worked: 
     return row is not None
 
 
-def finish(
-    tx: Tx, claim: Claim, status: TaskStatus, *, result: str | None, error: str | None, worked: int, now: int
-) -> bool:
-    """End a task; whether it was still held."""
+def complete(tx: Tx, claim: Claim, result: str, *, worked: int, now: int) -> bool:
+    """End a task well; whether it was still held."""
     row = tx.one(
-        "UPDATE tasks SET status = ?, stage = NULL, run_at = NULL, result = ?, error = ?, worked = worked + ?,"
-        f" steps_done = CASE WHEN ? = 'completed' THEN steps_total ELSE steps_done END, updated_at = ?"
+        "UPDATE tasks SET status = 'completed', stage = NULL, run_at = NULL, result = ?, error_code = NULL,"
+        " error = NULL, worked = worked + ?, steps_done = steps_total, updated_at = ?"
         f" WHERE {_MINE} RETURNING 1",
-        (status, result, error, worked, status, now, *claim.key),
+        (result, worked, now, *claim.key),
     )
     return row is not None
 
 
-def postpone(tx: Tx, claim: Claim, *, run_at: int, error: str, worked: int, now: int) -> bool:
+def fail(tx: Tx, claim: Claim, failure: Failure, *, worked: int, now: int) -> bool:
+    """End a task badly; whether it was still held."""
+    row = tx.one(
+        "UPDATE tasks SET status = 'failed', stage = NULL, run_at = NULL, error_code = ?, error = ?,"
+        f" failures = failures + 1, worked = worked + ?, updated_at = ? WHERE {_MINE} RETURNING 1",
+        (failure.code, failure.message, worked, now, *claim.key),
+    )
+    return row is not None
+
+
+def postpone(tx: Tx, claim: Claim, failure: Failure, *, run_at: int, worked: int, now: int) -> bool:
     """Let a task be tried again from `run_at` on; whether it was still held."""
     row = tx.one(
-        "UPDATE tasks SET status = 'pending', stage = 'retrying', run_at = ?, error = ?, worked = worked + ?,"
-        f" updated_at = ? WHERE {_MINE} RETURNING 1",
-        (run_at, error, worked, now, *claim.key),
+        "UPDATE tasks SET status = 'pending', stage = 'retrying', run_at = ?, error_code = ?, error = ?,"
+        f" failures = failures + 1, worked = worked + ?, updated_at = ? WHERE {_MINE} RETURNING 1",
+        (run_at, failure.code, failure.message, worked, now, *claim.key),
     )
     return row is not None
 
@@ -171,12 +203,12 @@ def cancel(tx: Tx, task_id: str, now: int) -> None:
     )
 
 
-def renew(tx: Tx, task_id: str, run_at: int | None, now: int) -> None:
-    """Let a task that ended begin again; what it had finished it does not do again."""
+def renew(tx: Tx, task_id: str, now: int) -> None:
+    """Let a task wait to begin again; what it had finished it does not do again."""
     tx.execute(
-        "UPDATE tasks SET status = 'pending', stage = ?, run_at = ?, attempts = 0, error = NULL, fence = fence + 1,"
-        f" updated_at = ? WHERE {_THE_ONE}",
-        ("waiting" if run_at is None else None, run_at, now, tx.account, task_id),
+        "UPDATE tasks SET status = 'pending', stage = 'waiting', run_at = NULL, attempts = 0, failures = 0,"
+        f" error_code = NULL, error = NULL, fence = fence + 1, updated_at = ? WHERE {_THE_ONE}",
+        (now, tx.account, task_id),
     )
 
 
@@ -189,31 +221,30 @@ def release(tx: Tx, task_id: str, now: int) -> None:
 
 
 def delete_of_log(tx: Tx, log_id: int) -> None:
-    tx.execute(
-        "DELETE FROM steps WHERE account_id = ? AND task_id IN"
-        " (SELECT task_id FROM tasks WHERE account_id = ? AND log_id = ?)",
-        (tx.account, tx.account, log_id),
+    # The tasks first: a worker that just keeps a step holds its task until the step is there to be deleted, too.
+    rows = tx.all(
+        "DELETE FROM tasks WHERE account_id = ? AND log_id = ? RETURNING task_id",
+        (tx.account, log_id),
     )
-    tx.execute("DELETE FROM tasks WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
+    for (task_id,) in rows:
+        steps.delete(tx, task_id)
 
 
 def forget_before(tx: Tx, moment: int, most: int) -> int:
-    """Drop up to `most` tasks of all accounts that ended before `moment`; how many there were.
+    """Drop up to `most` tasks of all accounts that were completed before `moment`; how many there were.
 
-    What failed stays until it is retried or cancelled.
+    What failed or was cancelled stays: it can be retried.
     """
     rows = tx.all(
         "DELETE FROM tasks WHERE (account_id, task_id) IN (SELECT account_id, task_id FROM tasks"
-        " WHERE status IN ('completed', 'cancelled') AND updated_at < ? LIMIT ?) RETURNING account_id, task_id",
+        " WHERE status = 'completed' AND updated_at < ? ORDER BY updated_at LIMIT ?) RETURNING 1",
         (moment, most),
     )
-    for account_id, task_id in rows:
-        steps.delete(tx, account_id, task_id)
     return len(rows)
 
 
-def shown(task: StoredTask) -> Task:
-    """The task as callers see it."""
+def shown(task: StoredTask, *, to_operator: bool = False) -> Task:
+    """The task as callers see it. A model's own words about a tenant's text are not the operator's to read."""
     waits = task.status == "pending" and task.run_at is not None and task.attempts > 0
     return Task(
         task_id=task.task_id,
@@ -230,7 +261,8 @@ def shown(task: StoredTask) -> Task:
         attempts=task.attempts,
         next_attempt_at=from_micros(task.run_at) if waits and task.run_at is not None else None,
         result=None if task.result is None else _decode_result(task.result),
-        error=task.error,
+        error_code=task.error_code,
+        error=task.error_code if to_operator else task.error,
         archive_uri=archive_uri(task.user_id, task.resource_id, task.number),
         created_at_iso=from_micros(task.created_at),
         updated_at_iso=from_micros(task.updated_at),

@@ -1,4 +1,5 @@
 -- A sealed stretch of a session. What it cost is counted as it is spent, whether the work succeeds or not.
+-- What is counted stands before the texts: to add it up, those need not be read.
 CREATE TABLE archives (
     account_id        text NOT NULL,
     log_id            bigint NOT NULL,
@@ -10,25 +11,25 @@ CREATE TABLE archives (
     state             text NOT NULL,
     created_at        bigint NOT NULL,
     ended_at          bigint,
-    failure           text,
-    abstract          text NOT NULL DEFAULT '',
-    overview          text NOT NULL DEFAULT '',
-    overview_tokens   bigint NOT NULL DEFAULT 0,
-    rolling           text NOT NULL DEFAULT '',
-    rolling_tokens    bigint NOT NULL DEFAULT 0,
-    summary           text,
-    earlier           text,
     prompt_tokens     bigint NOT NULL DEFAULT 0,
     completion_tokens bigint NOT NULL DEFAULT 0,
     total_tokens      bigint NOT NULL DEFAULT 0,
     cached_tokens     bigint NOT NULL DEFAULT 0,
     reasoning_tokens  bigint NOT NULL DEFAULT 0,
     embedding_tokens  bigint NOT NULL DEFAULT 0,
+    overview_tokens   bigint NOT NULL DEFAULT 0,
+    rolling_tokens    bigint NOT NULL DEFAULT 0,
+    failure           text,
+    abstract          text NOT NULL DEFAULT '',
+    rolling_abstract  text NOT NULL DEFAULT '',
+    overview          text NOT NULL DEFAULT '',
+    rolling           text NOT NULL DEFAULT '',
+    summary           text,
+    earlier           text,
     PRIMARY KEY (account_id, log_id, number)
 );
 
-CREATE INDEX archives_pending ON archives (account_id, log_id, number) WHERE state = 'pending';
-CREATE INDEX archives_failed ON archives (account_id, log_id, number) WHERE state = 'failed';
+CREATE INDEX archives_open ON archives (account_id, log_id, state, number) WHERE state <> 'done';
 
 -- Work to be done in the background. It can be taken from `run_at` on; who takes it sets that to the end of the lease.
 -- Nothing is due that has none: what is finished, and what waits for the archive before it.
@@ -47,17 +48,21 @@ CREATE TABLE tasks (
     run_at      bigint,
     fence       bigint NOT NULL,
     attempts    bigint NOT NULL,
+    failures    bigint NOT NULL,
     created_at  bigint NOT NULL,
     updated_at  bigint NOT NULL,
     worked      bigint NOT NULL,
     result      text,
+    error_code  text,
     error       text,
     PRIMARY KEY (account_id, task_id)
 );
 
 CREATE INDEX tasks_due ON tasks (run_at) WHERE run_at IS NOT NULL;
 CREATE INDEX tasks_by_log ON tasks (account_id, log_id, number);
-CREATE INDEX tasks_failed ON tasks (account_id, task_id) WHERE status = 'failed';
+CREATE INDEX tasks_open ON tasks (account_id, user_id, status, task_id)
+    WHERE status IN ('pending', 'running', 'failed');
+CREATE INDEX tasks_completed ON tasks (updated_at) WHERE status = 'completed';
 
 -- What a task has finished so far: its successor, after a crash, goes on from here.
 CREATE TABLE steps (
