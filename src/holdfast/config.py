@@ -120,13 +120,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many background tasks a server, a worker or an embedded client works on at the same time; 0 is none."""
 
     worker_poll_seconds: Seconds = 1.0
-    """How often a worker looks for tasks that other processes left."""
+    """How often a server or a worker looks for tasks that other processes left; an embedded client looks at its opening
+    and, while it is used, once per lease."""
 
     task_lease_seconds: Seconds = 15.0
     """How long a task stays with a worker that has stopped breathing, before another takes over."""
 
-    task_attempts: Positive = 10
-    """How often a task is tried before it has failed."""
+    task_attempts: Positive = 100
+    """How often what may pass by itself, such as a model that does not answer, is tried before a task has failed."""
 
     task_backoff_seconds: Annotated[float, msgspec.Meta(ge=0)] = 1.0
     """How long to wait before the second attempt; each wait is twice the one before."""
@@ -135,10 +136,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The longest wait between two attempts."""
 
     task_retention_hours: Positive = 168
-    """How long a task that was completed or cancelled can be looked up; one that failed stays."""
+    """How long a task that was completed can be looked up; one that failed or was cancelled stays."""
 
     close_seconds: Annotated[float, msgspec.Meta(ge=0)] = 5.0
-    """How long closing an embedded client lets background work finish; what is left is taken up at the next opening."""
+    """How long closing a client, a server or a worker lets background work finish; others can take what is left."""
 
     sqlite_busy_timeout_ms: Milliseconds = 30_000
     """How long to wait for another process that is writing to the same file."""

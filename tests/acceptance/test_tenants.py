@@ -340,7 +340,27 @@ def test_the_operator_sees_the_tasks_of_all_accounts_but_not_what_they_are_about
         assert operator.get_task(seen[0].task_id) == seen[0]
         with pytest.raises(PermissionDeniedError):
             operator.get_session_context("s")
-        with pytest.raises(PermissionDeniedError):
-            operator.cancel_task(seen[0].task_id)
         with holdfast.connect(server.url, api_key=keys[0]) as client, pytest.raises(NotFoundError):
             client.get_task(next(task.task_id for task in seen if task.account_id == "rival"))
+
+
+def test_the_operator_can_look_after_what_failed_in_any_account(tmp_path: Path) -> None:
+    dead = {"model_provider": "openai", "model_name": "x", "model_base_url": "http://127.0.0.1:9/v1"}
+    with (
+        running_server(tmp_path, root_api_key=ROOT, task_attempts=1, **dead) as server,
+        holdfast.connect(server.url, api_key=ROOT) as operator,
+        holdfast.connect(server.url, api_key=operator.admin.create_account("acme").user_key) as client,
+    ):
+        client.add_message("s", "user", "a secret")
+        client.wait_for_task(str(client.commit_session("s").task_id))
+        (own,) = client.list_tasks(status="failed")
+        assert "127.0.0.1:9" in str(own.error)
+        (seen,) = operator.list_tasks(status="failed")
+        assert (seen.account_id, seen.error) == ("acme", own.error_code)
+        assert operator.retry_task(own.task_id).status == "pending"
+        assert client.wait_for_task(own.task_id).status == "failed"
+        assert operator.cancel_task(own.task_id).status == "cancelled"
+        assert client.list_archives("s")[0].state == "cancelled"
+        assert {"RetryTask", "CancelTask"} <= {record.action for record in client.admin.list_audit().records}
+        with pytest.raises(NotFoundError):
+            operator.retry_task("task_of_nobody")

@@ -109,7 +109,7 @@ def work(place: Place) -> Callable[..., None]:
     def work(**settings: Any) -> None:
         chosen = Settings(**{"worker_threads": 1, "close_seconds": 60.0, **settings})
         engine = Engine(open_database(place.database, chosen), chosen)
-        engine.work(polls=True)
+        engine.work(polls=False)
         engine.close()
 
     return work

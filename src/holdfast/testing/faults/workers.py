@@ -32,7 +32,7 @@ MESSAGES = 6
 MARK = re.compile(r"(\S+)~(\d+)~(\d+)")
 """What each message begins with: session, archive and place."""
 
-READS_LITTLE: dict[str, Any] = {"model_provider": "openai", "model_name": "fake", "model_input_tokens": 2_000}
+READS_LITTLE: dict[str, Any] = {"model_provider": "openai", "model_name": "fake", "model_input_tokens": 2_150}
 
 
 def said(session_id: str, archive: int, count: int = MESSAGES) -> list[dict[str, Any]]:
@@ -98,7 +98,8 @@ def _who(asked: Asked) -> int:
 
 
 def _first_mark(asked: Asked) -> tuple[str, str, str]:
-    found = MARK.search(asked.prompt)
+    _, _, conversation = asked.prompt.partition("<conversation id=")  # what came before it is not asked for
+    found = MARK.search(conversation)
     assert found, asked.prompt[:200]
     return found[1], found[2], found[3]
 
