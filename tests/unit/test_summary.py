@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from holdfast.context import tokens
-from holdfast.context.summary import combine, fold, render, render_rolling, rules, summarise
+from holdfast.context.summary import combine, fold, render, render_rolling, roll_abstract, rules, summarise
 from holdfast.model.messages import Message, message_id
 from holdfast.model.summaries import Line, Summary
 from holdfast.parts import Part
@@ -445,3 +445,12 @@ def test_a_megabyte_of_anything_is_read_in_passing() -> None:
 def test_numpy_is_not_loaded_by_the_summariser_itself() -> None:
     code = "import sys, holdfast.context.summary; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_abstract_of_a_session_is_the_latest_and_tells_in_the_same_line_what_was_wanted_before() -> None:
+    older = summarise(spoken(user("Please migrate the ledger\nto the new\u2028server.")), hashed)
+    rolled = roll_abstract("Invoices: send them | done", fold(None, older, 500))
+    assert rolled.startswith("Invoices: send them | done | Earlier: ")
+    assert "migrate the ledger" in rolled
+    assert len(rolled.splitlines()) == 1
+    assert roll_abstract("Invoices: send them | done", None) == "Invoices: send them | done"

@@ -89,7 +89,7 @@ def _rolling(work: Work, texts: Texts, before: Before) -> Rolling:
 
 def _rolled(work: Work, texts: Texts, earlier: Summary) -> Rolling:
     overview = summary.render_rolling(texts.overview, earlier)
-    abstract, _ = summary.render(summary.combine([earlier, texts.summary]), work.settings.overview_tokens)
+    abstract = summary.roll_abstract(texts.abstract, earlier)
     return Rolling(abstract, overview, tokens.counter(work.settings.token_counter)(overview), earlier)
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from holdfast.context.summary.extraction import extract, rules_of
 from holdfast.context.summary.merging import combine, fold
 from holdfast.context.summary.ranking import Embed
-from holdfast.context.summary.rendering import render, render_rolling
+from holdfast.context.summary.rendering import render, render_rolling, roll_abstract
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Line, Summary
 
-__all__ = ["Embed", "combine", "fold", "render", "render_rolling", "rules", "summarise"]
+__all__ = ["Embed", "combine", "fold", "render", "render_rolling", "roll_abstract", "rules", "summarise"]
 
 
 def nothing() -> None:

@@ -12,6 +12,7 @@ _TOPIC_WIDTH = 90
 _ABSTRACT = 140
 """Tokens of the abstract."""
 EARLIER = "## Earlier in This Session"
+_WANTED_BEFORE, _WANTED_WIDTH = 2, 90
 
 _TITLE = "# Session Summary"
 _OVERVIEW = "**One-line overview**: "
@@ -27,6 +28,7 @@ _SECTIONS = (
 _OURS = frozenset({"constraints", "decisions", "facts"})
 _NOTHING: dict[Language, str] = {"en": "None.", "zh": "无。"}
 _UNTITLED: dict[Language, str] = {"en": "Conversation", "zh": "会话"}
+_EARLIER: dict[Language, str] = {"en": "Earlier", "zh": "此前"}
 _OPEN: dict[Language, str] = {"en": "in progress", "zh": "进行中"}
 
 _KEEP = {
@@ -75,6 +77,14 @@ def render_rolling(overview: str, earlier: Summary | None) -> str:
     """The latest overview as it is, followed by what the session still has to know of all before it."""
     told = render_earlier(earlier) if earlier is not None else ""
     return f"{overview.rstrip()}\n\n{told}".lstrip() if told else overview
+
+
+def roll_abstract(abstract: str, earlier: Summary | None) -> str:
+    """The latest abstract as it is, followed in the same line by what was wanted before."""
+    wanted = [line.text for line in earlier.requests[-_WANTED_BEFORE:]] if earlier is not None else []
+    if earlier is None or not (wanted or earlier.intent):
+        return abstract
+    return f"{abstract} | {_EARLIER[earlier.language]}: {'; '.join(shorten(text, _WANTED_WIDTH) for text in wanted or [earlier.intent])}"
 
 
 def render_earlier(earlier: Summary) -> str:
