@@ -15,8 +15,6 @@ from scale import Setup
 from texts import Texts
 
 LIVE = 500
-MORE = 5_000
-LONG_ONES = 20
 BATCH = 100
 
 
@@ -30,12 +28,12 @@ def _calls(setup: Setup) -> list[Figure]:
     texts = Texts(seed=7)
     log = raw.connect_log(setup.folder / "raw.db")
     quiet = holdfast.Settings(worker_threads=0)
-    body = texts.one()
+    body, more = texts.one(), LIVE * setup.scale.long_commit
     with holdfast.connect(setup.folder / "calls.db", settings=quiet) as client:
         for number in range(rounds):
             _fill(client, f"short-{number}", texts, LIVE)
-        for number in range(min(rounds, LONG_ONES)):
-            _fill(client, f"long-{number}", texts, MORE)
+        for number in range(setup.scale.long_commits):
+            _fill(client, f"long-{number}", texts, more)
         for name in ("raw.db", "calls.db"):
             raw.wrap_log(setup.folder / name)
         short, inserts = map(
@@ -46,7 +44,7 @@ def _calls(setup: Setup) -> list[Figure]:
                 lambda _: log.execute("INSERT INTO raw (body) VALUES (?)", (body,)),
             ),
         )
-        long = summary(interleaved(min(rounds, LONG_ONES), lambda number: client.commit_session(f"long-{number}"))[0])
+        long = summary(interleaved(setup.scale.long_commits, lambda number: client.commit_session(f"long-{number}"))[0])
     log.close()
     ratio = short.p50 / inserts.p50
     growth = long.p50 / short.p50
@@ -60,7 +58,7 @@ def _calls(setup: Setup) -> list[Figure]:
             checks=[at_most(5.0, ratio, "≤ 5x")],
         ),
         Figure(
-            work=f"the call: commit {MORE:,} live messages",
+            work=f"the call: commit {more:,} live messages",
             ours=long,
             against=f"one of {LIVE}",
             baseline=short,
@@ -152,7 +150,7 @@ def _meanwhile(setup: Setup) -> Figure:
         for number in range(sessions):
             _talk(client, f"s{number}", 50)
         client.wait_for_task(str(client.commit_session(_warm(client)).task_id))
-        alone = _appending(client, texts, lambda: False, seconds=2.0)
+        alone = _appending(client, texts, lambda: False, seconds=setup.scale.thread_seconds)
         started = time.perf_counter()
         tasks = [str(client.commit_session(f"s{number}").task_id) for number in range(sessions)]
         finished = threading.Event()

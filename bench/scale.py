@@ -21,6 +21,9 @@ class Scale(msgspec.Struct, frozen=True):
     """Of 64 appends, in each round."""
     read_rounds: int
     commit_rounds: int
+    long_commits: int
+    long_commit: int
+    """How many times as many messages."""
     commits_awaited: int
     archives: int
     committing_sessions: int
@@ -41,6 +44,8 @@ FULL = Scale(
     thread_raw_batches=60,
     read_rounds=400,
     commit_rounds=60,
+    long_commits=20,
+    long_commit=10,
     commits_awaited=12,
     archives=100,
     committing_sessions=200,
@@ -59,7 +64,9 @@ QUICK = Scale(
     thread_raw_batches=8,
     read_rounds=20,
     commit_rounds=6,
-    commits_awaited=2,
+    long_commits=2,
+    long_commit=2,
+    commits_awaited=1,
     archives=5,
     committing_sessions=10,
     startups=2,

@@ -34,20 +34,38 @@ def loop() -> Iterator[EventLoop]:
     loop.close()
 
 
-@pytest.fixture(scope="session")
-def served() -> Iterator[Callable[..., Place]]:
-    """Servers by the kind of their database and their number of worker threads, started when first asked for."""
-    started: dict[tuple[str, int], Place] = {}
-    with ExitStack() as stack:
+class Kept:
+    """Places that are used by many tests, each made when first asked for, and emptied after each test.
 
-        def serve(kind: str, threads: int, new_database: Callable[[], str]) -> Place:
-            if (kind, threads) not in started:
-                database = new_database()
+    To make one takes longer than most tests: a server has to start, PostgreSQL to make some twenty tables.
+    """
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._places: dict[tuple[str, int], tuple[Place, holdfast.Client]] = {}
+
+    def place(self, kind: str, threads: int, new_database: Callable[[], str]) -> Place:
+        if (kind, threads) not in self._places:
+            database = new_database()
+            place = Place(database, None, database)
+            if kind.startswith("http"):
                 server = running_server(database, root_api_key=ROOT_KEY, auth_mode="trusted", worker_threads=threads)
-                started[kind, threads] = Place(stack.enter_context(server).url, ROOT_KEY, database)
-            return started[kind, threads]
+                place = Place(self._stack.enter_context(server).url, ROOT_KEY, database)
+            quiet = Settings(worker_threads=0)
+            operator = holdfast.connect(place.target, api_key=place.api_key, settings=quiet)
+            self._places[kind, threads] = place, self._stack.enter_context(operator)
+        return self._places[kind, threads][0]
 
-        yield serve
+    def empty(self, kind: str, threads: int) -> None:
+        _, operator = self._places[kind, threads]
+        for account in operator.admin.list_accounts():
+            operator.admin.delete_account(account.account_id)
+
+
+@pytest.fixture(scope="session")
+def places() -> Iterator[Kept]:
+    with ExitStack() as stack:
+        yield Kept(stack)
 
 
 @pytest.fixture
@@ -57,7 +75,7 @@ def settings() -> Settings:
 
 
 @pytest.fixture(params=["sqlite", "postgres", "http-sqlite", "http-postgres"])
-def place(request: pytest.FixtureRequest, tmp_path_factory: Any, settings: Settings, served: Any) -> Iterator[Place]:
+def place(request: pytest.FixtureRequest, tmp_path_factory: Any, settings: Settings, places: Kept) -> Iterator[Place]:
     """An empty database, or a server with no accounts."""
 
     def new_database() -> str:
@@ -66,15 +84,12 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: Any, settings: Setti
         server: PostgresServer = request.getfixturevalue("postgres")
         return server.new_database()
 
-    if not request.param.startswith("http"):
+    if request.param == "sqlite":
         database = new_database()
         yield Place(database, None, database)
         return
-    place = served(request.param, settings.worker_threads, new_database)
-    yield place
-    with holdfast.connect(place.target, api_key=ROOT_KEY) as operator:
-        for account in operator.admin.list_accounts():
-            operator.admin.delete_account(account.account_id)
+    yield places.place(request.param, settings.worker_threads, new_database)
+    places.empty(request.param, settings.worker_threads)
 
 
 @pytest.fixture(params=["sync", "async"])

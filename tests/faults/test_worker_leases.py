@@ -128,7 +128,7 @@ def test_a_frozen_worker_that_comes_back_after_its_lease_changes_nothing(
 def test_workers_in_many_processes_share_the_work_and_do_none_of_it_twice(
     client: Client, model: FatalModel, orders: Callable[..., Orders]
 ) -> None:
-    sessions = [f"s{number}" for number in range(40)]
+    sessions = [f"s{number}" for number in range(24)]
     with working(orders(processes=4, **{**LONG, "worker_threads": 2})):
         for session_id in sessions:
             commit(client, session_id, 1, count=2)

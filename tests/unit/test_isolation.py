@@ -23,6 +23,7 @@ from holdfast.ops import (
 )
 from holdfast.parts import ToolPart
 from holdfast.store.database import Database
+from holdfast.store.sqlite import SqliteDatabase
 from holdfast.testing.examples import blurred, example
 
 OWNER = Principal("acme", "alice", "user")
@@ -118,9 +119,9 @@ def _state(engine: Engine) -> Any:
 
 @pytest.mark.parametrize("role", RANK)
 @pytest.mark.parametrize("cls", OPERATIONS, ids=lambda cls: cls.__name__)
-def test_an_operation_is_refused_to_exactly_the_roles_below_its_own(
-    engine: Engine, cls: type[Operation[Any]], role: Any
-) -> None:
+def test_an_operation_is_refused_to_exactly_the_roles_below_its_own(cls: type[Operation[Any]], role: Any) -> None:
+    engine = Engine(SqliteDatabase(":memory:"))  # roles are looked at before any database is
+    engine.call(Principal("acme", "operator", "root"), GetSession(session_id="first", auto_create=True))
     op = example(cls, session_id="some", account_id="acme", user_id="x", tool_result_id="some", key_id="0" * 16)
     try:
         engine.call(Principal("acme", "carol", role), op)
@@ -130,6 +131,7 @@ def test_an_operation_is_refused_to_exactly_the_roles_below_its_own(
     except HoldfastError:
         allowed = True
     assert allowed == (RANK[role] >= RANK[OPERATIONS[cls].role])
+    engine.close()
 
 
 def test_every_operation_has_a_rule_and_every_rule_an_operation() -> None:

@@ -84,7 +84,8 @@ def roll_abstract(abstract: str, earlier: Summary | None) -> str:
     wanted = [line.text for line in earlier.requests[-_WANTED_BEFORE:]] if earlier is not None else []
     if earlier is None or not (wanted or earlier.intent):
         return abstract
-    return f"{abstract} | {_EARLIER[earlier.language]}: {'; '.join(shorten(text, _WANTED_WIDTH) for text in wanted or [earlier.intent])}"
+    told = "; ".join(shorten(text, _WANTED_WIDTH) for text in wanted or [earlier.intent])
+    return f"{abstract} | {_EARLIER[earlier.language]}: {told}"
 
 
 def render_earlier(earlier: Summary) -> str:
