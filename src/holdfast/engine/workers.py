@@ -28,6 +28,7 @@ TROUBLED_SECONDS = 60.0
 SHORTEST_REST = 0.001
 
 log = logging.getLogger("holdfast.worker")
+log.addHandler(logging.NullHandler())  # a library that nobody asked is silent; tasks tell what went wrong
 
 
 def unobserved(_boundary: str) -> None:
