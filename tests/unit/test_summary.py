@@ -454,3 +454,17 @@ def test_the_abstract_of_a_session_is_the_latest_and_tells_in_the_same_line_what
     assert "migrate the ledger" in rolled
     assert len(rolled.splitlines()) == 1
     assert roll_abstract("Invoices: send them | done", None) == "Invoices: send them | done"
+
+
+@pytest.mark.parametrize(
+    ("said", "open_items"),
+    [
+        ("Deployed build 4711 in 41 s. Next: rotate the signing key.", ["Next: rotate the signing key."]),
+        ("Done. Next steps:\n- write tests\n- ask Maria for a review", ["write tests", "ask Maria for a review"]),
+        ("Fixed. TODO: remove the feature flag login_v2.", ["TODO: remove the feature flag login_v2."]),
+        ("已修复。下一步:补充单元测试。", ["下一步:补充单元测试。"]),
+    ],
+)
+def test_what_is_said_to_come_next_is_pending(said: str, open_items: list[str]) -> None:
+    found = texts(summarise(spoken(user("Fix the login."), assistant(said)), hashed).pending)
+    assert [item for item in open_items if item not in found] == []

@@ -17,7 +17,7 @@ _LEADING = 1.3
 """The weight of the line that says what it was all about."""
 _SOURCES = 3
 _RESOLVED = 0.55
-_MEANINGFUL, _RULED = 3, 2
+_MEANINGFUL, _RULED, _OPEN_WORDS = 3, 2, 2
 _BINDING = re.compile(
     r"\b(?:must|never|always|forbidden|prohibited|not allowed)\b|必须|禁止|严禁|不得|务必|切勿", re.IGNORECASE
 )
@@ -172,7 +172,7 @@ def pending(choice: Choice) -> list[Line]:
         if each.origin == "call" and each.text.endswith(("→ pending", "→ running")):
             if choice.recency(each) >= 1 - _RECENT:
                 found.append((each, 0.8))
-        elif "pending" in each.cues and each.origin == "said" and meaningful(each) and not _asks(each):
+        elif "pending" in each.cues and each.origin == "said" and meaningful(each, _OPEN_WORDS) and not _asks(each):
             done = any(later.place > each.place and resolves(later.words, each.words) for later in results)
             if not done:
                 found.append((each, 0.4 + 0.6 * choice.recency(each) + 0.2 * (each.role == "user")))

@@ -75,7 +75,7 @@ _CUES = (
         """todo to-do next later still need needs remaining remains yet pending follow follow-up followup waiting
         tomorrow open unresolved outstanding blocked left monday tuesday wednesday thursday friday backlog
         unfinished unclear""",
-        r"""\b(?: todo | to-do | next\s(?:steps?|up|week|i|we|is|thing|task) | next: | later | not\syet
+        r"""\b(?: todo | to-do | next\s(?:steps?|up|week|i|we|is|thing|task) | next(?=:) | later | not\syet
         | yet\sto | pending
           | still\s(?:needs?|have|has|to|open|missing|pending|unclear|waiting|fails?|failing) | remain(?:s|ing)
           | follow[-\s]?ups? | waiting\s(?:for|on) | tomorrow | open\s(?:question|item|issue|point|task)s? | unresolved
