@@ -20,7 +20,7 @@ UNAVAILABLE = 5
 COMPONENTS = (
     Column("component", lambda row: row.name),
     Column("healthy", lambda row: row.is_healthy),
-    Column("status", lambda row: row.status, gives_way=True),
+    Column("status", lambda row: _in_a_line(row.status), gives_way=True),
 )
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
@@ -129,3 +129,12 @@ def version(ctx: typer.Context) -> None:
     """Show the version of Holdfast and of the Python it runs on."""
     found = Version(holdfast.__version__, platform.python_version(), sys.platform)
     output.said(ctx, found, f"holdfast {found.holdfast} (Python {found.python}, {found.platform})")
+
+
+def _in_a_line(status: str) -> str:
+    """The queue is told as a table, for published clients; its last line is the total."""
+    *_, total = status.splitlines()
+    if not total.startswith("TOTAL "):
+        return status
+    pending, running, failed = total.split()[1:]
+    return f"{pending} pending, {running} in progress, {failed} failed"
