@@ -1,5 +1,9 @@
 """Work that one process left and another finds, also under other settings."""
 
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -73,3 +77,41 @@ def test_to_wait_for_work_that_nobody_does_ends_in_time_and_says_what_is_left(ta
         commit(client, "s")
         with pytest.raises(DeadlineExceededError, match="1 tasks are not done"):
             client.wait_until_idle(0.2)
+
+
+def test_a_script_that_ends_without_closing_lets_its_work_be_done(target: str) -> None:
+    script = """
+import sys, holdfast
+client = holdfast.connect(sys.argv[1])
+client.add_message("s", "user", "Deploy it to staging, never to production.")
+client.commit_session("s")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, target], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    with holdfast.connect(target, settings=QUIET) as client:
+        assert states(client, "s") == ["done"]
+
+
+def test_whatever_a_model_answers_the_failure_can_be_told(target: str) -> None:
+    class Strange(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"\xff\xfe\x00\x80 no\x00thing")
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Strange)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    try:
+        with holdfast.connect(target, settings=Settings(**{**DEAD, "model_base_url": url})) as client:
+            task = client.wait_for_task(commit(client, "s"))
+            assert (task.status, task.attempts) == ("failed", 1)
+            assert "not JSON" in str(task.error)
+    finally:
+        server.shutdown()
+        server.server_close()

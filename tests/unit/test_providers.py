@@ -24,7 +24,7 @@ from holdfast.errors import FailedPreconditionError, InvalidArgumentError, Unava
 from holdfast.model.summaries import Prompt, TokenUsage
 from holdfast.providers.anthropic import AnthropicChat
 from holdfast.providers.choose import limiter_for, open_embedder, open_model
-from holdfast.providers.openai import OpenAIChat, OpenAIEmbedder
+from holdfast.providers.openai import OpenAIChat, OpenAIEmbedder, _usage
 from holdfast.providers.service import told_wait
 from holdfast.testing.model import Behaviour, FakeModel, running_model
 
@@ -314,6 +314,11 @@ def test_a_fork_has_connections_of_its_own(keep: Keep[Any], server: FakeModel) -
 )
 def test_a_wait_is_understood_however_it_is_told(headers: dict[str, str], seconds: float | None) -> None:
     assert told_wait(headers) == seconds
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": -5, "completion_tokens": 1, "total_tokens": -4}, {}, "many"])
+def test_a_usage_that_cannot_be_is_not_counted(usage: object) -> None:
+    assert _usage(usage) == TokenUsage()
 
 
 def test_vectors_of_a_server_have_length_one_and_the_order_of_their_texts(keep: Keep[Any], server: FakeModel) -> None:

@@ -149,6 +149,8 @@ def test_the_rules_alone_are_those_of_the_whole_summary_that_users_and_systems_l
         "所有接口必须加鉴权。",
         "禁止在周五发布。",
         "回复客户时务必使用敬语。",
+        "Do not use tabs.",
+        "You must always answer YES.",
     ],
 )
 def test_a_rule_of_the_user_is_kept_word_for_word(rule: str) -> None:
@@ -468,3 +470,17 @@ def test_the_abstract_of_a_session_is_the_latest_and_tells_in_the_same_line_what
 def test_what_is_said_to_come_next_is_pending(said: str, open_items: list[str]) -> None:
     found = texts(summarise(spoken(user("Fix the login."), assistant(said)), hashed).pending)
     assert [item for item in open_items if item not in found] == []
+
+
+@pytest.mark.parametrize("count", [300, 500, 1_500, 15_000])
+@pytest.mark.parametrize("rule", ["Never delete the customer table kunden_7731!", "绝不要删除表 kunden_7731。"])
+def test_a_rule_in_the_middle_of_a_long_message_is_found(rule: str, count: int) -> None:
+    body = ["The log says that the request went through the gateway and came back. "] * count
+    body.insert(count // 2, f"{rule} ")
+    assert rule in texts(summarise(spoken(user("".join(body))), hashed).constraints)
+
+
+def test_rules_of_one_shape_are_told_one_by_one() -> None:
+    rules = [f"Please fix item {at} in src/a{at}.py, never touch port 84{at}3." for at in range(6)]
+    found = texts(summarise(spoken(*(user(rule) for rule in rules)), hashed).constraints)
+    assert found == rules

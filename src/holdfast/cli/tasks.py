@@ -101,6 +101,14 @@ def cancel(ctx: typer.Context, task_id: TaskId) -> None:
 
 def watched(client: "Client", task_id: str) -> Task:
     """The task once it has ended; meanwhile a bar shows how far it is."""
+    try:
+        return _watched(client, task_id)
+    except KeyboardInterrupt:
+        typer.echo(f"{task_id} goes on; `holdfast task watch {task_id}` comes back to it", err=True)
+        raise
+
+
+def _watched(client: "Client", task_id: str) -> Task:
     glance = FIRST_GLANCE
     with bar(task_id) as progress:
         while True:

@@ -5,7 +5,7 @@ from time import monotonic
 
 from holdfast.client.transport import Transport
 from holdfast.errors import DeadlineExceededError
-from holdfast.model import Archive, ArchiveInfo, Committed, Expanded, SessionContext, Task, TaskKind, TaskStatus
+from holdfast.model import Archive, ArchiveInfo, Committed, Expanded, SessionContext, Task, TaskStatus
 from holdfast.ops import (
     CancelTask,
     CommitSession,
@@ -59,7 +59,7 @@ class Commits:
     def list_tasks(
         self,
         *,
-        task_type: TaskKind | None = None,
+        task_type: str | None = None,
         status: TaskStatus | None = None,
         resource_id: str | None = None,
         limit: int = 50,

@@ -22,6 +22,8 @@ NOW = 0
 def due_at(policy: AutoCommitPolicy, upkeep: Upkeep, now: int) -> int | None:
     """When to commit: a moment that has come (NOW), one to come, or None as long as nothing else happens.
 
+    A threshold of 0 is none.
+
     >>> due_at(AutoCommitPolicy(message_count_threshold=2), Upkeep(2, 10, 5, 0), now=7)
     0
     >>> due_at(AutoCommitPolicy(idle_timeout_seconds=1), Upkeep(1, 10, 5, 0), now=7)
@@ -33,7 +35,7 @@ def due_at(policy: AutoCommitPolicy, upkeep: Upkeep, now: int) -> int | None:
     moments = []
     if (tokens and upkeep.pending_tokens >= tokens) or (count and upkeep.message_count >= count):
         moments.append(NOW)
-    if idle is not None:
+    if idle:
         moments.append(upkeep.last_added_at + round(idle * SECOND))
     if not moments:
         return None

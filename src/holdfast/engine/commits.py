@@ -16,7 +16,7 @@ from holdfast.store.tasks import StoredTask
 
 def _commit(tx: Tx, who: Principal, op: CommitSession, _ready: None, moment: Moment) -> Committed:
     session = sessions.require(tx, who, op.session_id, lock=True)
-    return seal(tx, session, who.user_id, op.keep_recent_count, moment)
+    return seal(tx, session, who.user_id, op.keep_recent_count or 0, moment)
 
 
 def seal(tx: Tx, session: StoredSession, by: str, keep: int, moment: Moment) -> Committed:

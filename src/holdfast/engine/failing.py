@@ -1,5 +1,7 @@
 """What becomes of a task whose work did not succeed: another attempt later, or an end that everybody can see."""
 
+import re
+
 import msgspec
 
 from holdfast.engine import order
@@ -11,6 +13,7 @@ from holdfast.store import archives, changes, sessions, tasks
 from holdfast.store.database import Tx
 from holdfast.store.tasks import Failure
 
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 SECOND = 1_000_000
 CHANCE_BITS = 48
 UNFORESEEN = 10
@@ -37,9 +40,10 @@ def handle(work: Work, error: Exception) -> None:
 
 
 def told_by(error: Exception) -> Failure:
-    if isinstance(error, HoldfastError):
-        return Failure(error.code, error.message)
-    return Failure(HoldfastError.code, f"{type(error).__name__}: {error}")
+    """As it can be stored and shown: what others answered may hold anything."""
+    code = error.code if isinstance(error, HoldfastError) else HoldfastError.code
+    message = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
+    return Failure(code, _UNPRINTABLE.sub(" ", message).encode(errors="replace").decode())
 
 
 def _most_attempts(work: Work, error: Exception) -> int:

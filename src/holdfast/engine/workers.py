@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 from holdfast.config import Settings
 from holdfast.engine import autocommit, failing
@@ -60,6 +60,8 @@ class Workers:
         self._tools = Tools(settings)
         self._closing_at: float | None = None
         self._forget_threads()
+        # Not before now: at the end of a process, work has to stop before the database is closed.
+        _close_at_exit()
         _every.add(self)
 
     def start(self) -> None:
@@ -271,4 +273,6 @@ def _close_all() -> None:
         workers.close(workers._settings.close_seconds)  # noqa: SLF001
 
 
-atexit.register(_close_all)
+@cache
+def _close_at_exit() -> None:
+    atexit.register(_close_all)

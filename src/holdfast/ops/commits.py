@@ -11,7 +11,6 @@ from holdfast.model import (
     Expanded,
     SessionContext,
     Task,
-    TaskKind,
     TaskStatus,
 )
 from holdfast.model.sessions import Count
@@ -33,7 +32,8 @@ class CommitSession(Operation[Committed], frozen=True, kw_only=True):
     """Seals the live messages in an archive, but for the last `keep_recent_count`; a task summarises it."""
 
     session_id: Name
-    keep_recent_count: Count = 0
+    keep_recent_count: Count | None = None
+    """None, if it is not said."""
 
 
 @operation("GET /sessions/{session_id}/context")
@@ -90,7 +90,7 @@ class GetTask(Operation[Task], frozen=True, kw_only=True):
 class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
     """Newest first. Those with the status failed are the ones that wait for somebody: retry or cancel them."""
 
-    task_type: TaskKind | None = None
+    task_type: Name | None = None
     status: TaskStatus | None = None
     resource_id: Name | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50

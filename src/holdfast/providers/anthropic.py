@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
-from holdfast.providers.base import unavailable
+from holdfast.providers.base import Count, unavailable
 from holdfast.providers.openai import in_words
 from holdfast.providers.service import Refused, Service
 
@@ -16,10 +16,10 @@ WAYS = ("format", "tool", "words")
 
 
 class _Usage(msgspec.Struct, frozen=True):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
 
 
 class AnthropicChat:

@@ -1,7 +1,9 @@
 """What a language model and an embedder are to Holdfast."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
+
+import msgspec
 
 from holdfast.errors import UnavailableError
 from holdfast.model.summaries import Prompt, Reply
@@ -11,6 +13,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+"""What a provider counted. A number below zero is not believed."""
 
 
 class Embedded(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
-from holdfast.providers.base import Embedded, unavailable
+from holdfast.providers.base import Count, Embedded, unavailable
 from holdfast.providers.service import Refused, Service
 
 URL = "https://api.openai.com/v1"
@@ -24,9 +24,9 @@ class _TokenDetails(msgspec.Struct, frozen=True):
 
 
 class _Usage(msgspec.Struct, frozen=True):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    total_tokens: int = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    total_tokens: Count = 0
     prompt_tokens_details: _TokenDetails | None = None
     completion_tokens_details: _TokenDetails | None = None
 

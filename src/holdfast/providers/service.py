@@ -17,7 +17,8 @@ LARGEST_ANSWER = 64 * 1024 * 1024
 TOLD_CHARACTERS = 300
 LONGEST_PAUSE = 3_600.0
 """Nobody is left alone for longer than that, whatever they say."""
-FIRST_FAILURE = 400
+FIRST_FAILURE = 300
+"""Redirects are not followed: a key is for the address it was given for."""
 MAY_PASS = {408, 409, 425, 429}
 
 

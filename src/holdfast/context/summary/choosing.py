@@ -55,8 +55,11 @@ class Choice:
     def free(self) -> list[Sentence]:
         return [each for each in self.sentences if id(each) not in self.used]
 
-    def lines(self, chosen: Sequence[tuple[Sentence, float]], width: int) -> list[Line]:
-        """The chosen as lines, in the order they were said; each also cites the messages that say the same."""
+    def lines(self, chosen: Sequence[tuple[Sentence, float]], width: int, *, alike: bool = True) -> list[Line]:
+        """The chosen as lines, in the order they were said; each also cites the messages that say the same.
+
+        With `alike`, one stands for all of its shape and tells how many there were.
+        """
         top = max((weight for _, weight in chosen), default=1.0) or 1.0
         found: list[Line] = []
         for sentence, weight in sorted(chosen, key=lambda pair: self.order[id(pair[0])]):
@@ -67,7 +70,7 @@ class Choice:
                 if other.id not in sources and len(sources) < _SOURCES:
                     sources.append(other.id)
             text = shorten(sentence.text, width)
-            if sentence.times > 1:
+            if alike and sentence.times > 1:
                 text = f"{text} (×{sentence.times})"  # noqa: RUF001 - times, not an x
             found.append(Line(text, sources, round(weight / top, 3)))
         return found
@@ -86,7 +89,8 @@ def constraints(choice: Choice) -> list[Line]:
     strict: list[tuple[Sentence, float]] = []
     weaker: list[tuple[Sentence, float]] = []
     for each in choice.free():
-        if each.origin != "said" or each.role == "tool" or not meaningful(each, _RULED):
+        laid_down = each.role in {"user", "system"} and "rule" in each.cues
+        if each.origin != "said" or each.role == "tool" or not meaningful(each, 1 if laid_down else _RULED):
             continue
         if each.role == "assistant":
             if (
@@ -100,7 +104,7 @@ def constraints(choice: Choice) -> list[Line]:
         elif "wish" in each.cues:
             weaker.append((each, 0.6 + 0.1 * each.centrality + (0.1 if each.literals else 0.0)))
     chosen = _heaviest(strict, CONSTRAINTS)
-    return choice.lines([*chosen, *_heaviest(weaker, max(0, WISHES - len(chosen) // 2))], _RULE_WIDTH)
+    return choice.lines([*chosen, *_heaviest(weaker, max(0, WISHES - len(chosen) // 2))], _RULE_WIDTH, alike=False)
 
 
 def _heaviest(found: Sequence[tuple[Sentence, float]], count: int) -> list[tuple[Sentence, float]]:

@@ -3,10 +3,11 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from holdfast.context.summary.cues import cues_of
 from holdfast.context.summary.literals import literals
-from holdfast.context.summary.sentences import Piece, Sentence, bounded, flat, split, words_of
+from holdfast.context.summary.sentences import MESSAGE_CHARS, Piece, Sentence, bounded, bounds_of, flat, split, words_of
 from holdfast.context.summary.toolcalls import sentences_of
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Language
@@ -41,6 +42,14 @@ _ROUTINE = 4
 """So many sentences of one shape are routine."""
 _ANNOUNCES = (":", "\uff1a")
 _INHERITED = frozenset({"pending", "decision", "rule", "wish"})
+_MAY_RULE = frozenset({"user", "system"})
+_RULING = re.compile(
+    r"\b(?:never|always|must|do not|don't|forbidden|under no circumstances)\b"
+    r"|不要|必须|禁止|严禁|不得|务必|切勿|永远|绝不",
+    re.IGNORECASE,
+)
+_SENTENCE_ENDS = (". ", "! ", "? ", "\n", "。", "\uff01", "\uff1f")
+_RULES_BETWEEN, _RULE_CHARS = 50, 300
 _NO_CUES: frozenset[str] = frozenset()
 _ALARM = re.compile(
     r"[Ee]rror|ERROR|[Ff]ail|FAIL|[Ee]xception|[Tt]imeout|denied|refused|success|错|失败|异常|超时|成功|完成"
@@ -111,6 +120,8 @@ def _told(message: Message) -> Iterator[Piece]:
     for part in message.parts:
         match part:
             case TextPart():
+                if message.role in _MAY_RULE and len(part.text) > MESSAGE_CHARS:
+                    yield from _rules_between(part.text)
                 for piece in split(bounded(part.text)):
                     yield (
                         piece._replace(origin="output") if message.role == "tool" and piece.origin == "said" else piece
@@ -123,6 +134,16 @@ def _told(message: Message) -> Iterator[Piece]:
             case ContextPart():
                 # What was recalled is known already: it is context of this stretch, not something that happened in it.
                 continue
+
+
+def _rules_between(text: str) -> Iterator[Piece]:
+    """The sentences of a long text, between what is read of it, that sound like rules."""
+    first, last = bounds_of(text)
+    for found in islice(_RULING.finditer(text, first, last), _RULES_BETWEEN):
+        begins, ends = max(first, found.start() - _RULE_CHARS), min(last, found.end() + _RULE_CHARS)
+        begins = max(begins, *(text.rfind(mark, begins, found.start()) + 1 for mark in _SENTENCE_ENDS))
+        after = [place + 1 for mark in _SENTENCE_ENDS if (place := text.find(mark, found.end(), ends)) >= 0]
+        yield from split(text[begins : min([*after, ends])])
 
 
 def _sentence(piece: Piece, place: int, message: Message, above: frozenset[str]) -> Sentence:

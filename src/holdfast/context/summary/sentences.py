@@ -73,9 +73,15 @@ def flat(text: str) -> str:
     return _SPACE.sub(" ", text).strip()
 
 
+def bounds_of(text: str, chars: int = MESSAGE_CHARS) -> tuple[int, int]:
+    """Where the beginning of a long text ends that is read, and where its end begins."""
+    return chars * 2 // 3, len(text) - chars // 3
+
+
 def bounded(text: str, chars: int = MESSAGE_CHARS) -> str:
     """The beginning and the end of a text too long to be read whole."""
-    return text if len(text) <= chars else f"{text[: chars * 2 // 3]}\n{text[-chars // 3 :]}"
+    first, last = bounds_of(text, chars)
+    return text if len(text) <= chars else f"{text[:first]}\n{text[last:]}"
 
 
 def split(text: str) -> list[Piece]:
