@@ -19,7 +19,7 @@ def restarted(target: str, ledger: Ledger, writer: str, *, keyed: bool) -> Abstr
 
 
 def test_every_acknowledged_message_survives_kill_9(target: str) -> None:
-    for seed in range(5 if "://" in target else 20):
+    for seed in range(5 if "://" in target else 10):
         draw = random.Random(seed)
         ledger = Ledger()  # the database stays, each round has sessions of its own in it
         orders = Orders(target=target, writer=f"r{seed}", sessions=[f"one{seed}", f"two{seed}"], threads=4)

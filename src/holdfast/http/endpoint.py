@@ -166,8 +166,6 @@ def _in_body(body: bytes) -> dict[str, Any]:
         raise InvalidArgumentError("body", f"is not JSON: {error}; send a JSON object") from None
     except RecursionError:
         raise InvalidArgumentError("body", "is nested too deeply; flatten it") from None
-    if given is None:
-        return {}
     if not isinstance(given, dict):
         raise InvalidArgumentError("body", f"is a JSON {type(given).__name__}; send an object")
     return given
