@@ -43,8 +43,11 @@ def a_commit(client: holdfast.Client) -> None:
     say(f"No message was out of sight before its summary was there; it took {task.processing_seconds:.2f} s, no model.")
     (archive,) = session.archives
     console.print(Panel(Markdown(shortened(session.archive(archive.archive_id).overview)), title=archive.archive_id))
-    kept = [it for it in conversation.essentials if it in after.latest_archive_overview]
-    say(f"{len(kept)} of {len(conversation.essentials)} things that must not get lost are in it, word for word.")
+    seen = "\n".join([after.latest_archive_overview, *(message.text for message in after.messages)])
+    kept = [it for it in conversation.essentials if it in seen]
+    say(
+        f"{len(kept)} of {len(conversation.essentials)} things that must not get lost are in the context, word for word."
+    )
     for line in after.receipt.included:
         say(f"in:  {line.what:<10} messages {line.first_seq}-{line.last_seq}, {line.tokens} tokens: {line.why}")
     brought = session.expand(archive.archive_id, token_budget=200)
