@@ -45,9 +45,7 @@ def a_commit(client: holdfast.Client) -> None:
     console.print(Panel(Markdown(shortened(session.archive(archive.archive_id).overview)), title=archive.archive_id))
     seen = "\n".join([after.latest_archive_overview, *(message.text for message in after.messages)])
     kept = [it for it in conversation.essentials if it in seen]
-    say(
-        f"{len(kept)} of {len(conversation.essentials)} things that must not get lost are in the context, word for word."
-    )
+    say(f"{len(kept)} of {len(conversation.essentials)} things that must not get lost are in the context, literally.")
     for line in after.receipt.included:
         say(f"in:  {line.what:<10} messages {line.first_seq}-{line.last_seq}, {line.tokens} tokens: {line.why}")
     brought = session.expand(archive.archive_id, token_budget=200)
