@@ -36,6 +36,7 @@ def test_a_client_in_use_takes_up_what_another_process_leaves_meanwhile(target: 
         with holdfast.connect(target, settings=QUIET) as other:
             commit(other, "left")
         wait_for(lambda: client.get_session("left").commit_count == 1)
+        assert client.get_session_context("left").latest_archive_overview.startswith("# Session Summary")
 
 
 def test_what_waits_for_a_failed_archive_goes_on_once_the_policy_lets_it(target: str) -> None:
@@ -70,6 +71,7 @@ def test_a_fork_keeps_to_the_policy_of_its_parent(target: str) -> None:
         client.batch_add_messages("s", [{"role": "user", "content": text} for text in ("one", "two")])
         client.fork_session("s", new_session_id="child")
         wait_for(lambda: [client.get_session(name).commit_count for name in ("s", "child")] == [1, 1])
+        assert [message.text for message in client.session("child").messages] == ["two"]
 
 
 def test_to_wait_for_work_that_nobody_does_ends_in_time_and_says_what_is_left(target: str) -> None:
@@ -94,12 +96,18 @@ client.commit_session("s")
         assert states(client, "s") == ["done"]
 
 
-def test_whatever_a_model_answers_the_failure_can_be_told(target: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [(200, b"\xff\xfe\x00\x80 no\x00thing", "not JSON"), (307, b"", "answered 307")],
+    ids=["not text", "elsewhere"],
+)
+def test_whatever_a_model_answers_the_failure_is_told_at_once(target: str, status: int, body: bytes, told: str) -> None:
     class Strange(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            self.send_response(200)
+            self.send_response(status)
+            self.send_header("Location", "/elsewhere")
             self.end_headers()
-            self.wfile.write(b"\xff\xfe\x00\x80 no\x00thing")
+            self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
@@ -107,11 +115,12 @@ def test_whatever_a_model_answers_the_failure_can_be_told(target: str) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Strange)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    settings = Settings(**{**DEAD, "model_base_url": url, "task_attempts": 100})
     try:
-        with holdfast.connect(target, settings=Settings(**{**DEAD, "model_base_url": url})) as client:
+        with holdfast.connect(target, settings=settings) as client:
             task = client.wait_for_task(commit(client, "s"))
             assert (task.status, task.attempts) == ("failed", 1)
-            assert "not JSON" in str(task.error)
+            assert told in str(task.error)
     finally:
         server.shutdown()
         server.server_close()
