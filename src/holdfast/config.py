@@ -1,15 +1,17 @@
-"""One frozen Settings, from holdfast.toml and HOLDFAST_* variables. Nothing else reads the environment."""
+"""One frozen Settings, from a file and HOLDFAST_* variables. Nothing else reads the environment."""
 
+import logging
 import os
 import re
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
 import platformdirs
 
+from holdfast import configfile
 from holdfast.checking import conform, introduce
+from holdfast.configfile import Source
 from holdfast.errors import InvalidArgumentError
 
 AuthMode = Literal["dev", "api_key", "trusted"]
@@ -23,6 +25,8 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
 Limit = Annotated[int, msgspec.Meta(ge=0)]
+
+log = logging.getLogger("holdfast.settings")
 
 _KEYS_OF = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
@@ -204,8 +208,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @classmethod
     def load(cls, file: str | Path | None = None, **overrides: Any) -> Self:
-        """Defaults, then the file, then the environment, then `overrides`; each wins over the one before."""
-        values: dict[str, Any] = {**_from_file(file), **_from_environment(cls), **overrides}
+        """Defaults, then the file, then the environment, then `overrides`; each wins over the one before.
+
+        Without `file` and HOLDFAST_CONFIG, a `holdfast.toml` in the current folder is read, which may set little
+        (`configfile.FOUND_FILE_MAY_SET`): what is ignored of it is logged as a warning.
+        """
+        settings, source = cls.load_with_source(file, **overrides)
+        for warning in source.warnings:
+            log.warning("%s", warning)
+        return settings
+
+    @classmethod
+    def load_with_source(cls, file: str | Path | None = None, **overrides: Any) -> tuple[Self, Source]:
+        """As `load`, with the file they were read from; what is ignored of it is for the caller to say."""
+        read, source = configfile.read(file, cls.__struct_fields__, lambda name, value: _check(cls, name, value))
+        return cls._combine({**read, **_from_environment(cls), **overrides}), source
+
+    @classmethod
+    def _combine(cls, values: dict[str, Any]) -> Self:
         unknown = values.keys() - set(cls.__struct_fields__)
         if unknown:
             name = min(unknown)
@@ -229,17 +249,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return str((place if is_file else place / "holdfast.db").absolute())
 
 
-def _from_file(file: str | Path | None) -> dict[str, Any]:
-    named = file or os.environ.get("HOLDFAST_CONFIG")
-    place = Path(named) if named else Path("holdfast.toml")
-    if not place.is_file():
-        if named:
-            raise InvalidArgumentError("config", f"there is no file {str(place)!r}")
-        return {}
-    try:
-        return tomllib.loads(place.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgumentError("config", f"{str(place)!r} is not TOML: {error}") from None
+def _check(cls: type[Settings], name: str, value: Any) -> None:
+    conform({name: value}, cls, strict=False)
 
 
 def _from_environment(cls: type[Settings]) -> dict[str, str]:

@@ -10,6 +10,7 @@ import typer
 
 import holdfast
 from holdfast.config import Settings
+from holdfast.configfile import Source
 
 Format = Literal["table", "json", "jsonl"]
 SERVERS = ("http://", "https://")
@@ -33,9 +34,22 @@ class Choices:
     def for_people(self) -> bool:
         return self.output in {None, "table"}
 
-    def settings(self) -> Settings:
+    def load(self) -> tuple[Settings, Source]:
         """The settings of the file and the environment; what the command line says comes on top, in `target`."""
-        return Settings.load(self.config)
+        return Settings.load_with_source(self.config)
+
+    def settings(self) -> Settings:
+        """As `load`; a file that was found and not named is noted beside the output."""
+        settings, source = self.load()
+        if self.for_people and source.used and not source.named:
+            typer.echo(source.described(), err=True)
+        self.warn(source)
+        return settings
+
+    def warn(self, source: Source) -> None:
+        """Say what was ignored, however the output is printed: it goes beside it."""
+        for warning in source.warnings:
+            typer.echo(f"warning: {warning}", err=True)
 
     def target(self) -> str | None:
         """The path or URL that was named, or None to go by the settings."""
@@ -136,7 +150,7 @@ ConfigOption = Annotated[
         "--config",
         metavar="FILE",
         show_default=False,
-        help="The settings file; else `holdfast.toml` here (or HOLDFAST_CONFIG).",
+        help="The settings file (or HOLDFAST_CONFIG). A `holdfast.toml` here that is not named may set little.",
     ),
 ]
 TracebackOption = Annotated[

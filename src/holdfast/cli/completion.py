@@ -20,7 +20,7 @@ def session_ids(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
             setattr(chosen, name, value)
     try:
         settings = msgspec.structs.replace(
-            chosen.settings(),
+            chosen.load()[0],
             http_attempts=1,
             http_timeout_seconds=1.0,
             postgres_wait_seconds=1.0,

@@ -14,6 +14,7 @@ import holdfast
 from holdfast.cli.choices import DATABASES, SERVERS, Choices, without_password
 from holdfast.client.opening import open_database
 from holdfast.config import Settings
+from holdfast.configfile import Source
 from holdfast.engine.ids import system_clock
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.noun import Noun
@@ -56,11 +57,12 @@ def examine(chosen: Choices) -> Iterator[Finding]:
     yield Finding("python", "ok", version)
     yield _clock()
     try:
-        settings = chosen.settings()
+        settings, source = chosen.load()
     except HoldfastError as error:
         yield Finding("settings", "fail", error.message)
         return
-    yield _settings(settings)
+    yield _settings(settings, source)
+    yield from (Finding("settings", "warn", warning) for warning in source.warnings)
     named = chosen.target() or settings.url or settings.path
     patient = msgspec.structs.replace(
         settings, http_attempts=1, http_timeout_seconds=5.0, postgres_wait_seconds=5.0, sqlite_busy_timeout_ms=2_000
@@ -75,10 +77,11 @@ def examine(chosen: Choices) -> Iterator[Finding]:
         yield from _file(settings.database_file(named), patient)
 
 
-def _settings(settings: Settings) -> Finding:
+def _settings(settings: Settings, source: Source) -> Finding:
     defaults = msgspec.structs.asdict(Settings())
     changed = [name for name, value in msgspec.structs.asdict(settings).items() if value != defaults[name]]
-    return Finding("settings", "ok", f"readable; set: {', '.join(changed) or 'none, all are at their defaults'}")
+    said = f"{source.described()}; set: {', '.join(changed) or 'none, all are at their defaults'}"
+    return Finding("settings", "ok", said)
 
 
 def _extra(name: str, named: str | None) -> Finding:

@@ -10,6 +10,7 @@ import typer
 import holdfast
 from holdfast.cli import choices, output, words
 from holdfast.cli.output import Column
+from holdfast.configfile import NAME, Source
 from holdfast.errors import FailedPreconditionError, PermissionDeniedError
 from holdfast.model import Component
 from holdfast.noun import Noun
@@ -22,6 +23,7 @@ COMPONENTS = (
     Column("healthy", lambda row: row.is_healthy),
     Column("status", lambda row: _in_a_line(row.status), gives_way=True),
 )
+PROTECTING = frozenset({"root_api_key", "auth_mode"})
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -33,6 +35,7 @@ class Version(Noun, frozen=True):
 
 class Status(Noun, frozen=True, kw_only=True):
     where: str
+    settings_file: str | None
     version: str
     account_id: str
     user_id: str
@@ -52,7 +55,9 @@ def serve(
     chosen = choices.of(ctx)
     if chosen.url is not None:
         raise typer.BadParameter("is another server's; name what to serve with --path", param_hint="--url")
-    settings = chosen.settings()
+    settings, source = chosen.load()
+    if settings.root_api_key is None and not PROTECTING.isdisjoint(source.ignored):
+        raise FailedPreconditionError(_unprotected(source))
     settings = msgspec.structs.replace(settings, path=chosen.target() or settings.path, url=None)
     try:
         from holdfast.http.serving import serve as run  # noqa: PLC0415 - its packages are an extra
@@ -62,14 +67,15 @@ def serve(
         raise FailedPreconditionError(
             f"the server needs its packages ({error.name} is missing): pip install 'holdfast[server]'"
         ) from None
-    run(settings, host, port)
+    run(settings, host, port, source)
 
 
 @app.command(epilog=words.example("status", "status --url http://127.0.0.1:1933"))
 def status(ctx: typer.Context) -> None:
     """Show where Holdfast is, who you are there, and how it is doing."""
     chosen = choices.of(ctx)
-    settings = chosen.settings()
+    settings, source = chosen.load()
+    chosen.warn(source)
     with chosen.open(settings) as client:
         me = client.whoami()
         healthy, errors, components = client.check_health().healthy, [], {}
@@ -82,6 +88,7 @@ def status(ctx: typer.Context) -> None:
                 healthy, errors, components = healthy and system.is_healthy, system.errors, system.components
     found = Status(
         where=chosen.where(settings),
+        settings_file=source.file,
         version=holdfast.__version__,
         account_id=me.account_id,
         user_id=me.user_id,
@@ -129,6 +136,15 @@ def version(ctx: typer.Context) -> None:
     """Show the version of Holdfast and of the Python it runs on."""
     found = Version(holdfast.__version__, platform.python_version(), sys.platform)
     output.said(ctx, found, f"holdfast {found.holdfast} (Python {found.python}, {found.platform})")
+
+
+def _unprotected(source: Source) -> str:
+    """Why not to serve: whoever wrote that file wants keys to be asked for, and without it nobody would."""
+    names = ", ".join(name for name in source.ignored if name in PROTECTING)
+    return (
+        f"{source.file!r} sets {names}, but nobody named it: without it this server would ask for no keys;"
+        f" serve with --config {NAME}, or set HOLDFAST_ROOT_API_KEY"
+    )
 
 
 def _in_a_line(status: str) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from holdfast.cli import choices, words
+from holdfast.cli import choices, output, words
 from holdfast.client.opening import find_place, open_engine
 from holdfast.config import Settings
 from holdfast.engine import Engine
@@ -40,7 +40,10 @@ def worker(
     one that is killed loses nothing: another takes over.
     """
     chosen = choices.of(ctx)
-    settings = chosen.settings()
+    settings, source = chosen.load()
+    if source.file is not None:
+        output.note(source.described())
+    chosen.warn(source)
     wanted = threads or settings.worker_threads or Settings().worker_threads
     place = find_place(
         chosen.target(), None, None, None, None, msgspec.structs.replace(settings, worker_threads=wanted)

@@ -13,10 +13,13 @@ import uvicorn
 
 from holdfast.client.opening import find_place, open_engine
 from holdfast.config import Settings
+from holdfast.configfile import Source
+from holdfast.engine.ids import system_clock
 from holdfast.errors import HoldfastError, InvalidArgumentError, UnavailableError
 from holdfast.http.app import build
 from holdfast.http.auth import require_safe
 from holdfast.http.connections import PatientProtocol
+from holdfast.http.logs import Log
 from holdfast.http.service import Service
 
 TIDY_SECONDS = 600.0
@@ -32,6 +35,7 @@ OPTIONS: dict[str, Any] = {
     "proxy_headers": False,
 }
 """What the server is run with."""
+NO_FILE = Source()
 
 
 class Server(uvicorn.Server):
@@ -94,8 +98,9 @@ class Server(uvicorn.Server):
             await asyncio.sleep(TIDY_SECONDS)
 
 
-def serve(settings: Settings, host: str, port: int) -> None:
+def serve(settings: Settings, host: str, port: int, source: Source = NO_FILE) -> None:
     """Serve until told to stop. The address is printed once it can be connected to."""
+    _log_source(Log(settings, system_clock), source)
     require_safe(settings, host)
     listener = _listen(host, port)
     place = find_place(settings.path, None, None, None, None, msgspec.structs.replace(settings, url=None))
@@ -119,6 +124,13 @@ def serve(settings: Settings, host: str, port: int) -> None:
     sys.stdout.write(f"Holdfast serves {url} ({service.gatekeeper.mode} mode); Ctrl-C stops it\n")
     sys.stdout.flush()
     server.run(sockets=[listener])
+
+
+def _log_source(log: Log, source: Source) -> None:
+    if source.file is not None:
+        log.write("info", "settings read", file=source.file, named=source.named, used=", ".join(source.used) or None)
+    for warning in source.warnings:
+        log.write("warning", "settings ignored", reason=warning)
 
 
 def _listen(host: str, port: int) -> socket.socket:
