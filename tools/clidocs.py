@@ -31,8 +31,9 @@ $ holdfast serve --path ./data
 $ holdfast --url http://127.0.0.1:1933 session list -o json
 ```
 
-Where it looks is said by `--path` or `--url`, else by `HOLDFAST_PATH` or `HOLDFAST_URL`, else by `holdfast.toml`;
-without any of these it is a file in the platform's data folder. [Storage](storage.md) has the rest of the settings.
+Where it looks is said by `--path` or `--url`, else by `HOLDFAST_PATH` or `HOLDFAST_URL`, else by the settings file
+that `--config` or `HOLDFAST_CONFIG` names; without any of these it is a file in the platform's data folder. A
+`holdfast.toml` that merely lies in the current folder may set little; [settings](settings.md) says what.
 
 - **Output**: a table by default, fitted to the terminal; whole and without colours where there is none. `-o json`
   prints one document, exactly as it is on the wire, and `-o jsonl` a line for each item of a list.

@@ -135,7 +135,9 @@ def test_settings_come_from_the_environment_and_the_settings_file(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "holdfast.toml").write_text(f'path = "{tmp_path}/one"\n')
     (tmp_path / "other.toml").write_text(f'path = "{tmp_path}/two"\n')
-    assert main(["session", "new", "--id", "by-file"]) == 0
+    with monkeypatch.context() as named:
+        named.setenv("HOLDFAST_CONFIG", str(tmp_path / "holdfast.toml"))
+        assert main(["session", "new", "--id", "by-file"]) == 0
     assert main(["session", "new", "--id", "by-option", "--config", "other.toml"]) == 0
     monkeypatch.setenv("HOLDFAST_PATH", str(tmp_path / "three"))
     assert main(["session", "new", "--id", "by-environment"]) == 0

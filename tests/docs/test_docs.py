@@ -19,6 +19,7 @@ import pytest
 
 import holdfast
 from holdfast import Settings, errors
+from holdfast.configfile import FOUND_FILE_MAY_SET
 from holdfast.testing.server import running_server
 
 ROOT = Path(__file__).parent.parent.parent
@@ -101,6 +102,12 @@ def test_every_setting_is_documented_with_its_default() -> None:
     documented = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", table, re.MULTILINE))
     defaults = msgspec.structs.asdict(Settings())
     assert documented == {name: "none" if value is None else str(value) for name, value in defaults.items()}
+
+
+def test_the_settings_of_a_file_that_nobody_named_are_documented() -> None:
+    table = (ROOT / "docs/settings.md").read_text("utf-8")
+    documented = dict(re.findall(r"^\| `(\w+)` \| \S+ \| (yes|no) \|", table, re.MULTILINE))
+    assert documented == {name: "yes" if name in FOUND_FILE_MAY_SET else "no" for name in Settings.__struct_fields__}
 
 
 def test_every_error_is_documented() -> None:

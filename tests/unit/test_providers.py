@@ -3,6 +3,7 @@
 import logging
 import os
 import pickle
+import socket
 import subprocess
 import sys
 import threading
@@ -230,6 +231,125 @@ def test_a_key_is_never_told(
     told = [str(error), repr(error), str(error.to_dict()), repr(chat), repr(chat._service), caplog.text]
     told += [*traceback.format_exception(error, chain=True), pickle.dumps(error).decode(errors="replace")]
     assert not [text for text in told if KEY in text]
+
+
+SECRETS = ("kumquat", "Zanzibar", KEY)
+CONFIDENTIAL = Prompt(system="Be brief.", user="The kumquat is buried in Zanzibar", max_tokens=50, schema=SCHEMA)
+
+
+def everything_said(error: Exception, caplog: pytest.LogCaptureFixture) -> str:
+    said = [str(error), repr(error), str(error.__dict__), caplog.text]
+    said += [*traceback.format_exception(error, chain=True), pickle.dumps(error).decode(errors="replace")]
+    return "\n".join(said)
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 402, 403, 404, 413, 422, 429, 500, 503])
+def test_a_failure_is_told_by_its_code_and_without_a_word_of_the_provider(
+    open_chat: Callable[..., Chat], server: FakeModel, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    """It repeats the prompt and the key in the message, the type, the code and beside the status."""
+    caplog.set_level(logging.DEBUG)
+    server.behaviour = Behaviour(kind="repeating", status=status)
+    with pytest.raises((FailedPreconditionError, UnavailableError), match=f"answered {status}") as raised:
+        open_chat().complete(CONFIDENTIAL)
+    assert "kumquat" in server.requests[0].words
+    said = everything_said(raised.value, caplog)
+    assert not [secret for secret in SECRETS if secret in said]
+
+
+def test_an_embedder_tells_no_word_of_the_provider(
+    keep: Keep[Any], server: FakeModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    embedder = keep(OpenAIEmbedder("vectors", base_url=server.url, api_key=KEY))
+    assert embedder.dimensions
+    for status in (400, 401, 500):
+        server.behaviour = Behaviour(kind="repeating", status=status)
+        with pytest.raises((FailedPreconditionError, UnavailableError)) as raised:
+            embedder.embed([CONFIDENTIAL.user])
+        said = everything_said(raised.value, caplog)
+        assert not [secret for secret in SECRETS if secret in said]
+
+
+def test_an_answer_that_is_no_json_is_told_by_its_type_and_size(
+    open_chat: Callable[..., Chat], server: FakeModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.behaviour = "web page"
+    with pytest.raises(FailedPreconditionError, match=r"answered with text/html of \d+ bytes, not JSON") as raised:
+        open_chat().complete(CONFIDENTIAL)
+    said = everything_said(raised.value, caplog)
+    assert not [secret for secret in SECRETS if secret in said]
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ({"error": {"message": "too long", "code": "context_length_exceeded"}}, " (context_length_exceeded);"),
+        (
+            {"error": {"message": "too long", "code": None, "type": "invalid_request_error"}},
+            " (invalid_request_error);",
+        ),
+        ({"type": "error", "error": {"type": "overloaded_error", "message": "x"}}, " (overloaded_error);"),
+        ({"error": {"code": "two words"}}, "answered 400;"),
+        ({"error": {"code": "x" * 65}}, "answered 400;"),
+        ({"error": {"code": "line\n"}}, "answered 400;"),
+        ({"error": {"code": "KUMQUAT", "type": ["kumquat"]}}, "answered 400;"),
+        ({"error": {"code": KEY}}, "answered 400;"),
+        ({"error": "The kumquat"}, "answered 400;"),
+        (["kumquat"], "answered 400;"),
+    ],
+)
+def test_a_code_of_the_provider_is_shown_if_it_is_one(body: object, shown: str) -> None:
+    chat = OpenAIChat("small", base_url="http://127.0.0.1:9/v1", api_key=KEY)
+    chat._service._connections = httpx2.Client(
+        transport=httpx2.MockTransport(lambda _: httpx2.Response(400, json=body))
+    )
+    with pytest.raises(FailedPreconditionError) as raised:
+        chat.complete(CONFIDENTIAL)
+    assert shown in raised.value.message
+    assert "kumquat" not in raised.value.message.lower()
+
+
+def test_a_success_that_holds_an_error_is_told_by_its_code() -> None:
+    chat = OpenAIChat("small", base_url="http://127.0.0.1:9/v1")
+    answer = {"error": {"message": "The kumquat", "code": "upstream_failed"}}
+    chat._service._connections = httpx2.Client(
+        transport=httpx2.MockTransport(lambda _: httpx2.Response(200, json=answer))
+    )
+    with pytest.raises(UnavailableError, match=r"answered with an error \(upstream_failed\)$"):
+        chat.complete(CONFIDENTIAL)
+
+
+def test_a_connection_that_fails_is_told_without_the_password_in_its_url(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for password, reason in (("hunter2", "Connection refused"), ("hun/ter2", "not a URL"), ("hun?ter2", "not a URL")):
+        with closing(OpenAIChat("small", base_url=f"http://ann:{password}@127.0.0.1:9/v1?k=ter2")) as chat:
+            with pytest.raises((UnavailableError, FailedPreconditionError), match=reason) as raised:
+                chat.complete(PLAIN)
+            assert "127.0.0.1:9/v1" in raised.value.message
+            assert not [word for word in ("ter2", "hun", "ann:") if word in everything_said(raised.value, caplog)]
+
+
+def test_what_is_no_http_is_told_without_what_came() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"The kumquat is buried in Zanzibar\r\n\r\n")
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        port = listener.getsockname()[1]
+        with (
+            closing(OpenAIChat("small", base_url=f"http://127.0.0.1:{port}")) as chat,
+            pytest.raises(UnavailableError, match="cannot be reached: RemoteProtocolError") as raised,
+        ):
+            chat.complete(CONFIDENTIAL)
+        thread.join(10)
+    assert "kumquat" not in "".join(traceback.format_exception(raised.value, chain=True))
 
 
 def test_settings_do_not_show_their_keys() -> None:

@@ -1,9 +1,9 @@
-"""Settings: defaults, file, environment, arguments; each wins over the one before. A file found by chance sets little."""
+"""Settings: defaults, file, environment, arguments; each wins over the one before. A found file sets little."""
 
 import logging
 import time
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -140,7 +140,7 @@ def test_a_file_that_was_named_sets_everything_and_says_nothing(
 
 
 def test_a_file_that_was_found_sets_what_is_harmless(bare: Path, caplog: pytest.LogCaptureFixture) -> None:
-    values = {"tool_output_threshold": 1, "tool_output_preview": 10**12, "sqlite_idle_readers": 10**12}
+    values: dict[str, Any] = {"tool_output_threshold": 1, "tool_output_preview": 10**12, "sqlite_idle_readers": 10**12}
     lines = [f"{name} = {value}" for name, value in values.items()]
     (bare / "holdfast.toml").write_text("\n".join([*lines, f'log_format = "{get_args(LogFormat)[-1]}"']))
     assert Settings.load() == Settings(**values, log_format="console")

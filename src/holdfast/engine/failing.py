@@ -40,10 +40,21 @@ def handle(work: Work, error: Exception) -> None:
 
 
 def told_by(error: Exception) -> Failure:
-    """As it can be stored and shown: what others answered may hold anything."""
+    """As it can be stored, logged and shown. The text of an error that nobody foresaw may quote what anyone said."""
     code = error.code if isinstance(error, HoldfastError) else HoldfastError.code
-    message = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
+    message = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__} in {_place_of(error)}"
     return Failure(code, _UNPRINTABLE.sub(" ", message).encode(errors="replace").decode())
+
+
+def _place_of(error: Exception) -> str:
+    """The module and line of ours that an error came through last."""
+    place, traceback = __name__, error.__traceback__
+    while traceback is not None:
+        module = str(traceback.tb_frame.f_globals.get("__name__"))
+        if module.startswith("holdfast."):
+            place = f"{module}, line {traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place
 
 
 def _most_attempts(work: Work, error: Exception) -> int:

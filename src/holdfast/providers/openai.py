@@ -177,7 +177,7 @@ def in_words(prompt: Prompt) -> str:
 
 def _other_way_may_help(refused: Refused, tried: tuple[str, str], way: tuple[str, str]) -> bool:
     """Another word for the bound only if the server spoke of it; else another format."""
-    if tried[1] in refused.told:
+    if refused.mentions(tried[1]):
         return way[1] != tried[1]
     return way[0] != tried[0] and way[1] == tried[1]
 

@@ -5,16 +5,16 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, shown
+from holdfast.providers import trouble
 from holdfast.providers.base import unavailable
 
 CONNECT_SECONDS = 10.0
 LARGEST_ANSWER = 64 * 1024 * 1024
-TOLD_CHARACTERS = 300
 LONGEST_PAUSE = 3_600.0
 """Nobody is left alone for longer than that, whatever they say."""
 FIRST_FAILURE = 300
@@ -25,10 +25,22 @@ MAY_PASS = {408, 409, 425, 429}
 class Refused(Exception):  # noqa: N818 - not an error yet: another way of asking may still do
     """The service did not like how it was asked (400 or 422)."""
 
-    def __init__(self, error: HoldfastError, told: str) -> None:
+    def __init__(self, error: HoldfastError, text: str) -> None:
         super().__init__(error.message)
         self.error = error
-        self.told = told
+        self._text = text
+
+    def mentions(self, word: str) -> bool:
+        """Whether the service spoke of it. What it said is for nobody else: it may repeat the prompt."""
+        return word in self._text
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    secret: bytes
+    """What was sent, with the key: no word of an answer that occurs in it is shown."""
 
 
 class Service:
@@ -38,7 +50,7 @@ class Service:
         import httpx2  # noqa: PLC0415 - who asks no model does not pay for it
 
         if not re.match(r"https?://[^/]", url):
-            raise InvalidArgumentError("model_base_url", f"{shown(_without_password(url))} is not an http or https URL")
+            raise InvalidArgumentError("model_base_url", f"{shown(without_secrets(url))} is not an http or https URL")
         if any(not re.fullmatch(r"[ -~]+", value) for value in headers.values()):
             raise InvalidArgumentError("model_api_key", "has a character that cannot be sent; check it for a line end")
         self._httpx = httpx2
@@ -50,26 +62,29 @@ class Service:
         self._open()
 
     def __repr__(self) -> str:
-        return f"Service({_without_password(self._url)!r})"
+        return f"Service({without_secrets(self._url)!r})"
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The answer, decoded. `Refused` if the service did not like the question."""
         if self._process != os.getpid():
             self._open()  # a fork: the connections are the parent's, who still uses them
         try:
-            status, headers, content = self._exchange(path, msgspec.json.encode(body))
+            with trouble.unlogged():
+                answer = self._exchange(path, msgspec.json.encode(body))
         except self._httpx.TimeoutException:
             raise unavailable(f"{self} did not answer within {self._timeout:g} s", reason="timeout") from None
         except (self._httpx.TransportError, self._httpx.DecodingError) as error:
-            why = self._clean(str(error)) or type(error).__name__
+            why = trouble.transport_reason(error)
             raise unavailable(f"{self} cannot be reached: {why}", reason=type(error).__name__) from None
+        except self._httpx.InvalidURL:
+            raise FailedPreconditionError(f"{self} is not a URL that can be asked; check the base URL") from None
         except Exception:
             if self._closed:  # by another thread, in the middle of this call
                 raise unavailable(f"the connection to {self} was closed", reason="closed") from None
             raise
-        if status >= FIRST_FAILURE:
-            raise self._trouble(status, headers, content) from None
-        return self._decoded(content)
+        if answer.status >= FIRST_FAILURE:
+            raise self._trouble(answer) from None
+        return self._decoded(answer)
 
     def close(self) -> None:
         """Calls that are under way may still end well; no other is made."""
@@ -77,7 +92,7 @@ class Service:
         self._connections.close()
 
     def __str__(self) -> str:
-        return _without_password(self._url)
+        return without_secrets(self._url)
 
     def _open(self) -> None:
         self._process = os.getpid()
@@ -88,7 +103,7 @@ class Service:
             limits=self._httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=30.0),
         )
 
-    def _exchange(self, path: str, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+    def _exchange(self, path: str, body: bytes) -> Answer:
         """One request. The time-out holds for the whole of it: a service that drips is as slow as a silent one."""
         late = time.monotonic() + self._timeout
         content = bytearray()
@@ -99,27 +114,28 @@ class Service:
                     raise self._httpx.ReadTimeout("the answer took too long")
                 if len(content) > LARGEST_ANSWER:
                     raise self._httpx.DecodingError(f"the answer is larger than {LARGEST_ANSWER} bytes")
-        return response.status_code, response.headers, bytes(content)
+        return Answer(response.status_code, response.headers, bytes(content), (self._key or "").encode() + body)
 
-    def _decoded(self, content: bytes) -> dict[str, Any]:
+    def _decoded(self, answer: Answer) -> dict[str, Any]:
+        content = answer.content
         try:
-            answer = msgspec.json.decode(content)
+            decoded = msgspec.json.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             if content.strip() and not content.lstrip().startswith(b"{"):
-                told = self._told(content)
-                raise FailedPreconditionError(f"{self} answered with {told}, not JSON; check the base URL") from None
+                found = trouble.described(answer.headers, content, answer.secret)
+                raise FailedPreconditionError(f"{self} answered with {found}, not JSON; check the base URL") from None
             raise unavailable(f"{self} broke off in the middle of its answer", reason="truncated") from None
-        if not isinstance(answer, dict):
-            raise FailedPreconditionError(f"{self} answered with {self._told(content)}; check the base URL")
-        if answer.get("error"):  # some gateways report a failure of what is behind them as a success
-            raise unavailable(f"{self} answered with an error: {self._told(content)}", reason="error")
-        return answer
+        if not isinstance(decoded, dict):
+            raise FailedPreconditionError(f"{self} answered with JSON that is not an object; check the base URL")
+        if decoded.get("error"):  # some gateways report a failure of what is behind them as a success
+            raise unavailable(f"{self} answered with an error{self._code(answer)}", reason="error")
+        return decoded
 
-    def _trouble(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
-        told = self._told(content)
-        said = f"{self} answered {status}: {told}"
+    def _trouble(self, answer: Answer) -> Exception:
+        status = answer.status
+        said = f"{self} answered {status}{self._code(answer)}"
         if status in MAY_PASS or status >= 500:  # noqa: PLR2004 - where the server is to blame
-            return unavailable(said, reason=str(status), retry_after=told_wait(headers))
+            return unavailable(said, reason=str(status), retry_after=told_wait(answer.headers))
         advice = {
             401: "check the API key",
             403: "check what the API key may do",
@@ -129,23 +145,13 @@ class Service:
         }.get(status, "check the base URL")
         if status in {400, 422}:
             advice = "check the model's name; if the prompt is too long, lower model_input_tokens"
-            return Refused(FailedPreconditionError(f"{said}; {advice}", status=status), told)
+            error = FailedPreconditionError(f"{said}; {advice}", status=status)
+            return Refused(error, trouble.error_text(answer.content))
         return FailedPreconditionError(f"{said}; {advice}", status=status)
 
-    def _told(self, content: bytes) -> str:
-        """What the service says of a failure, in short. Some repeat the key that they did not like."""
-        text = content.decode(errors="replace")
-        try:
-            found = msgspec.json.decode(content)
-            error = found.get("error", found) if isinstance(found, dict) else found
-            text = str(error.get("message") or error) if isinstance(error, dict) else str(error)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            pass
-        text = " ".join(self._clean(text).split())
-        return text if len(text) <= TOLD_CHARACTERS else f"{text[:TOLD_CHARACTERS]}..."
-
-    def _clean(self, text: str) -> str:
-        return text.replace(self._key, "[the key]") if self._key else text
+    def _code(self, answer: Answer) -> str:
+        code = trouble.error_code(answer.content, answer.secret)
+        return f" ({code})" if code else ""
 
 
 def told_wait(headers: Mapping[str, str]) -> float | None:
@@ -165,5 +171,13 @@ def told_wait(headers: Mapping[str, str]) -> float | None:
     return min(max(0.0, said), LONGEST_PAUSE) if said == said else None  # noqa: PLR0124 - what is not a number
 
 
-def _without_password(url: str) -> str:
-    return re.sub(r"//[^/@]*@", "//", url).split("?")[0]
+def without_secrets(url: str) -> str:
+    """A URL that can be shown: without a user, a password and a query.
+
+    >>> without_secrets("https://ann:p@s/s@models.example/v1?key=secret")
+    'https://models.example/v1'
+    """
+    scheme, slashes, rest = url.partition("//")
+    if not slashes:
+        scheme, rest = "", url
+    return scheme + slashes + re.split(r"[?#]", rest.rpartition("@")[2], maxsplit=1)[0]

@@ -24,7 +24,20 @@ from holdfast.testing.answers import prose, summary_like, vector_of
 
 PATIENCE = 30.0
 
-Kind = Literal["normal", "limited", "wrong", "broken", "truncated", "cut", "hung up", "down", "refusing", "confused"]
+Kind = Literal[
+    "normal",
+    "limited",
+    "wrong",
+    "broken",
+    "truncated",
+    "cut",
+    "hung up",
+    "down",
+    "refusing",
+    "confused",
+    "repeating",
+    "web page",
+]
 Format = Literal["json_schema", "json_object", "text"]
 
 
@@ -34,7 +47,11 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind = "normal"
     """normal; limited: 429; wrong: prose instead of JSON; broken: JSON with mistakes; truncated: stops in the middle,
     and says so; cut: the connection ends in the middle of the answer; hung up: it ends before; down: 503;
-    refusing: 401, which repeats the key; confused: a success that is no answer."""
+    refusing: 401, which repeats the key; confused: a success that is no answer; repeating: a failure with `status`
+    that repeats the prompt and the key wherever it can; web page: HTML that repeats them."""
+
+    status: Annotated[int, msgspec.Meta(ge=200, le=599)] = 400
+    """Of the answer when it is repeating."""
 
     seconds: float = 0.0
     """How long each answer takes."""
@@ -68,6 +85,16 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         """All that the model was told, joined."""
         said = [self.body.get("system", ""), *(one["content"] for one in self.body.get("messages", []))]
         return "\n".join(text for text in said if text)
+
+    @property
+    def words(self) -> str:
+        """Every word that came, for a server that repeats them: the key, then the prompt or the texts to embed."""
+        key = self.headers.get("authorization", "").removeprefix("Bearer ") or self.headers.get("x-api-key", "")
+        return "\n".join([key, self.prompt, *map(str, self.body.get("input", []))])
+
+    @property
+    def in_a_line(self) -> str:
+        return " ".join(self.words[:1_000].split())
 
 
 class FakeModel:
@@ -210,8 +237,11 @@ class _Handler(BaseHTTPRequestHandler):
             case "down":
                 self._send(503, _problem("The server is overloaded"), wait)
             case "refusing":
-                key = asked.headers.get("authorization", "").removeprefix("Bearer ") or asked.headers.get("x-api-key")
-                self._send(401, _problem(f"Incorrect API key provided: {key}"))
+                self._send(401, _problem(f"Incorrect API key provided: {asked.words.splitlines()[0]}"))
+            case "repeating":
+                self._send(behaviour.status, _echo(asked), wait, reason=asked.in_a_line)
+            case "web page":
+                self._send(200, f"<html>{asked.words}</html>", {"X-Words": asked.in_a_line}, kind="text/html")
             case "confused":
                 self._send(200, {"object": "thing"})
             case _:
@@ -255,16 +285,32 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 return text
 
-    def _send(self, status: int, body: Any, headers: dict[str, str] | None = None, *, cut: bool = False) -> None:
-        content = msgspec.json.encode(body)
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+    def _send(
+        self,
+        status: int,
+        body: Any,
+        headers: dict[str, str] | None = None,
+        *,
+        cut: bool = False,
+        reason: str | None = None,
+        kind: str = "application/json",
+    ) -> None:
+        content = body.encode() if kind == "text/html" else msgspec.json.encode(body)
+        self.send_response(status, reason and reason.encode("ascii", "replace").decode())
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         for name, value in (headers or {}).items():
-            self.send_header(name, value)
+            self.send_header(name, value.encode("ascii", "replace").decode())
         self.end_headers()
         self.wfile.write(content[: len(content) // 2] if cut else content)
         self.close_connection = self.close_connection or cut
+
+
+def _echo(asked: Asked) -> dict[str, Any]:
+    """A failure with the caller's words as its message, the longest of them as its type, and the key as its code."""
+    key = asked.words.splitlines()[0]
+    word = max(asked.words.removeprefix(key).split(), key=len, default="")[:64]
+    return {"error": {"message": asked.words, "type": word, "code": key, "param": asked.words}, "detail": asked.words}
 
 
 def _problem(message: str) -> dict[str, Any]:

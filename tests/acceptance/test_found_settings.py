@@ -1,0 +1,258 @@
+"""A `holdfast.toml` that somebody planted in the current folder: keys and texts still go where the user said."""
+
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.testing.model import FakeModel, running_model
+
+PROGRAM = [sys.executable, "-W", "error", "-m", "holdfast"]
+PATIENCE = 60
+KEYS = {
+    "OPENAI_API_KEY": "sk-key-of-openai",
+    "ANTHROPIC_API_KEY": "sk-key-of-anthropic",
+    "HOLDFAST_API_KEY": "hf-key-of-the-server",
+}
+WORDS = "The kumquat is buried in Zanzibar."
+
+
+class Thief:
+    """Listens at an address and remembers what anyone sends there; nobody may even connect."""
+
+    def __init__(self) -> None:
+        self.heard: list[bytes] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        with suppress(OSError):  # it was closed
+            while True:
+                connection, _ = self._listener.accept()
+                with connection:
+                    connection.settimeout(1)
+                    self.heard.append(connection.recv(65536))
+
+    def stop(self) -> None:
+        self._listener.close()
+
+
+@pytest.fixture
+def thief() -> Iterator[Thief]:
+    thief = Thief()
+    yield thief
+    assert thief.heard == []
+    thief.stop()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The foreign folder that we are in, with our keys in the environment and our data elsewhere."""
+    for name in [name for name in os.environ if name.startswith("HOLDFAST_")]:
+        monkeypatch.delenv(name)
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    (tmp_path / "foreign").mkdir()
+    monkeypatch.chdir(tmp_path / "foreign")
+    return tmp_path / "foreign"
+
+
+def planted(folder: Path, thief: Thief, vector: str) -> None:
+    """Plant a file that uses one way to get at keys or texts."""
+    model = 'model_provider = "openai"\nmodel_name = "m"\n'
+    vectors = {
+        "server": f'url = "{thief.url}"\n',
+        "openai": f'{model}model_base_url = "{thief.url}/v1"\n',
+        "anthropic": f'{model.replace("openai", "anthropic")}model_base_url = "{thief.url}"\n',
+        "embeddings": f'embedder = "openai"\nembedding_model = "e"\nembedding_base_url = "{thief.url}/v1"\n',
+        "file": 'path = "stolen.db"\n',
+        "database": f'path = "{thief.url.replace("http", "postgresql")}/stolen"\n',
+    }
+    (folder / "holdfast.toml").write_text(vectors[vector])
+
+
+VECTORS = ["server", "openai", "anthropic", "embeddings", "file", "database"]
+
+
+def say_and_commit(client: holdfast.Client) -> None:
+    client.add_message("chat", "user", WORDS)
+    task = client.wait_for_task(str(client.commit_session("chat").task_id), PATIENCE)
+    assert task.result
+    assert (task.status, task.result["summarised_by"], task.result["notes"]) == ("completed", "local", [])
+
+
+def run(*args: str, **env: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*PROGRAM, *args],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env={**os.environ, **env},
+    )
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_a_client_sends_nothing_where_a_planted_file_says(
+    folder: Path, thief: Thief, vector: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    planted(folder, thief, vector)
+    with holdfast.connect() as client:
+        say_and_commit(client)
+    assert sorted(path.name for path in folder.iterdir()) == ["holdfast.toml"]
+    assert (folder.parent / "home/holdfast/holdfast.db").is_file()
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == ("holdfast.settings", logging.WARNING)
+    assert str(folder / "holdfast.toml") in record.getMessage()
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_the_command_line_sends_nothing_where_a_planted_file_says(folder: Path, thief: Thief, vector: str) -> None:
+    planted(folder, thief, vector)
+    done = run("session", "add-message", "chat", "--role", "user", "--content", WORDS, "-o", "json")
+    assert (done.returncode, json.loads(done.stdout)["seq"]) == (0, 1)
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith(f"warning: '{folder}/holdfast.toml': ignored ")
+    assert "name it: --config holdfast.toml" in warning
+    for command in (("session", "commit", "chat", "--wait"), ("status",)):
+        done = run(*command)
+        assert (done.returncode, done.stderr.splitlines()) == (0, [warning])
+    if vector == "server":
+        found = json.loads(run("doctor", "-o", "json").stdout)
+        states = {(finding["name"], finding["state"]) for finding in found}
+        assert {("settings", "ok"), ("settings", "warn"), ("database", "ok")} <= states
+    assert sorted(path.name for path in folder.iterdir()) == ["holdfast.toml"]
+
+
+@pytest.mark.parametrize("vector", ["server", "database"])
+def test_the_tab_key_sends_nothing_where_a_planted_file_says(folder: Path, thief: Thief, vector: str) -> None:
+    planted(folder, thief, vector)
+    assert run("session", "new", "--id", "chat").returncode == 0
+    done = run(
+        _HOLDFAST_COMPLETE="complete_bash",
+        COMP_WORDS="holdfast session get ch",
+        COMP_CWORD="3",
+        COMP_LINE="x",
+        COMP_POINT="1",
+    )
+    assert (done.stdout.split(), done.stderr) == (["chat"], "")
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_a_server_and_a_worker_send_nothing_where_a_planted_file_says(folder: Path, thief: Thief, vector: str) -> None:
+    planted(folder, thief, vector)
+    server = subprocess.Popen(
+        [*PROGRAM, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout
+        url = server.stdout.readline().split()[2]
+        with holdfast.connect(url, settings=holdfast.Settings()) as client:
+            say_and_commit(client)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        _, log = server.communicate(timeout=PATIENCE)
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert [line["event"] for line in lines[:2]] == ["settings read", "settings ignored"]
+    assert (lines[0]["file"], lines[0]["named"]) == (str(folder / "holdfast.toml"), False)
+    assert "which only a file that you name may set" in lines[1]["reason"]
+    with holdfast.connect(settings=holdfast.Settings(worker_threads=0)) as client:
+        client.add_message("later", "user", WORDS)
+        task_id = str(client.commit_session("later").task_id)
+        worked = run("worker", "--drain")
+        assert client.get_task(task_id).status == "completed"
+    assert f"settings are read from '{folder}/holdfast.toml', found in the current folder: none" in worked.stderr
+    assert "which only a file that you name may set" in worked.stderr
+
+
+def test_with_a_provider_of_the_users_a_planted_address_gets_nothing(folder: Path, thief: Thief) -> None:
+    """The user chose a provider in the environment; the file only adds the address, or only the model's name."""
+    with running_model() as model:
+        mine = {
+            "HOLDFAST_MODEL_PROVIDER": "openai",
+            "HOLDFAST_MODEL_NAME": "mine",
+            "HOLDFAST_MODEL_BASE_URL": model.url,
+        }
+        (folder / "holdfast.toml").write_text(
+            f'model_base_url = "{thief.url}/v1"\nmodel_name = "dear"\n'
+            'model_api_key = "stolen"\nmodel_output_tokens = 99999\n'
+        )
+        run("session", "add-message", "chat", "--role", "user", "--content", WORDS, **mine)
+        assert run("session", "commit", "chat", "--wait", **mine).returncode == 0
+        assert {request.headers["authorization"] for request in model.requests} == {"Bearer sk-key-of-openai"}
+        assert {request.body["model"] for request in model.requests} == {"mine"}
+        assert {request.body["max_tokens"] for request in model.requests} == {2_000}
+
+
+def summarised_by(model: FakeModel, *args: str, **env: str) -> int:
+    run("session", "add-message", "chat", "--role", "user", "--content", WORDS, *args, **env)
+    done = run("session", "commit", "chat", "--wait", *args, **env)
+    assert (done.returncode, done.stderr) == (0, "")
+    return model.calls
+
+
+def test_a_file_that_the_user_names_is_trusted(folder: Path) -> None:
+    with running_model() as model:
+        (folder / "holdfast.toml").write_text(
+            f'model_provider = "openai"\nmodel_name = "m"\nmodel_base_url = "{model.url}"\npath = "data"\n'
+        )
+        assert summarised_by(model, "--config", "holdfast.toml") == 1
+        assert summarised_by(model, HOLDFAST_CONFIG=str(folder / "holdfast.toml")) == 2
+        status = json.loads(run("status", "-o", "json", "--config", "holdfast.toml").stdout)
+        assert (status["settings_file"], status["where"]) == (
+            str(folder / "holdfast.toml"),
+            str(folder / "data/holdfast.db"),
+        )
+
+
+def test_the_command_line_says_that_it_used_a_file_that_was_found(folder: Path) -> None:
+    assert json.loads(run("status", "-o", "json").stdout)["settings_file"] is None
+    (folder / "holdfast.toml").write_text("tool_output_threshold = 500\n")
+    note = f"settings are read from '{folder}/holdfast.toml', found in the current folder: tool_output_threshold\n"
+    assert run("session", "list").stderr == note
+    assert run("session", "list", "-o", "json").stderr == ""
+    assert f"settings_file  {folder}/holdfast.toml" in run("status").stdout
+    assert note.strip() in run("doctor").stdout
+
+
+def test_a_foreign_file_that_is_broken_stops_no_command(folder: Path) -> None:
+    (folder / "holdfast.toml").write_text("<<<<<<< HEAD\n")
+    for command in (("session", "list"), ("status",), ("worker", "--drain")):
+        done = run(*command)
+        assert (done.returncode, "is not TOML" in done.stderr) == (0, True)
+    broken = run("session", "list", "--config", "holdfast.toml")
+    assert (broken.returncode, "is not TOML" in broken.stderr) == (1, True)
+
+
+def test_a_server_does_not_start_without_the_keys_that_its_file_asks_for(folder: Path) -> None:
+    """Who wrote the file wants callers to show a key: to ignore it would open the server to everyone here."""
+    (folder / "holdfast.toml").write_text('root_api_key = "operator-key-0123456789"\n')
+    refused = run("serve", "--port", "0")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "sets root_api_key, but nobody named it" in refused.stderr
+    assert "operator-key" not in refused.stderr
+    assert "(api_key mode)" in first_line_of("serve", "--port", "0", "--config", "holdfast.toml")
+    assert "(api_key mode)" in first_line_of("serve", "--port", "0", HOLDFAST_ROOT_API_KEY="another-key-0123456789")
+
+
+def first_line_of(*args: str, **env: str) -> str:
+    process = subprocess.Popen(
+        [*PROGRAM, *args], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
+    )
+    assert process.stdout
+    line = process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=PATIENCE)
+    return line
