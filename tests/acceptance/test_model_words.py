@@ -107,13 +107,15 @@ def test_a_worker_logs_no_word_that_a_model_repeats(target: str, model: FakeMode
 
 
 def test_no_word_that_an_embedder_repeats_is_in_the_notes(target: str, model: FakeModel) -> None:
-    model.behaviour = Behaviour(kind="repeating", status=503)
     settings = Settings(
         embedder="openai", embedding_model="e", embedding_base_url=model.url, embedding_api_key=KEY, worker_threads=1
     )
     with holdfast.connect(target, settings=settings) as client:
-        client.batch_add_messages("s", [{"role": "user", "content": f"{WORDS} Number {n}."} for n in range(20)])
-        task = client.wait_for_task(str(client.commit_session("s").task_id), PATIENCE)
+        for behaviour in (Behaviour(), Behaviour(kind="repeating", status=503)):  # it answers, then it does not
+            model.behaviour = behaviour
+            client.batch_add_messages("s", [{"role": "user", "content": f"{WORDS} Number {n}."} for n in range(20)])
+            task = client.wait_for_task(str(client.commit_session("s").task_id), PATIENCE)
+    assert "kumquat" in model.requests[-1].words
     assert task.result
     (note,) = task.result["notes"]
     assert "no vectors were used" in note

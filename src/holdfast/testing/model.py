@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from holdfast.testing.answers import prose, summary_like, vector_of
+from holdfast.testing.answers import TURN, prose, summary_like, vector_of
 
 PATIENCE = 30.0
 
@@ -88,9 +88,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """Every word that came, for a server that repeats them: the key, then the prompt or the texts to embed."""
+        """Every word that came, for a server that repeats them: the key, what people said, then the whole prompt."""
         key = self.headers.get("authorization", "").removeprefix("Bearer ") or self.headers.get("x-api-key", "")
-        return "\n".join([key, self.prompt, *map(str, self.body.get("input", []))])
+        said = [text for _alias, _role, text in TURN.findall(self.prompt)]
+        return "\n".join([key, *said, *map(str, self.body.get("input", [])), self.prompt])
 
     @property
     def in_a_line(self) -> str:
