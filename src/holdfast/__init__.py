@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast import errors
 from holdfast.model import Message
-from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
+from holdfast.parts import ContextPart, ImagePart, ProviderPart, TextPart, ToolPart
 
 if TYPE_CHECKING:
     from holdfast.client.aclient import AsyncClient, connect_async
@@ -30,6 +30,7 @@ __all__ = [
     "ContextPart",
     "ImagePart",
     "Message",
+    "ProviderPart",
     "Session",
     "Settings",
     "TextPart",

@@ -1,5 +1,7 @@
-"""What a message is made of: text, references to context, images and tool calls."""
+"""What a message is made of: text, references to context, images, tool calls, and what only a provider knows."""
 
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -112,6 +114,8 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnyTool):
     completion_tokens: Count | None = None
     tool_result_id: str = ""
     tool_output_chars: int = 0
+    provider_fields: dict[str, Any] | None = None
+    """What else a provider's call or result had, as it came."""
 
     if TYPE_CHECKING:
 
@@ -128,6 +132,7 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnyTool):
             duration_ms: float | None = ...,
             prompt_tokens: int | None = ...,
             completion_tokens: int | None = ...,
+            provider_fields: dict[str, Any] | None = ...,
             id: str = ...,
             name: str = ...,
             input: Any = ...,
@@ -150,13 +155,68 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnyTool):
         return self.tool_status == "completed"
 
 
-Part = TextPart | ContextPart | ImagePart | ToolPart
+class ProviderPart(PartBase, frozen=True, tag="provider"):
+    """A block of a provider's message that has no equivalent here, exactly as it came, so that it can be sent back."""
+
+    provider: str
+    block: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """What it says in the conversation: the text of a text block, with citations perhaps; of others nothing."""
+        text = self.block.get("text")
+        return text if self.block.get("type") in TEXT_BLOCKS and isinstance(text, str) else ""
+
+    @property
+    def readable(self) -> str:
+        """All of it that somebody can read, such as thoughts, titles and results, but no ids and no encoded data."""
+        return "\n".join(_readable(self.block))
+
+
+TEXT_BLOCKS = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
+_UNREADABLE_KEYS = {"type", "id", "role", "status", "signature", "encrypted_content", "encrypted_index", "media_type"}
+_ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{200}")
+
+
+def is_encoded(text: str) -> bool:
+    """Whether a string is base64 or the like: long, and nothing that a person or a model reads as text."""
+    return text.startswith("data:") or _ENCODED.match(text) is not None
+
+
+def without_encoded(value: Any) -> Any:
+    """JSON with its encoded strings emptied: what is left of it costs a model about what its text costs."""
+    match value:
+        case str():
+            return "" if is_encoded(value) else value
+        case dict():
+            return {key: without_encoded(item) for key, item in value.items()}
+        case list() | tuple():
+            return [without_encoded(item) for item in value]
+        case _:
+            return value
+
+
+def _readable(value: Any) -> Iterator[str]:
+    match value:
+        case str() if value and not is_encoded(value):
+            yield value
+        case dict():
+            for key, item in value.items():
+                if key not in _UNREADABLE_KEYS and not key.endswith("_id"):
+                    yield from _readable(item)
+        case list() | tuple():
+            for item in value:
+                yield from _readable(item)
+
+
+Part = TextPart | ContextPart | ImagePart | ToolPart | ProviderPart
 PART_TYPES: dict[str, type[Part]] = {
     "text": TextPart,
     "context": ContextPart,
     "image": ImagePart,
     "image_url": ImagePart,
     "tool": ToolPart,
+    "provider": ProviderPart,
 }
 
 

@@ -10,7 +10,7 @@ from holdfast.cli import choices, given, output, words
 from holdfast.cli.output import Column
 from holdfast.cli.progress import Progress, bar
 from holdfast.model import Appended, Message, MessagePage
-from holdfast.parts import ContextPart, ImagePart, Part, TextPart
+from holdfast.parts import ContextPart, ImagePart, Part, ProviderPart, TextPart
 
 if TYPE_CHECKING:
     from holdfast import Client
@@ -100,6 +100,8 @@ def _in_short(part: Part) -> str:
             return f"[{part.context_type} {part.uri}]"
         case ImagePart():
             return f"[image {part.description or part.url}]"
+        case ProviderPart():
+            return part.text or f"[{part.provider} {part.block.get('type') or ' '.join(part.block)}]"
         case _:
             return f"[{part.tool_name or 'tool'}: {part.tool_status}]"
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from holdfast.client.aoperations import AsyncOperations, PartLike
+from holdfast.client.aoperations import AsyncOperations, Content, PartLike
 from holdfast.errors import NotFoundError
+from holdfast.formats import AnyRole
 from holdfast.model import (
     Appended,
     Archive,
@@ -14,7 +15,6 @@ from holdfast.model import (
     Expanded,
     Message,
     NewMessage,
-    Role,
     SessionContext,
     SessionInfo,
     SkillUse,
@@ -81,9 +81,9 @@ class AsyncSession:
 
     async def add_message(
         self,
-        role: Role,
+        role: AnyRole | None = None,
         parts: Sequence[PartLike] | str | None = None,
-        content: str | None = None,
+        content: Content | None = None,
         *,
         id: str | None = None,
         peer_id: str | None = None,
@@ -91,10 +91,12 @@ class AsyncSession:
         message_kind: str | None = None,
         source_message_ids: list[str] | None = None,
         created_at: datetime | str | None = None,
+        metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        **provider_fields: Any,
     ) -> Appended:
-        """Append one message: parts, or simply a text."""
+        """Append one message: parts, or simply a text; `add_message(**message)` takes one of OpenAI or Anthropic."""
         return await self._client.add_message(
             self.session_id,
             role,
@@ -106,8 +108,10 @@ class AsyncSession:
             message_kind=message_kind,
             source_message_ids=source_message_ids,
             created_at=created_at,
+            metadata=metadata,
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
+            **provider_fields,
         )
 
     async def add_messages(
@@ -117,6 +121,7 @@ class AsyncSession:
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
     ) -> Appended:
+        """Append 1 to 100 messages, all or none: dictionaries as on the wire, or as OpenAI or Anthropic have them."""
         return await self._client.batch_add_messages(
             self.session_id, messages, idempotency_key=idempotency_key, expected_seq=expected_seq
         )

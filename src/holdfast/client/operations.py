@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from holdfast.client.commits import Commits
 from holdfast.client.files import Files
 from holdfast.errors import DeadlineExceededError
+from holdfast.formats import AnyRole
 from holdfast.model import (
     Appended,
     AutoCommitPolicy,
@@ -23,7 +24,6 @@ from holdfast.model import (
     MessagePage,
     NewMessage,
     QueueCounts,
-    Role,
     SessionInfo,
     SessionList,
     SessionRef,
@@ -63,10 +63,12 @@ from holdfast.ops import (
     UpdateSession,
     WaitUntilIdle,
     WhoAmI,
+    with_provider_fields,
 )
 from holdfast.parts import Part
 
 PartLike = Part | dict[str, Any]
+Content = str | Sequence[str | dict[str, Any]]
 LEAST_WAIT = 0.01
 
 
@@ -174,8 +176,8 @@ class Operations(Commits, Files):
     def add_message(
         self,
         session_id: str,
-        role: Role,
-        content: str | None = None,
+        role: AnyRole | None = None,
+        content: Content | None = None,
         parts: Sequence[PartLike] | None = None,
         *,
         id: str | None = None,
@@ -184,25 +186,32 @@ class Operations(Commits, Files):
         message_kind: str | None = None,
         source_message_ids: list[str] | None = None,
         created_at: datetime | str | None = None,
+        metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        **provider_fields: Any,
     ) -> Appended:
-        """Append one message. With `id` or `idempotency_key` a retry is safe; `expected_seq` makes it conditional."""
+        """Append one message. With `id` or `idempotency_key` a retry is safe; `expected_seq` makes it conditional.
+
+        A message of OpenAI or Anthropic goes in as `add_message(session_id, **message)`: `content` may be a list of its
+        blocks, and `provider_fields` are those that only it has, such as `tool_calls`.
+        """
         op = AddMessage(
             session_id=session_id,
-            role=role,
-            content=content,
+            role=role,  # type: ignore[arg-type]  # the gate reads a provider's
+            content=content,  # type: ignore[arg-type]  # and its blocks
             parts=_listed(parts),
             id=id,
             peer_id=peer_id,
             turn_id=turn_id,
             message_kind=message_kind,
             source_message_ids=source_message_ids,
-            created_at=created_at,  # type: ignore[arg-type]  # the gate reads ISO 8601
+            created_at=created_at,  # type: ignore[arg-type]  # and ISO 8601
+            metadata=metadata,
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
         )
-        return self._transport.call(op)
+        return self._transport.call(with_provider_fields(op, provider_fields) if provider_fields else op)
 
     def batch_add_messages(
         self,
@@ -212,7 +221,7 @@ class Operations(Commits, Files):
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
     ) -> Appended:
-        """Append 1 to 100 messages, all or none: dictionaries with `role` and `content` or `parts`, as on the wire."""
+        """Append 1 to 100 messages, all or none: dictionaries as on the wire, or as OpenAI or Anthropic have them."""
         op = AddMessages(
             session_id=session_id,
             messages=_listed(messages),

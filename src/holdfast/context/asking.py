@@ -16,7 +16,7 @@ from holdfast.context.summary.sentences import words_of
 from holdfast.context.tokens import estimate
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Line, Prompt, Reply, Summary
-from holdfast.parts import ContextPart, ImagePart, Part, TextPart, ToolPart, as_text
+from holdfast.parts import ContextPart, ImagePart, Part, ProviderPart, TextPart, ToolPart, as_text
 
 PHRASES = ("topic", "intent", "result", "status")
 LISTS = ("steps", "requests", "concepts", "decisions", "constraints", "facts", "pending")
@@ -201,6 +201,8 @@ def _told(part: Part) -> str:
             output = as_text(part.tool_output)
             called = f"(called {part.tool_name or 'a tool'} with {as_text(part.tool_input) or 'nothing'}"
             return f"{called}; {part.tool_status}{f': {output}' if output else ''})"
+        case ProviderPart():
+            return part.text or part.readable
 
 
 class _Sources:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.parts import ContextPart, Part, TextPart, ToolPart, as_text
+from holdfast.parts import ContextPart, Part, ProviderPart, TextPart, ToolPart, as_text, without_encoded
 
 _CJK = re.compile(r"[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
@@ -47,7 +47,10 @@ def counter(name: str) -> Callable[[str], int]:
 
 
 def of_parts(parts: Iterable[Part], count: Callable[[str], int] = estimate) -> int:
-    """The cost of a message: its text, context abstracts, and tool id, name, JSON input and output. Images are free."""
+    """The cost of a message: its text, context abstracts, and tool id, name, JSON input and output.
+
+    A block of a provider costs its JSON. Images and other encoded data are free.
+    """
     total = 0
     for part in parts:
         match part:
@@ -57,6 +60,8 @@ def of_parts(parts: Iterable[Part], count: Callable[[str], int] = estimate) -> i
                 total += count(part.abstract)
             case ToolPart():
                 total += sum(count(as_text(piece)) for piece in _tool_pieces(part))
+            case ProviderPart():
+                total += count(as_text(without_encoded(part.block)))
     return total
 
 

@@ -97,7 +97,8 @@ def _spelled(given: dict[str, Any], where: str) -> tuple[type[Part], dict[str, A
     cls = PART_TYPES.get(kind) if isinstance(kind, str) else None
     if cls is None:
         raise InvalidArgumentError(
-            f"{where}.type", f"{shown(kind)} is not a type of part; use one of {', '.join(PART_TYPES)}"
+            f"{where}.type",
+            f"{shown(kind)} is not a type of part; use one of {', '.join(PART_TYPES)}, or give a provider's as content",
         )
     fields = {key: value for key, value in given.items() if key != "type"}
     if cls is ImagePart:
@@ -105,7 +106,12 @@ def _spelled(given: dict[str, Any], where: str) -> tuple[type[Part], dict[str, A
         if "url" not in fields:
             missing = "url" if kind == "image" else "image_url"
             raise InvalidArgumentError(f"{where}.{missing}", "is missing; say where the image is")
-    return cls, spell_tool(fields) if cls is ToolPart else fields
+    if cls is ToolPart:
+        fields = spell_tool(fields)
+    for name, value in fields.items():
+        if name not in cls.__struct_fields__ and value is not None:
+            raise InvalidArgumentError(f"{where}.{name}", f"is not a field of a {kind} part; put it in metadata")
+    return cls, fields
 
 
 def _moved_apart(parts: list[Part], message: int, settings: Settings) -> list[Output]:
@@ -132,9 +138,11 @@ def _extra(message: NewMessage, where: str) -> str | None:
         and message.turn_id is None
         and message.message_kind is None
         and message.source_message_ids is None
+        and message.metadata is None
     ):
         return None
-    extra = Extra(message.peer_id, message.turn_id, message.message_kind, message.source_message_ids)
+    extra = Extra(message.peer_id, message.turn_id, message.message_kind, message.source_message_ids, message.metadata)
     for name, value in msgspec.structs.asdict(extra).items():
         sound_json(f"{where}{name}", value)
-    return _encode(extra).decode()
+    # Sorted: whoever repeats an append may have the keys in another order.
+    return msgspec.json.encode(extra, order="deterministic").decode()

@@ -71,6 +71,7 @@ def same_message(client: Client, session_id: str, held: Message, given: NewMessa
     return (
         (held.role, held.peer_id, held.turn_id, held.message_kind, held.source_message_ids)
         == (given.role, given.peer_id, given.turn_id, given.message_kind, given.source_message_ids)
+        and same_json(held.metadata, given.metadata)
         and given.id in {None, held.id}
         and given.created_at in {None, held.created_at}
         and len(held.parts) == len(parts)

@@ -1,4 +1,7 @@
-"""Conversations as OpenAI's chat and responses APIs have them, and most other programs with them. Pure functions."""
+"""Files of conversations as OpenAI's and Anthropic's APIs have them, and most other programs with them.
+
+Pure functions. What a message becomes is the same as when it is added: `holdfast.formats`.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -7,23 +10,13 @@ import msgspec
 
 from holdfast.checking import conform
 from holdfast.errors import InvalidArgumentError, shown
-from holdfast.exchange.contents import as_value, kind_of, read_parts, read_text
 from holdfast.exchange.records import SessionRecord, named
 from holdfast.exchange.times import read_time
+from holdfast.formats import ITEMS, ROLES, is_item, kind_of, read_message
 from holdfast.model import NewMessage, Role
 from holdfast.noun import is_name
 from holdfast.parts import Part, TextPart, ToolPart
 
-ROLES: dict[str, Role] = {
-    "user": "user",
-    "assistant": "assistant",
-    "system": "system",
-    "developer": "system",
-    "tool": "tool",
-    "function": "tool",
-}
-CALLS = {"function_call", "custom_tool_call"}
-OUTPUTS = {"function_call_output", "custom_tool_call_output"}
 TIMES = ("created_at", "created", "create_time", "timestamp")
 IDS = ("session_id", "conversation_id", "thread_id", "id")
 
@@ -32,7 +25,7 @@ Row = tuple[str, Any]
 
 
 def is_message(value: Any) -> bool:
-    return isinstance(value, dict) and ("role" in value or kind_of(value) in CALLS | OUTPUTS)
+    return isinstance(value, dict) and ("role" in value or kind_of(value) in ITEMS)
 
 
 def is_conversation(value: Any) -> bool:
@@ -55,81 +48,37 @@ def read_conversation(where: str, given: Any, session_id: str) -> SessionRecord:
 
 
 def read_messages(rows: Iterable[Row]) -> Iterator[NewMessage]:
-    tools: dict[str, str] = {}
+    names: dict[str, str] = {}
     seen: set[str] = set()
     for number, (where, given) in enumerate(rows, 1):
-        message = _read_message(where, given, tools)
+        message = _read_message(where, given, names)
         yield named(message, number, given.get("id"), seen)
 
 
-def _read_message(where: str, given: Any, tools: dict[str, str]) -> NewMessage:
-    """A message. `tools` are the names of the tools that were called so far, by the ids of the calls."""
-    if not is_message(given):
-        raise InvalidArgumentError(where, f"{shown(given)} is not a message; give an object with a role and content")
-    role = read_role(where, given.get("role", "assistant" if kind_of(given) in CALLS else "tool"))
-    named, sources = given.get("name"), given.get("source_message_ids")
-    kinds = {kind_of(part) for part in _list(given.get("content"))}
-    return NewMessage(
-        role=role,
-        parts=_parts(where, given, role, tools) or [TextPart("")],
-        peer_id=named if isinstance(named, str) and role != "tool" else _text(where, given, "peer_id"),
-        turn_id=_text(where, given, "turn_id"),
-        message_kind="refusal" if given.get("refusal") or "refusal" in kinds else _text(where, given, "message_kind"),
-        source_message_ids=None
-        if sources is None
-        else conform(sources, list[str], where=f"{where}, source_message_ids"),
-        created_at=_time(where, given),
-    )
-
-
-def read_role(where: str, said: Any) -> Role:
-    role = ROLES.get(said) if isinstance(said, str) else None
+def read_role(where: str, given: Any) -> Role:
+    role = ROLES.get(given) if isinstance(given, str) else None
     if role is None:
-        raise InvalidArgumentError(where, f"the role {shown(said)} is not one of {', '.join(ROLES)}")
+        raise InvalidArgumentError(where, f"the role {shown(given)} is not one of {', '.join(ROLES)}")
     return role
 
 
-def _parts(where: str, given: dict[str, Any], role: Role, tools: dict[str, str]) -> list[Part]:
+def _read_message(where: str, given: Any, names: dict[str, str]) -> NewMessage:
+    """A message. `names` are those of the tools that were called so far, by the ids of the calls."""
+    if not is_message(given) and not is_item(given):
+        raise InvalidArgumentError(where, f"{shown(given)} is not a message; give an object with a role and content")
+    if "role" in given:
+        read_role(where, given["role"])
+    about = {_time_key(given), "created_at"} | ({"id"} if "role" in given else set())
+    fields = {key: value for key, value in given.items() if key not in about}
     if isinstance(given.get("parts"), list):  # Holdfast's own
-        return [_detached(part) for part in conform(given["parts"], list[Part], where=f"{where}, parts")]
-    if kind_of(given) in CALLS:
-        return [_call(where, given, given.get("call_id"), tools)]
-    if kind_of(given) in OUTPUTS or role == "tool":
-        return [_output(given, tools)]
-    parts = read_parts(where, given.get("content"))
-    if isinstance(given.get("refusal"), str):
-        parts.append(TextPart(given["refusal"]))
-    for call in _list(given.get("tool_calls")):
-        if not isinstance(call, dict):
-            raise InvalidArgumentError(where, f"{shown(call)} in tool_calls is not a tool call; give an object")
-        parts.append(_call(where, call.get("function") or call.get("custom") or call, call.get("id"), tools))
-    if isinstance(given.get("function_call"), dict):
-        parts.append(_call(where, given["function_call"], None, tools))
-    return parts
-
-
-def _call(where: str, function: Any, call_id: Any, tools: dict[str, str]) -> Part:
-    name = function.get("name") if isinstance(function, dict) else None
-    if not isinstance(name, str):
-        raise InvalidArgumentError(where, f"{shown(function)} is not a call of a function; give its name and arguments")
-    tool_id = call_id if isinstance(call_id, str) else ""
-    tools[tool_id] = name
-    asked = function.get("arguments", function.get("input"))
-    return ToolPart(tool_id=tool_id, tool_name=name, tool_input=as_value(asked), tool_status="pending")
-
-
-def _output(given: dict[str, Any], tools: dict[str, str]) -> Part:
-    call_id = given.get("tool_call_id", given.get("call_id"))
-    tool_id = call_id if isinstance(call_id, str) else ""
-    name = given.get("name")
-    said = given.get("content", given.get("output"))
-    text = read_text(said)
-    return ToolPart(
-        tool_id=tool_id,
-        tool_name=name if isinstance(name, str) else tools.get(tool_id, ""),
-        tool_output=("" if said is None else said) if text is None else text,
-        tool_status="completed",
-    )
+        parts: list[Part] = conform(given["parts"], list[Part], where=f"{where}, parts")
+        fields["parts"] = [_detached(part) for part in parts]
+    read = read_message(f"{where}, ", fields, names, keep_unknown=True)
+    if read.get("parts") is None:
+        read["parts"] = [TextPart(read.get("content") or "")]
+    read["content"] = None
+    message = conform(read, NewMessage, where=where)
+    return msgspec.structs.replace(message, created_at=_time(where, given))
 
 
 def _detached(part: Part) -> Part:
@@ -140,16 +89,9 @@ def _detached(part: Part) -> Part:
 
 
 def _time(where: str, given: dict[str, Any]) -> Any:
-    key = next((key for key in TIMES if given.get(key) is not None), None)
+    key = _time_key(given)
     return None if key is None else read_time(f"{where}, {key}", given[key])
 
 
-def _text(where: str, given: dict[str, Any], key: str) -> str | None:
-    value = given.get(key)
-    if value is not None and not isinstance(value, str):
-        raise InvalidArgumentError(f"{where}, {key}", f"{shown(value)} is not a string")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _time_key(given: dict[str, Any]) -> str | None:
+    return next((key for key in TIMES if given.get(key) is not None), None)

@@ -141,6 +141,7 @@ def _incoming(message: Message, folder: Path) -> NewMessage:
         message_kind=message.message_kind,
         source_message_ids=message.source_message_ids,
         created_at=message.created_at,
+        metadata=message.metadata,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from holdfast.noun import Name, Noun
-from holdfast.parts import Part, TextPart
+from holdfast.parts import Part, ProviderPart, TextPart
 
 Role = Literal["user", "assistant", "system", "tool"]
 Timestamp = Annotated[datetime, msgspec.Meta(description="use ISO 8601, such as 2026-03-24T09:10:11Z")]
@@ -15,8 +15,11 @@ Timestamp = Annotated[datetime, msgspec.Meta(description="use ISO 8601, such as 
 _MADE = re.compile("msg_[0-9a-f]{32}")
 
 
-class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as a caller hands it in. `parts` wins over `content`; one of them is needed."""
+class NewMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message as a caller hands it in. `parts` wins over `content`; one of them is needed.
+
+    Those of OpenAI and Anthropic, which have other fields, become one in `holdfast.formats`.
+    """
 
     role: Role
     content: str | None = None
@@ -27,6 +30,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     message_kind: str | None = None
     source_message_ids: list[str] | None = None
     created_at: Timestamp | None = None
+    metadata: dict[str, Any] | None = None
 
 
 class Message(Noun, frozen=True, omit_defaults=True, gc=False):
@@ -40,11 +44,16 @@ class Message(Noun, frozen=True, omit_defaults=True, gc=False):
     turn_id: str | None = None
     message_kind: str | None = None
     source_message_ids: list[str] | None = None
+    metadata: dict[str, Any] | None = None
 
     @property
     def text(self) -> str:
-        """The text parts, joined by newlines."""
-        return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+        """The text parts, and the texts with citations that a provider part holds, joined by newlines."""
+        return "\n".join(
+            part.text
+            for part in self.parts
+            if isinstance(part, TextPart) or (isinstance(part, ProviderPart) and part.text)
+        )
 
 
 class MessagePage(Noun, frozen=True):

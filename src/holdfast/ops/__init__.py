@@ -46,6 +46,7 @@ from holdfast.ops.sessions import (
     RecordUse,
     SearchToolResult,
     UpdateSession,
+    with_provider_fields,
 )
 from holdfast.ops.system import (
     CheckHealth,
@@ -125,4 +126,5 @@ __all__ = [
     "checked",
     "fields_of",
     "operation",
+    "with_provider_fields",
 ]

@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from holdfast.errors import InvalidArgumentError
+from holdfast.formats import is_plain, not_a_dictionary, read_message
 from holdfast.model import (
     Appended,
     AutoCommitPolicy,
@@ -25,7 +27,7 @@ from holdfast.model import (
     UseRecorded,
 )
 from holdfast.noun import Name
-from holdfast.ops.table import Operation, operation
+from holdfast.ops.table import Operation, fields_of, operation
 
 Seq = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
@@ -110,21 +112,61 @@ class ForkSession(Operation[SessionInfo], frozen=True, kw_only=True):
 
 @operation("POST /sessions/{session_id}/messages")
 class AddMessage(NewMessage, Operation[Appended], frozen=True, kw_only=True):
-    """Appends one message; a missing session is created."""
+    """Appends one message, which may be one of OpenAI or Anthropic; a missing session is created."""
 
     session_id: Name
     idempotency_key: Key | None = None
     expected_seq: Seq | None = None
+
+    @classmethod
+    def translated(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        if is_plain(fields, _OF_ADD_MESSAGE):
+            return fields
+        about = {name: value for name, value in fields.items() if name in _ABOUT_APPEND}
+        message = {name: value for name, value in fields.items() if name not in _ABOUT_APPEND}
+        return {**read_message("", message, {}), **about}
+
+
+def with_provider_fields(op: AddMessage, fields: dict[str, Any]) -> AddMessage:
+    """The same append with what else a provider's message has."""
+    given = {name: value for name, value in fields_of(op).items() if value is not None}
+    return AddMessage(**AddMessage.translated({**given, **fields}))
+
+
+_OF_ADD_MESSAGE = frozenset(AddMessage.__struct_fields__)
+_ABOUT_APPEND = _OF_ADD_MESSAGE - set(NewMessage.__struct_fields__)
+MAX_BATCH = 100
 
 
 @operation("POST /sessions/{session_id}/messages/batch")
 class AddMessages(Operation[Appended], frozen=True, kw_only=True):
-    """Appends 1 to 100 messages, all or none; a missing session is created."""
+    """Appends 1 to 100 messages, which may be those of OpenAI or Anthropic; all or none.
+
+    A missing session is created.
+    """
 
     session_id: Name
-    messages: Annotated[list[NewMessage], msgspec.Meta(min_length=1, max_length=100)]
+    messages: Annotated[list[NewMessage], msgspec.Meta(min_length=1, max_length=MAX_BATCH)]
     idempotency_key: Key | None = None
     expected_seq: Seq | None = None
+
+    @classmethod
+    def translated(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        messages = fields.get("messages")
+        if not isinstance(messages, list) or len(messages) > MAX_BATCH:
+            return fields
+        names: dict[str, str] = {}
+        read = [
+            message if isinstance(message, dict) and is_plain(message) else _read(number, message, names)
+            for number, message in enumerate(messages)
+        ]
+        return {**fields, "messages": read}
+
+
+def _read(number: int, message: Any, names: dict[str, str]) -> dict[str, Any]:
+    if not isinstance(message, dict):
+        raise InvalidArgumentError(f"messages[{number}]", not_a_dictionary(message))
+    return read_message(f"messages[{number}].", message, names)
 
 
 @operation("GET /sessions/{session_id}/messages")

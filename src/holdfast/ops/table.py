@@ -18,6 +18,11 @@ PLAIN = {str, int, float, bool, type(None)}
 class Operation(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
     """Base of every operation, and what it results in. Operations are values: they can be stored, sent, replayed."""
 
+    @classmethod
+    def translated(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """The operation's own fields, where others stand for them."""
+        return fields
+
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """What the table knows of an operation."""
@@ -103,6 +108,7 @@ def checked(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
 
     `strict=False` also reads numbers from text, as they are in a query.
     """
+    fields = cls.translated(fields)
     valid = conform(fields, cls, strict=strict)
     for name, value in fields.items():
         if isinstance(value, str) and name in cls.__struct_fields__:

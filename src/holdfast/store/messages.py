@@ -1,6 +1,7 @@
 """Messages: an append-only log per session, each with the next number, its cost and its place in the text index."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -29,6 +30,7 @@ class Extra(msgspec.Struct, frozen=True, omit_defaults=True):
     turn_id: str | None = None
     message_kind: str | None = None
     source_message_ids: list[str] | None = None
+    metadata: dict[str, Any] | None = None
 
 
 _decode_extra = msgspec.json.Decoder(Extra).decode

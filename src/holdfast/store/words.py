@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from holdfast.parts import ContextPart, ImagePart, Part, TextPart, ToolPart, as_text
+from holdfast.parts import ContextPart, ImagePart, Part, ProviderPart, TextPart, ToolPart, as_text
 
 INDEXED_CHARS = 100_000
 """The index holds this much of a message; beyond it lies machine output rather than something said."""
@@ -27,6 +27,8 @@ def indexed(parts: Iterable[Part]) -> str:
                 pieces.append(part.description)
             case ToolPart():
                 pieces += (part.tool_name, as_text(part.tool_input), as_text(part.tool_output))
+            case ProviderPart():
+                pieces.append(part.readable)
     return " ".join(cut("\n".join(pieces)[:INDEXED_CHARS]))
 
 
