@@ -11,8 +11,20 @@ from holdfast.config import Settings
 from holdfast.context import tokens
 from holdfast.engine.rule import Moment
 from holdfast.errors import InvalidArgumentError, shown
+from holdfast.formats import is_no_content
 from holdfast.model import NewMessage
-from holdfast.parts import PART_TYPES, ImagePart, Part, PartBase, TextPart, ToolPart, as_text, spell_image, spell_tool
+from holdfast.parts import (
+    PART_TYPES,
+    ImagePart,
+    Part,
+    PartBase,
+    ProviderPart,
+    TextPart,
+    ToolPart,
+    as_text,
+    spell_image,
+    spell_tool,
+)
 from holdfast.sound import plain, sound_json, sound_text
 from holdfast.store.messages import Draft, Extra
 from holdfast.store.moments import sound_micros
@@ -108,10 +120,23 @@ def _spelled(given: dict[str, Any], where: str) -> tuple[type[Part], dict[str, A
             raise InvalidArgumentError(f"{where}.{missing}", "is missing; say where the image is")
     if cls is ToolPart:
         fields = spell_tool(fields)
-    for name, value in fields.items():
-        if name not in cls.__struct_fields__ and value is not None:
-            raise InvalidArgumentError(f"{where}.{name}", f"is not a field of a {kind} part; put it in metadata")
-    return cls, fields
+    unknown = {
+        name: value
+        for name, value in fields.items()
+        if name not in cls.__struct_fields__ and not is_no_content(name, value)
+    }
+    return _keeping(given, cls, fields, unknown, where) if unknown else (cls, fields)
+
+
+def _keeping(
+    given: dict[str, Any], cls: type[Part], fields: dict[str, Any], unknown: dict[str, Any], where: str
+) -> tuple[type[Part], dict[str, Any]]:
+    """A part with fields that are not known here: they are kept, or refused where there is no place for them."""
+    if cls is ProviderPart or (cls is ToolPart and fields.get("provider_fields") is not None):
+        raise InvalidArgumentError(f"{where}.{next(iter(unknown))}", "is not a field of this part; put it in metadata")
+    if cls is ToolPart:
+        return cls, {**fields, "provider_fields": unknown}
+    return ProviderPart, {"provider": "other", "block": given}
 
 
 def _moved_apart(parts: list[Part], message: int, settings: Settings) -> list[Output]:

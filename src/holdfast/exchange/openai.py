@@ -73,7 +73,7 @@ def _read_message(where: str, given: Any, names: dict[str, str]) -> NewMessage:
     if isinstance(given.get("parts"), list):  # Holdfast's own
         parts: list[Part] = conform(given["parts"], list[Part], where=f"{where}, parts")
         fields["parts"] = [_detached(part) for part in parts]
-    read = read_message(f"{where}, ", fields, names, keep_unknown=True)
+    read = read_message(f"{where}, ", fields, names)
     if read.get("parts") is None:
         read["parts"] = [TextPart(read.get("content") or "")]
     read["content"] = None

@@ -145,8 +145,13 @@ def _image(url: Any, detail: Any, others: dict[str, Any], field: str) -> ImagePa
     )
 
 
+def is_no_content(key: str, value: Any) -> bool:
+    """Whether a field of a block can be left out: it is empty, or a mark for a cache."""
+    return key in CACHE_MARKS or is_nothing(value)
+
+
 def _only_marks(others: dict[str, Any]) -> bool:
-    return all(key in CACHE_MARKS or is_nothing(value) for key, value in others.items())
+    return all(is_no_content(key, value) for key, value in others.items())
 
 
 def _provider_of(block: dict[str, Any]) -> str:

@@ -54,11 +54,11 @@ def is_item(given: Any) -> bool:
     return "role" not in given or all(is_nothing(given.get(field)) for field in ("content", "parts", *_PARTS_OF))
 
 
-def read_message(where: str, given: Fields, names: Names, *, keep_unknown: bool = False) -> Fields:
+def read_message(where: str, given: Fields, names: Names) -> Fields:
     """The fields of a `NewMessage`, still to be checked. `where` is the path to `given`, up to a field's name.
 
-    `names` are the tools called so far, for the results that follow. Of a field that is not known, an error says so,
-    unless the message says its `type`, as whole objects of a provider do: then it is kept in the metadata.
+    `names` are the tools called so far, for the results that follow. Fields that nothing is known of, which a newer
+    client or another provider may send, are kept in the metadata.
     """
     if is_item(given):
         return _read_item(where, given, names)
@@ -66,10 +66,6 @@ def read_message(where: str, given: Fields, names: Names, *, keep_unknown: bool 
         raise InvalidArgumentError(f"{where}role", _role_is_missing(kind_of(given)))
     known = KNOWN if given.get("parts") is None else KNOWN | _OF_THE_LOG
     unknown = {key: value for key, value in given.items() if key not in known and value is not None}
-    if unknown and not (keep_unknown or kind_of(given)):
-        raise InvalidArgumentError(
-            f"{where}{next(iter(unknown))}", "is not a field of a message; put it in its metadata, or leave it out"
-        )
     if unknown.get("type") == "message":
         del unknown["type"]
     stated = {key: value for key, value in given.items() if key in ProviderFields.__struct_fields__}
