@@ -110,7 +110,7 @@ def _role(fields: ProviderFields) -> str:
 def _read_parts(where: str, given: Fields, fields: ProviderFields, names: Names, read: Fields) -> None:
     if given.get("parts") is not None:
         beside = next((field for field in _PARTS_OF if not is_nothing(getattr(fields, field))), None)
-        beside = "content" if isinstance(fields.content, list | dict) and fields.content else beside
+        beside = "content" if isinstance(fields.content, list | dict) else beside
         if beside is not None:
             raise InvalidArgumentError(f"{where}{beside}", "stands beside parts, which say it all; give one of them")
         read |= {"content": fields.content or None, "parts": given["parts"]}

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from holdfast.config import AuthMode
+from holdfast.formats import ITEMS, LATER_ITEMS, ProviderFields
 from holdfast.ops import OPERATIONS, Entry, Operation
 from holdfast.parts import TOOL_SPELLINGS
 
@@ -45,8 +46,6 @@ HEADERS: dict[str, tuple[str, Schema]] = {
 """Headers that can stand for a field."""
 
 _EITHER = {
-    "AddMessage": ("content", "parts"),
-    "NewMessage": ("content", "parts"),
     "RecordUse": ("contexts", "skill"),
 }
 """Fields of which at least one is needed."""
@@ -95,12 +94,12 @@ PROBLEM: Schema = {
 def document(version: str, mode: AuthMode) -> bytes:
     """The whole document. Without keys there is no security to speak of."""
     types = [*OPERATIONS, *(entry.returns for entry in OPERATIONS.values())]
-    _, components = msgspec.json.schema_components(types, ref_template=REF)
+    _, components = msgspec.json.schema_components([*types, ProviderFields], ref_template=REF)
     schemas: dict[str, Schema] = {name: _exact(schema) for name, schema in components.items()}
     schemas |= {"AnyJson": ANY_JSON, "AnyObject": ANY_OBJECT, "Problem": PROBLEM, **_parts_as_given(schemas)}
-    for name in ("NewMessage", "AddMessage"):
-        _describe_parts(schemas[name])
-    schemas["NewMessage"] = _with_one_of(_EITHER["NewMessage"], schemas["NewMessage"])
+    provided = schemas.pop("ProviderFields")["properties"]
+    messages = {name: _messages(schemas[name], provided) for name in ("NewMessage", "AddMessage")}
+    schemas |= messages
     paths: dict[str, Schema] = {path: {"get": _page(path, *told)} for path, told in PAGES.items()}
     for cls, entry in OPERATIONS.items():
         described = _operation(cls, entry, schemas.pop(cls.__name__), schemas)
@@ -126,7 +125,7 @@ def document(version: str, mode: AuthMode) -> bytes:
 
 
 def _operation(cls: type[Operation[Any]], entry: Entry, schema: Schema, schemas: dict[str, Schema]) -> Schema:
-    properties: dict[str, Schema] = schema["properties"]
+    properties: dict[str, Schema] = (schema["anyOf"][0] if "anyOf" in schema else schema)["properties"]
     required = set(schema.get("required", ()))
     in_path = _in_path(entry)
     rest = {name: value for name, value in properties.items() if name not in in_path}
@@ -147,7 +146,11 @@ def _operation(cls: type[Operation[Any]], entry: Entry, schema: Schema, schemas:
         ]
     else:
         needed = sorted(required - set(in_path))
-        body = _with_one_of(_EITHER.get(cls.__name__, ()), {**schema, "properties": rest, "required": needed})
+        body = (
+            {"anyOf": [_without(in_path, one) for one in schema["anyOf"]]}
+            if "anyOf" in schema
+            else _with_one_of(_EITHER.get(cls.__name__, ()), {**schema, "properties": rest, "required": needed})
+        )
         described["requestBody"] = {
             "required": bool(needed) or "anyOf" in body,
             "content": {"application/json": {"schema": body}},
@@ -248,11 +251,60 @@ def _without_null(schema: Schema) -> Schema:
     return choices[0] if len(choices) == 1 else schema
 
 
-def _describe_parts(schema: Schema) -> None:
-    """`parts` are of several kinds, and in several spellings."""
-    kinds = [_ref(name) for name in ("TextPart", "ContextPart", "ImagePart", "ImageUrlGiven", "ToolGiven")]
-    parts = {"type": "array", "items": {"anyOf": kinds}, "minItems": 1, "maxItems": 1000}
-    schema["properties"]["parts"] = {"anyOf": [parts, {"type": "null"}], "default": None}
+def _messages(schema: Schema, provided: Schema) -> Schema:
+    """A message in each of its shapes: with parts, as a provider has it, or as an item of OpenAI's responses."""
+    own: Schema = {**schema["properties"]}
+    required = [name for name in schema["required"] if name != "role"]
+    kinds = ("TextPart", "ContextPart", "ImagePart", "ImageUrlGiven", "ToolGiven", "ProviderPart")
+    parts = {"type": "array", "items": {"anyOf": [_ref(name) for name in kinds]}, "minItems": 1, "maxItems": 1000}
+    with_parts = {**own, "parts": parts}
+    provided = {**provided, "content": _some({**_BLOCKS, "type": "array"}, {"type": "string", "pattern": NO_NUL})}
+    item = {name: value for name, value in own.items() if name not in {"role", "content", "parts", "id"}}
+    shapes = [
+        _shape(with_parts, [*required, "role", "parts"]),
+        {
+            **_shape({**own, **provided, "parts": {"type": "null"}}, [*required, "role"]),
+            "anyOf": [{"properties": {name: given}, "required": [name]} for name, given in _SAYING.items()],
+        },
+        {**_shape({**item, "type": _ITEM_TYPE}, [*required, "type"]), "not": {"required": ["role"]}},
+    ]
+    return {"anyOf": shapes}
+
+
+_BLOCKS: Schema = {"items": {"anyOf": [{"type": "string", "pattern": NO_NUL}, _ref("AnyObject")]}}
+_SAYING: dict[str, Schema] = {
+    "content": {"anyOf": [{"type": "string", "pattern": NO_NUL}, {**_BLOCKS, "type": "array", "minItems": 1}]},
+    "tool_calls": {"type": "array", "items": _ref("AnyObject"), "minItems": 1},
+    "function_call": {**ANY_OBJECT, "minProperties": 1},
+    "refusal": {"type": "string", "pattern": NO_NUL, "minLength": 1},
+    "tool_call_id": {"type": "string", "pattern": NO_NUL},
+}
+"""The fields of a provider's message of which one is needed, in the order of how often it is."""
+_ITEM_TYPE: Schema = {
+    "anyOf": [{"enum": sorted(ITEMS)}, {"type": "string", "pattern": f"^[^\\u0000]*({'|'.join(LATER_ITEMS)})$"}]
+}
+
+
+def _some(*choices: Schema) -> Schema:
+    return {"anyOf": [*choices, _ref("AnyObject"), {"type": "null"}]}
+
+
+def _shape(properties: Schema, required: list[str]) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "propertyNames": {"pattern": NO_NUL},
+        "additionalProperties": _ref("AnyJson"),
+    }
+
+
+def _without(names: Sequence[str], schema: Schema) -> Schema:
+    return {
+        **schema,
+        "properties": {name: value for name, value in schema["properties"].items() if name not in names},
+        "required": [name for name in schema["required"] if name not in names],
+    }
 
 
 def _with_one_of(names: Sequence[str], schema: Schema) -> Schema:
