@@ -33,7 +33,7 @@ NUMBERS = itertools.count(700_001)
 Shape = tuple[str, dict[str, Any]]
 
 
-class Unwritable(Exception):
+class UnwritableError(Exception):
     """A type that JSON does not have, such as an open file."""
 
 
@@ -56,37 +56,49 @@ def examples(kind: Any, depth: int = DEPTH) -> list[Any]:
     for one in alternatives(kind):
         try:
             found += _examples(one, depth)
-        except Unwritable:
+        except UnwritableError:
             continue
     if not found:
-        raise Unwritable(kind)
+        raise UnwritableError(kind)
     return found
 
 
+def words() -> str:
+    return f"words-{next(NUMBERS)}"
+
+
+SIMPLE: dict[Any, Callable[[], Any]] = {
+    str: words,
+    object: words,
+    Any: words,
+    int: lambda: next(NUMBERS),
+    float: lambda: next(NUMBERS),
+    bool: lambda: True,
+    type(None): lambda: None,
+    datetime: lambda: "2026-03-24T09:10:11Z",
+}
+
+
 def _examples(kind: Any, depth: int) -> list[Any]:
-    origin = get_origin(kind)
-    if kind in {str, object, Any}:
-        return [f"words-{next(NUMBERS)}"]
-    if kind in {int, float}:
-        return [next(NUMBERS)]
-    if kind is bool:
-        return [True]
-    if kind is type(None):
-        return [None]
-    if kind is datetime:
-        return ["2026-03-24T09:10:11Z"]
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind in SIMPLE:
+        return [SIMPLE[kind]()]
     if origin is Literal:
-        return [get_args(kind)[0]]
+        return [inner[0]]
     if origin in {dict, Mapping}:
-        return [{f"key-{next(NUMBERS)}": examples(get_args(kind)[1], depth)[0]}]
+        return [{f"key-{next(NUMBERS)}": examples(inner[1], depth)[0]}]
     if origin in {list, Iterable, Sequence}:
-        try:
-            return [examples(get_args(kind)[0], depth)]
-        except Unwritable:
-            return [[]]
+        return [_listed(inner[0], depth)]
     if depth == 0:  # some contain themselves
-        raise Unwritable(kind)
+        raise UnwritableError(kind)
     return _objects(fields_of(kind), depth - 1)
+
+
+def _listed(kind: Any, depth: int) -> list[Any]:
+    try:
+        return examples(kind, depth)
+    except UnwritableError:
+        return []
 
 
 def fields_of(kind: Any) -> dict[str, Any]:
@@ -94,7 +106,7 @@ def fields_of(kind: Any) -> dict[str, Any]:
         return {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
     if typing_extensions.is_typeddict(kind):
         return typing_extensions.get_type_hints(kind)
-    raise Unwritable(kind)
+    raise UnwritableError(kind)
 
 
 def _objects(fields: dict[str, Any], depth: int) -> list[dict[str, Any]]:
@@ -102,7 +114,7 @@ def _objects(fields: dict[str, Any], depth: int) -> list[dict[str, Any]]:
     for name, kind in fields.items():
         try:
             written[name] = examples(kind, depth)
-        except Unwritable:
+        except UnwritableError:
             continue
     whole = {name: values[0] for name, values in written.items()}
     return [whole, *({**whole, name: value} for name, values in written.items() for value in values[1:])]

@@ -32,6 +32,7 @@ from holdfast.sound import sound_json
 Fields = dict[str, Any]
 
 _ELSEWHERE = ("developer", "function")
+_OF_BLOCKS = (list, tuple, dict)
 _OF_THE_LOG = frozenset({"seq", "tokens"})
 """What a message that was read from Holdfast has by where it stood: added elsewhere, it gets its own."""
 _PARTS_OF = ("tool_calls", "tool_call_id", "function_call", "refusal", *BEFORE_CONTENT, *AFTER_CONTENT)
@@ -40,10 +41,11 @@ _PARTS_OF = ("tool_calls", "tool_call_id", "function_call", "refusal", *BEFORE_C
 
 def is_plain(given: Fields, own: frozenset[str] = OWN) -> bool:
     """Whether a message needs no translation: it has Holdfast's own fields alone, `own`, and its content is a text."""
+    content = given.get("content")
     return (
         given.keys() <= own
+        and (type(content) is str or not isinstance(content, _OF_BLOCKS))
         and given.get("role") not in _ELSEWHERE
-        and not isinstance(given.get("content"), list | tuple | dict)
     )
 
 

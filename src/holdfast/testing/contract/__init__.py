@@ -15,6 +15,7 @@ from holdfast.testing.contract.files import FileContract
 from holdfast.testing.contract.forks import ForkContract
 from holdfast.testing.contract.input import InputContract
 from holdfast.testing.contract.messages import MessageContract
+from holdfast.testing.contract.providers import ProviderContract
 from holdfast.testing.contract.sessions import SessionContract
 from holdfast.testing.contract.store import StoreContract
 from holdfast.testing.contract.tenants import TenantContract
@@ -25,6 +26,7 @@ from holdfast.testing.contract.upkeep import UpkeepContract
 class ClientContract(
     SessionContract,
     MessageContract,
+    ProviderContract,
     ExactlyOnceContract,
     ForkContract,
     ToolResultContract,
