@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast import Client, ContextPart, ImagePart, Settings, TextPart, ToolPart
+from holdfast import Client, ContextPart, ImagePart, ProviderPart, Settings, TextPart, ToolPart
 from holdfast.client.transport import LocalTransport
 from holdfast.errors import ConflictError, InvalidArgumentError
 from holdfast.exchange import export_sessions, import_path
@@ -42,11 +42,13 @@ tool = st.builds(
     tool_status=st.sampled_from(["pending", "running", "completed", "error"]),
     duration_ms=st.none() | st.integers(0, 10) | st.floats(0, 1e6),
     prompt_tokens=st.none() | st.integers(0, 10),
+    provider_fields=st.none() | metadata,
 )
 part = (
     st.builds(TextPart, text)
     | st.builds(ContextPart, uri=text, abstract=text, context_type=st.sampled_from(["memory", "resource", "skill"]))
     | st.builds(ImagePart, url=text, description=text, detail=text)
+    | st.builds(ProviderPart, provider=text, block=metadata)
     | tool
 )
 message = st.fixed_dictionaries(
@@ -58,6 +60,7 @@ message = st.fixed_dictionaries(
         "turn_id": text,
         "message_kind": text,
         "source_message_ids": st.lists(text, max_size=2),
+        "metadata": metadata,
     },
 )
 config = st.fixed_dictionaries(
