@@ -151,6 +151,11 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnyTool):
         return self.tool_output
 
     @property
+    def is_preview(self) -> bool:
+        """Whether `tool_output` is only the beginning of what the tool gave, which `tool_result_id` names."""
+        return bool(self.tool_result_id) and len(self.tool_output) != self.tool_output_chars
+
+    @property
     def success(self) -> bool:
         return self.tool_status == "completed"
 

@@ -1,7 +1,15 @@
-"""What a model is shown of a session: its live messages whole, then what fits of the rest, with a receipt."""
+"""What a model is shown of a session: its messages, then what fits of the rest, with a receipt.
+
+The budget goes to the messages first, with marked previews of large tool outputs; then to one overview, which is small
+and carries the rules; then to whole outputs.
+"""
+
+from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.context import outputs, tokens
+from holdfast.context.outputs import Read, Room
 from holdfast.model import ContextStats, Message, Receipt, ReceiptLine, Run, SessionContext, archive_id
 
 
@@ -24,49 +32,122 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: list[Run]
     messages: list[Message]
+    system: Message | None
+    """The latest system message, wherever it is."""
     overview: Overview | None
     total_archives: int
     failed_archives: int
     counted_by: str
 
 
+class Chosen(msgspec.Struct, frozen=True):
+    """A form of the overview, its line, and lines for the richer forms that did not fit."""
+
+    text: str
+    included: list[ReceiptLine]
+    left_out: list[ReceiptLine]
+
+
 WHY = {
     "pending": "its summary is not done yet",
     "failed": "its summary failed; retry it",
     "cancelled": "its summary was cancelled; retry it",
-    "live": "live messages are always whole",
+    "live": "live messages are always shown",
 }
 
 
-def assemble(view: View, budget: int) -> SessionContext:
-    """Spend the budget on the messages first; what is left of it on one overview, never on half of it."""
-    active = sum(run.tokens for run in view.runs)
-    included = [_line("live" if it.number is None else "archive", it, WHY[it.state]) for it in view.runs]
-    text, shown, left_out = _choose(view.overview, budget - active)
-    included += shown
-    spent = sum(line.tokens for line in shown)
+def assemble(view: View, budget: int, read: Read) -> SessionContext:
+    """Spend the budget on the messages, then on the overview, then on whole outputs: each whole or not at all."""
+    count = tokens.counter(view.counted_by)
+    marked = outputs.mark_previews(_with_system(view), count)
+    active_lines = _active_lines(view, marked)
+    active = sum(line.tokens for line in active_lines)
+    reserved = _reserve(view, marked, active, budget)
+    room = budget - active - reserved
+    chosen = _choose(view.overview, room, tokens.bound(view.counted_by))
+    left = room - sum(line.tokens + line.reserved for line in chosen.included)
+    filled = outputs.fill(marked, Room(left, count, tokens.bound(view.counted_by)), read)
+    system, messages = _apart(view, filled.messages)
+    included = [*active_lines, *chosen.included, *filled.included]
+    spent = sum(line.tokens for line in included)
+    of_overview = sum(line.tokens for line in chosen.included)
     return SessionContext(
-        latest_archive_overview=text,
+        latest_archive_overview=chosen.text,
         pre_archive_abstracts=[],
-        messages=view.messages,
-        estimated_tokens=active + spent,
+        system_message=system,
+        messages=messages,
+        estimated_tokens=spent,
         stats=ContextStats(
-            view.total_archives, len(shown), int(bool(left_out) and not shown), view.failed_archives, active, spent
+            view.total_archives,
+            len(chosen.included),
+            int(bool(chosen.left_out) and not chosen.included),
+            view.failed_archives,
+            spent - of_overview,
+            of_overview,
         ),
         receipt=Receipt(
             token_budget=budget,
-            spent=active + spent,
+            spent=spent,
+            reserved=reserved + sum(line.reserved for line in included),
             counted_by=view.counted_by,
             included=included,
-            left_out=left_out,
+            left_out=[*chosen.left_out, *filled.left_out],
         ),
     )
 
 
-def _choose(overview: Overview | None, room: int) -> tuple[str, list[ReceiptLine], list[ReceiptLine]]:
-    """The richest form of the overview that fits, its line, and lines for the richer ones that did not."""
+def _with_system(view: View) -> list[Message]:
+    """All messages of the context in order, the latest system message among them."""
+    system = view.system
+    if system is None or any(message.seq == system.seq for message in view.messages):
+        return view.messages
+    return sorted([system, *view.messages], key=lambda message: message.seq)
+
+
+def _apart(view: View, messages: list[Message]) -> tuple[Message | None, list[Message]]:
+    """The system message, and the others."""
+    if view.system is None:
+        return None, messages
+    seq = view.system.seq
+    system = next(message for message in messages if message.seq == seq)
+    return system, [message for message in messages if message.seq != seq]
+
+
+def _active_lines(view: View, marked: Sequence[Message]) -> list[ReceiptLine]:
+    """A line for the system message and for each run. Tokens count previews as they are shown."""
+    stored = {message.seq: message.tokens for message in view.messages}
+    more = [(it.seq, it.tokens - stored[it.seq]) for it in marked if it.tokens != stored.get(it.seq, it.tokens)]
+    lines: list[ReceiptLine] = []
+    seq = None if view.system is None else view.system.seq
+    if seq is not None:
+        shown = next(message for message in marked if message.seq == seq)
+        more.append((seq, -shown.tokens))
+        why = "the latest system message is always shown"
+        lines.append(ReceiptLine(what="system", first_seq=seq, last_seq=seq, tokens=shown.tokens, why=why))
+    for run in view.runs:
+        here = run.tokens + sum(tokens_ for at, tokens_ in more if run.first_seq <= at <= run.last_seq)
+        run = msgspec.structs.replace(run, tokens=max(0, here))  # noqa: PLW2901 - the same run as it is shown
+        lines.append(_line("live" if run.number is None else "archive", run, WHY[run.state]))
+    return lines
+
+
+def _reserve(view: View, marked: Sequence[Message], active: int, budget: int) -> int:
+    """By how much the messages may cost more than estimated, if that can matter.
+
+    To find out costs a second look at all of them. It cannot matter if there is nothing else to show, if they leave no
+    room, or if all of it fits even where they cost half as much again.
+    """
+    wanted = outputs.chars_apart(marked) + (2 * view.overview.rolling_tokens if view.overview is not None else 0)
+    if view.counted_by != "estimate" or not wanted or active >= budget or active * 3 // 2 + wanted <= budget:
+        return 0
+    texts = [text for message in marked for text in tokens.texts_of(message.parts)]
+    return max(0, tokens.upper_bound("\n".join(texts)) - active)
+
+
+def _choose(overview: Overview | None, room: int, bound: outputs.Count) -> Chosen:
+    """The richest form of the overview that fits even if its estimate is too low."""
     if overview is None:
-        return "", [], []
+        return Chosen("", [], [])
     number, last = overview.number, overview.last_seq
     forms = [("overview", overview.text, Run(number, "done", overview.first_seq, last, overview.tokens))]
     if overview.rolling != overview.text:
@@ -74,18 +155,21 @@ def _choose(overview: Overview | None, room: int) -> tuple[str, list[ReceiptLine
         forms.insert(0, ("rolling_overview", overview.rolling, run))
     left_out: list[ReceiptLine] = []
     for what, text, run in forms:
-        if run.tokens <= room:
-            return text, [_line(what, run, "it fits what the messages left")], left_out
-        left_out.append(_line(what, run, f"it needs {run.tokens} tokens and {max(room, 0)} are left"))
-    return "", [], left_out
+        reserved = max(0, bound(text) - run.tokens)
+        needed = run.tokens + reserved
+        if needed <= room:
+            return Chosen(text, [_line(what, run, "it fits what the messages left", reserved)], left_out)
+        left_out.append(_line(what, run, f"it needs {needed} tokens and {max(room, 0)} are left", reserved))
+    return Chosen("", [], left_out)
 
 
-def _line(what: str, run: Run, why: str) -> ReceiptLine:
+def _line(what: str, run: Run, why: str, reserved: int = 0) -> ReceiptLine:
     return ReceiptLine(
         what=what,  # type: ignore[arg-type]  # one of its words
         archive_id=None if run.number is None else archive_id(run.number),
         first_seq=run.first_seq,
         last_seq=run.last_seq,
         tokens=run.tokens,
+        reserved=reserved,
         why=why,
     )

@@ -1,11 +1,12 @@
 """Reading what was sealed: archives, the context that is made of them, and any stretch of messages again."""
 
-import re
-
+from holdfast.context import outputs, tokens
+from holdfast.context.outputs import Room
 from holdfast.context.window import Overview, View, assemble
-from holdfast.engine import sessions
+from holdfast.engine import references, sessions
+from holdfast.engine.outputs import reader
 from holdfast.engine.rule import Moment, Rule
-from holdfast.errors import InvalidArgumentError, NotFoundError
+from holdfast.errors import NotFoundError
 from holdfast.model import (
     Archive,
     ArchiveInfo,
@@ -26,7 +27,6 @@ from holdfast.store.sessions import StoredSession
 
 ALL = 2**31
 EXPAND_AT_ONCE = 1_000
-_RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?")
 
 
 def require(tx: Tx, session: StoredSession, name: str) -> StoredArchive:
@@ -61,7 +61,7 @@ def _get(tx: Tx, who: Principal, op: GetSessionArchive, _ready: None, _moment: M
 
 def _context(tx: Tx, who: Principal, op: GetSessionContext, _ready: None, moment: Moment) -> SessionContext:
     session = sessions.require(tx, who, op.session_id)
-    return assemble(_view(tx, session, moment), op.token_budget)
+    return assemble(_view(tx, session, moment), op.token_budget, reader(tx))
 
 
 def _view(tx: Tx, session: StoredSession, moment: Moment) -> View:
@@ -76,6 +76,7 @@ def _view(tx: Tx, session: StoredSession, moment: Moment) -> View:
     return View(
         runs=runs,
         messages=said,
+        system=messages.latest_system(tx, lineage.stretches(tx, session)),
         overview=_overview(tx, session),
         total_archives=total,
         failed_archives=failed,
@@ -110,47 +111,65 @@ def _overview(tx: Tx, session: StoredSession) -> Overview | None:
     )
 
 
-def _expand(tx: Tx, who: Principal, op: ExpandContext, _ready: None, _moment: Moment) -> Expanded:
+def _expand(tx: Tx, who: Principal, op: ExpandContext, _ready: None, moment: Moment) -> Expanded:
     session = sessions.require(tx, who, op.session_id)
-    first, last = _range_of(tx, session, op.ref)
-    found = messages_of(tx, session, first, last, EXPAND_AT_ONCE)
+    ranges = _ranges_of(tx, session, op.ref)
+    counted_by = moment.settings.token_counter
+    count = tokens.counter(counted_by)
+    found = outputs.mark_previews(_messages_in(tx, session, ranges), count)
     spent, shown = 0, 0
     while shown < len(found) and (shown == 0 or spent + found[shown].tokens <= op.token_budget):
         spent += found[shown].tokens
         shown += 1
-    brought = found[:shown]
-    if not brought:
+    if not shown:
         raise NotFoundError("messages", op.ref)
+    filled = outputs.fill(found[:shown], Room(op.token_budget - spent, count, tokens.bound(counted_by)), reader(tx))
+    brought = filled.messages
     end = brought[-1].seq
     return Expanded(
         session_id=session.session_id,
         ref=op.ref,
-        archive_ids=[archive_id(number) for number in store.holding(tx, session.log_id, brought[0].seq, end)],
+        archive_ids=_archives_of(tx, session, ranges, end),
         first_seq=brought[0].seq,
         last_seq=end,
         messages=brought,
-        estimated_tokens=spent,
-        next_ref=f"{end + 1}-{last}" if end < last else None,
+        estimated_tokens=sum(message.tokens for message in brought),
+        next_ref=references.after(ranges, end),
+        left_out=filled.left_out,
     )
 
 
-def _range_of(tx: Tx, session: StoredSession, ref: str) -> tuple[int, int]:
-    """Which messages a reference means."""
-    number = archive_number(ref)
-    if number is not None:
+def _ranges_of(tx: Tx, session: StoredSession, ref: str) -> list[tuple[int, int]]:
+    """Which messages a reference means: first and last number of each range, in order."""
+    if archive_number(ref) is not None:
         archive = require(tx, session, ref)
-        return archive.first_seq, archive.last_seq
+        return [(archive.first_seq, archive.last_seq)]
     seq = messages.seq_of(tx, lineage.stretches(tx, session), ref)
     if seq is not None:
-        return seq, seq
-    told = _RANGE.fullmatch(ref)
-    if told is None:
+        return [(seq, seq)]
+    ranges = references.parse_ranges(ref)
+    if ranges is None:
         raise NotFoundError("messages", ref)
-    first = int(told[1])
-    last = first if told[2] is None else min(int(told[2]), session.last_seq)
-    if told[2] is not None and int(told[2]) < first:
-        raise InvalidArgumentError("ref", f"{ref!r} ends before it begins; turn it round")
-    return first, last
+    return [(first, min(last, session.last_seq)) for first, last in ranges if first <= session.last_seq]
+
+
+def _messages_in(tx: Tx, session: StoredSession, ranges: list[tuple[int, int]]) -> list[Message]:
+    found: list[Message] = []
+    for first, last in ranges:
+        if len(found) < EXPAND_AT_ONCE:
+            found += messages_of(tx, session, first, last, EXPAND_AT_ONCE - len(found))
+    return found
+
+
+def _archives_of(tx: Tx, session: StoredSession, ranges: list[tuple[int, int]], end: int) -> list[str]:
+    """The archives that hold the messages of `ranges` up to `end`."""
+    numbers = {
+        number
+        for first, last in ranges
+        if first <= end
+        for number in store.holding(tx, session.log_id, first, min(last, end))
+    }
+    return [archive_id(number) for number in sorted(numbers)]
 
 
 RULES: dict[type, Rule] = {

@@ -80,6 +80,8 @@ class Expanded(Noun, frozen=True, kw_only=True):
     estimated_tokens: int
     next_ref: str | None
     """What to ask for to get the rest, if not all of it fitted."""
+    left_out: list["ReceiptLine"] = []
+    """A line for each large tool output that is shown as a preview."""
 
 
 class ContextStats(Noun, frozen=True, rename="camel"):
@@ -94,12 +96,16 @@ class ContextStats(Noun, frozen=True, rename="camel"):
 class ReceiptLine(Noun, frozen=True, kw_only=True):
     """One piece of a context, or of what was left out of it."""
 
-    what: Literal["live", "archive", "overview", "rolling_overview"]
+    what: Literal["system", "live", "archive", "overview", "rolling_overview", "tool_output"]
     archive_id: str | None = None
     first_seq: int
     last_seq: int
     tokens: int
     why: str
+    reserved: int = 0
+    """Tokens kept free for it, since an estimate may be too low."""
+    tool_result_id: str | None = None
+    """Of a tool output: what `read_tool_result` reads it by."""
 
 
 class Receipt(Noun, frozen=True, kw_only=True):
@@ -110,6 +116,8 @@ class Receipt(Noun, frozen=True, kw_only=True):
     counted_by: str
     included: list[ReceiptLine]
     left_out: list[ReceiptLine]
+    reserved: int = 0
+    """Tokens of the budget kept free, since estimates may be too low. None where tokens are counted exactly."""
 
 
 class SessionContext(Noun, frozen=True, kw_only=True, rename={"estimated_tokens": "estimatedTokens"}):
@@ -119,6 +127,8 @@ class SessionContext(Noun, frozen=True, kw_only=True, rename={"estimated_tokens"
     estimated_tokens: int
     stats: ContextStats
     receipt: Receipt
+    system_message: Message | None = None
+    """The latest system message of the session, whole; it is not repeated in `messages`."""
 
 
 def archive_id(number: int) -> str:

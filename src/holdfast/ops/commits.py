@@ -22,7 +22,7 @@ Ref = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=300,
-        description="use an archive id, a message id, a seq such as 12, or a range such as 12-40",
+        description="use an archive id, a message id, a seq such as 12, a range such as 12-40, or citations: [#3, #12-40]",
     ),
 ]
 
@@ -40,7 +40,8 @@ class CommitSession(Operation[Committed], frozen=True, kw_only=True):
 class GetSessionContext(Operation[SessionContext], frozen=True, kw_only=True):
     """What a model is to be shown: every message that no finished archive stands for, and the latest overview.
 
-    Messages are always whole; the overview comes if the budget has room for all of it.
+    The budget goes to the messages, which always come, then to the overview, then to large tool outputs: each whole
+    or not at all. An output that does not fit is a preview that ends with a mark and has a line in the receipt.
     """
 
     session_id: Name
@@ -74,7 +75,10 @@ class RetryArchive(Operation[Task], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/expand")
 class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
-    """Brings back messages that an overview stands for, as many as the budget has room for, but at least one."""
+    """Brings back messages that an overview stands for, as many as the budget has room for, but at least one.
+
+    What they leave of the budget goes to large tool outputs, each whole or as a marked preview.
+    """
 
     session_id: Name
     ref: Ref

@@ -148,6 +148,19 @@ def last_of_role(tx: Tx, stretches: Sequence[Stretch], role: Role) -> int:
     return 0
 
 
+def latest_system(tx: Tx, stretches: Sequence[Stretch]) -> Message | None:
+    """The last system message. A small index has only those, and is used because the role is written out."""
+    for stretch in reversed(stretches):
+        rows = tx.all(
+            f"SELECT {_COLUMNS} FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
+            " AND role = 'system' ORDER BY seq DESC LIMIT 1",
+            (tx.account, stretch.log_id, stretch.first, stretch.last),
+        )
+        if rows:
+            return _messages(rows)[0]
+    return None
+
+
 def state_at(tx: Tx, stretch: Stretch) -> tuple[int, int | None, int | None]:
     """The tokens of a session through the last message of `stretch`, that message's time, and when it was added."""
     row = tx.one(

@@ -105,6 +105,12 @@ def read(
     return None
 
 
+def content(tx: Tx, tool_result_id: str) -> str | None:
+    """The whole output that a message of this account names."""
+    row = tx.one("SELECT content FROM blobs WHERE account_id = ? AND hash = ?", (tx.account, tool_result_id))
+    return None if row is None else str(row[0])
+
+
 def delete_after(tx: Tx, ends: Sequence[tuple[int, int]]) -> None:
     """Drop what messages behind the `seq` of each log show; content that nobody shows any more goes with it."""
     behind = "account_id = ? AND log_id = ? AND seq > ?"
