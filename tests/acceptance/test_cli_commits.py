@@ -67,6 +67,18 @@ def test_the_context_shows_the_overview_and_the_messages(ok: Cli, task_id: str, 
     assert told["latest_archive_overview"] == ""
 
 
+def test_the_context_shows_the_system_message_and_what_was_left_out(ok: Cli, client: holdfast.Client) -> None:
+    client.add_message("chat", "system", "You are a pirate.")
+    client.add_message("chat", "tool", parts=[holdfast.ToolPart(tool_name="read", output="ahoy sailor " * 1_000)])
+    done = ok("session", "get-session-context", "chat", "--token-budget", "500")
+    assert done.out.startswith("You are a pirate.\n")
+    (result,) = client.list_tool_results("chat").tool_results
+    assert f"Left out, message 2: output {result.tool_result_id}" in done.err
+    assert "read_tool_result" in done.err
+    assert "Left out" not in ok("session", "get-session-context", "chat").err
+    assert "Left out, message 2" in ok("session", "expand", "chat", "[#1-2]", "--token-budget", "500").err
+
+
 def test_an_archive_can_be_listed_shown_and_brought_back(ok: Cli, task_id: str, client: holdfast.Client) -> None:
     assert "archive_001  done" in ok("session", "archives", "chat").out
     assert ok("session", "archives", "chat", "-o", "json").json == [client.list_archives("chat")[0].to_dict()]

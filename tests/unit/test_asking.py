@@ -253,7 +253,7 @@ def test_every_chunk_fits_and_no_message_is_missing(sizes: list[int], bound: int
     assert [one.id for chunk in made for one in chunk] == [one.id for one in talk]
     assert all(made)
     for chunk in made:
-        frame = estimate(ask([message(1, "")], max_tokens=1).user)
+        frame = estimate(ask([message(1, "")], max_tokens=1).user) + 20  # its random mark may cost more than another
         assert estimate(ask(chunk, max_tokens=1).user) <= bound + frame
 
 
@@ -267,8 +267,8 @@ def test_a_chunk_does_not_end_between_a_tool_call_and_its_result() -> None:
         message(4, "more", role="tool"),
         message(5, "word " * 100),
     ]
-    assert [[one.seq for one in chunk] for chunk in chunks(talk, 200)] == [[1], [2, 3, 4], [5]]
-    assert [[one.seq for one in chunk] for chunk in chunks(talk, 90)] == [[1], [2], [3], [4], [5]]
+    assert [[one.seq for one in chunk] for chunk in chunks(talk, 150)] == [[1], [2, 3, 4], [5]]
+    assert [[one.seq for one in chunk] for chunk in chunks(talk, 70)] == [[1], [2], [3], [4], [5]]
 
 
 def test_a_message_that_fits_nowhere_is_cut_in_the_middle() -> None:

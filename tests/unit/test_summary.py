@@ -340,7 +340,7 @@ def test_constraints_and_facts_are_the_last_to_go() -> None:
         facts=lines("fact"),
         constraints=lines("rule"),
     )
-    _, text = render(summary, 135)
+    _, text = render(summary, 140)
     assert len(section(text, "Constraints")) == 4
     assert len(section(text, "Facts")) >= 3
     assert section(text, "Analysis") == section(text, "Key Concepts") == []

@@ -23,19 +23,29 @@ TEXTS = {
     "prose": " ".join(PROSE * 5),
     "conversations": "\n".join(str(it["content"]) for c in CONVERSATIONS[:7] for it in c.messages if it.get("content")),
     "chinese": "\n".join(str(it["content"]) for c in CONVERSATIONS[7:] for it in c.messages if it.get("content")),
-    "japanese": "東京への出張を予約してください。ホテルは駅の近くで、朝食付きがいいです。予算は一泊二万円までです。" * 5,
+    "japanese": "東京への出張を予約してください。ホテルは駅の近くで、朝食付きがいいです。予算は一泊二万円までです。"
+    * 5,
     "korean": "서울로 가는 기차를 예약해 주세요. 호텔은 역 근처가 좋고 아침 식사가 포함되어야 합니다. " * 5,
     "russian": "Пожалуйста, забронируйте билет на поезд до Москвы. Гостиница должна быть рядом с вокзалом. " * 5,
     "arabic": "يرجى حجز تذكرة قطار إلى القاهرة. يجب أن يكون الفندق قريبا من المحطة مع وجبة الإفطار. " * 5,
-    "german": "Bitte buchen Sie einen Zug nach München. Das Hotel soll in der Nähe des Bahnhofs sein, mit Frühstück. " * 5,
+    "german": "Bitte buchen Sie einen Zug nach München. Das Hotel soll in der Nähe des Bahnhofs sein, mit Frühstück. "
+    * 5,
     "json": json.dumps([{"user_id": f"mia_li_{n}", "total": n * 17.5, "status": "delivered"} for n in range(40)]),
-    "code": "\n".join("    def read_all(self, limit: int = 100) -> list[Message]:\n        return self._rows[:limit]" for _ in range(9)),
+    "code": "\n".join(
+        "    def read_all(self, limit: int = 100) -> list[Message]:\n        return self._rows[:limit]"
+        for _ in range(9)
+    ),
     "hex": RANDOM.randbytes(400).hex(),
     "base64": base64.b64encode(RANDOM.randbytes(600)).decode(),
     "ids": ", ".join(f"msg_{RANDOM.getrandbits(128):032x}" for _ in range(20)),
     "dates": "\n".join(f"2026-0{n % 9 + 1}-1{n % 10}T0{n % 10}:3{n % 6}:00Z" for n in range(40)),
-    "log": "\n".join(f"10:{n}:07 INFO [worker-{n}] path=/api/v1/users/{n * 7919} status=200 took {n * 1.37:.2f} ms" for n in range(10, 50)),
+    "log": "\n".join(
+        f"10:{n}:07 INFO [worker-{n}] path=/api/v1/users/{n * 7919} status=200 took {n * 1.37:.2f} ms"
+        for n in range(10, 50)
+    ),
     "table": "\n".join(f"{'name' * (n % 3 + 1):<20}  {n:>8}   pure" for n in range(40)),
+    "words in one": "".join(PROSE * 5).replace(" ", ""),
+    "capitals": "THE WORKER CLOSES THE CONNECTION; ERROR_CONNECTION_RESET, ACGTACGGTACCA " * 5,
     "emoji": "Done 🎉🚀 thanks 🙏 ✅ great 😀👍 " * 9,
 }
 exact = tokens.counter("o200k_base")
@@ -43,7 +53,7 @@ exact = tokens.counter("o200k_base")
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_estimate_is_near_what_models_count(name: str) -> None:
-    allowed = 0.1 if name in {"prose", "conversations", "chinese"} else 0.3 if name == "table" else 0.2
+    allowed = 0.1 if name in {"prose", "conversations", "chinese"} else 0.3 if name in {"table", "capitals"} else 0.2
     assert tokens.estimate(TEXTS[name]) == pytest.approx(exact(TEXTS[name]), rel=allowed)
 
 
@@ -55,7 +65,8 @@ def test_no_text_has_more_tokens_than_its_upper_bound(name: str) -> None:
             piece = text[start : start + size]
             assert exact(piece) <= tokens.upper_bound(piece)
             assert tokens.estimate(piece) <= tokens.upper_bound(piece)
-    assert tokens.upper_bound(text) <= 1.4 * exact(text) + 2
+    allowed = 1.25 if name in {"prose", "conversations", "chinese", "json", "log"} else 2
+    assert tokens.upper_bound(text) <= allowed * exact(text)
 
 
 @pytest.mark.parametrize("text", ["", "a", "ok", "hello", " hello", "12", "123", "你", "🦊"])
@@ -65,7 +76,7 @@ def test_short_texts_cost_a_token_or_two(text: str) -> None:
 
 @given(st.text(), st.text())
 def test_more_text_never_costs_less(text: str, more: str) -> None:
-    assert tokens.estimate(text) <= tokens.estimate(text + more) <= tokens.estimate(text) + tokens.estimate(more) + 6
+    assert tokens.estimate(text) <= tokens.estimate(text + more) <= tokens.estimate(text) + tokens.estimate(more) + 8
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n\r"))))

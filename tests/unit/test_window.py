@@ -38,9 +38,8 @@ def message(seq: int, role: Any, parts: list[Part]) -> Message:
 def output_part(outputs: dict[str, str], text: str, preview: int = 40) -> ToolPart:
     name = f"tr_{len(outputs)}"
     outputs[name] = text
-    return ToolPart(
-        tool_name="t", tool_output=text[:preview], tool_result_id=name, tool_output_chars=len(text), output=None
-    )
+    part = ToolPart(tool_name="t", tool_output=text[:preview])
+    return msgspec.structs.replace(part, tool_result_id=name, tool_output_chars=len(text))
 
 
 @st.composite
@@ -50,13 +49,15 @@ def cases(draw: Any) -> Case:
     for seq in range(1, 1 + draw(st.integers(0, 8))):
         large = draw(st.none() | st.integers(41, 600))
         text = TextPart(draw(TEXTS) or "ok")
-        parts: list[Part] = [text] if large is None else [text, output_part(outputs, ((draw(TEXTS) or "x") * large)[:large])]
+        parts: list[Part] = (
+            [text] if large is None else [text, output_part(outputs, ((draw(TEXTS) or "x") * large)[:large])]
+        )
         everything.append(message(seq, draw(st.sampled_from(["user", "tool", "system"])), parts))
     ends = sorted(draw(st.lists(st.integers(0, len(everything)), max_size=3)))
     runs, first = [], 1
     for number, last in enumerate([*ends, len(everything)]):
         if first <= last:
-            state = draw(STATES) if last < len(everything) else "live"
+            state: Any = draw(STATES) if last < len(everything) else "live"
             spent = sum(it.tokens for it in everything[first - 1 : last])
             runs.append(Run(None if state == "live" else number + 1, state, first, last, spent))
         first = last + 1
@@ -134,7 +135,9 @@ def test_an_output_is_whole_or_a_preview_that_says_what_is_missing(case: Case, b
         if part.is_preview:
             mark = MARK.search(part.tool_output)
             assert mark
-            kept = part.tool_output[: -len(mark[0])] + ("\n" if whole[len(part.tool_output) - len(mark[0])] == "\n" else "")
+            kept = part.tool_output[: -len(mark[0])] + (
+                "\n" if whole[len(part.tool_output) - len(mark[0])] == "\n" else ""
+            )
             assert whole.startswith(kept)
             assert int(mark[1].replace(",", "")) == len(whole) - len(kept)
             assert mark[2] == part.tool_result_id

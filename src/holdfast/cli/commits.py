@@ -7,8 +7,11 @@ import typer
 from holdfast.cli import choices, output, tasks, words
 from holdfast.cli.messages import COLUMNS as MESSAGES
 from holdfast.cli.output import Column
+from holdfast.model import ReceiptLine
 
 app = typer.Typer()
+
+SHOWN_LEFT_OUT = 5
 
 ARCHIVES = (
     Column("archive", lambda row: row.archive_id),
@@ -55,20 +58,26 @@ def get_session_context(
 ) -> None:
     """Show what a model is to be shown.
 
-    Every message that no finished archive stands for, always whole, and the latest overview if it fits.
+    The latest system message, every message that no finished archive stands for, the latest overview if it fits, and
+    large tool outputs as far as there is room.
     """
     with choices.of(ctx).open() as client:
         found = client.get_session_context(session_id, token_budget)
-    if found.latest_archive_overview and choices.of(ctx).for_people:
+    people = choices.of(ctx).for_people
+    if found.system_message is not None and people:
+        output.text(ctx, found.system_message.text)
+        output.gap()
+    if found.latest_archive_overview and people:
         output.text(ctx, found.latest_archive_overview)
         output.gap()
     output.rows(ctx, found.messages, MESSAGES, found)
-    if choices.of(ctx).for_people:
+    if people:
         stats = found.stats
         output.note(
             f"{found.estimated_tokens:,} tokens: {stats.active_tokens:,} of messages, {stats.archive_tokens:,} of the"
             f" overview; {stats.total_archives:,} archives, {stats.failed_archives:,} of them failed."
         )
+        _note_left_out(found.receipt.left_out)
 
 
 @app.command(epilog=words.example("session get-session-archive chat_001 archive_001"))
@@ -102,7 +111,9 @@ def expand(
     ref: Annotated[
         str,
         typer.Argument(
-            metavar="REF", help="An archive, a message's id or number, or a range such as 12-40.", show_default=False
+            metavar="REF",
+            help="An archive, a message's id or number, a range such as 12-40, or a citation such as '[#3, #12-40]'.",
+            show_default=False,
         ),
     ],
     token_budget: Annotated[
@@ -113,5 +124,16 @@ def expand(
     with choices.of(ctx).open() as client:
         found = client.expand(session_id, ref, token_budget)
     output.rows(ctx, found.messages, MESSAGES, found)
+    if choices.of(ctx).for_people:
+        _note_left_out(found.left_out)
     if found.next_ref is not None:
         output.note(f"There are more: {found.next_ref} is the rest.")
+
+
+def _note_left_out(lines: list[ReceiptLine]) -> None:
+    """Say what did not fit, a few of them by name."""
+    for line in lines[:SHOWN_LEFT_OUT]:
+        which = f"message {line.first_seq}" if line.what == "tool_output" else line.what.replace("_", " ")
+        output.note(f"Left out, {which}: {line.why}.")
+    if len(lines) > SHOWN_LEFT_OUT:
+        output.note(f"Left out: {len(lines) - SHOWN_LEFT_OUT:,} more; -o json lists them.")

@@ -34,7 +34,7 @@ class AsyncCommits:
         return await self._transport.call(CommitSession(session_id=session_id, keep_recent_count=keep_recent_count))
 
     async def get_session_context(self, session_id: str, token_budget: int = 128_000) -> SessionContext:
-        """What to show a model: every message that no finished archive stands for, and the latest overview."""
+        """What to show a model: the latest system message, messages that no archive stands for, the latest overview."""
         return await self._transport.call(GetSessionContext(session_id=session_id, token_budget=token_budget))
 
     async def get_session_archive(self, session_id: str, archive_id: str) -> Archive:
@@ -50,7 +50,7 @@ class AsyncCommits:
         return await self._transport.call(RetryArchive(session_id=session_id, archive_id=archive_id))
 
     async def expand(self, session_id: str, ref: str, token_budget: int = 32_000) -> Expanded:
-        """Bring back what an overview stands for: an archive, a message, or a range of seqs such as `12-40`."""
+        """Bring back what an overview stands for: an archive, a message, or seqs: `12-40`, `[#3, #12-40]`."""
         return await self._transport.call(ExpandContext(session_id=session_id, ref=ref, token_budget=token_budget))
 
     async def get_task(self, task_id: str) -> Task:

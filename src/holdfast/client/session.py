@@ -136,7 +136,7 @@ class Session:
         return self._client.commit_session(self.session_id, keep_recent_count)
 
     def context(self, token_budget: int = 128_000) -> SessionContext:
-        """What to show a model: every message that no finished archive stands for, and the latest overview."""
+        """What to show a model: the latest system message, messages that no archive stands for, the latest overview."""
         return self._client.get_session_context(self.session_id, token_budget)
 
     @property
@@ -152,5 +152,5 @@ class Session:
         return self._client.get_session_archive(self.session_id, archive_id)
 
     def expand(self, ref: str, token_budget: int = 32_000) -> Expanded:
-        """Bring back what an overview stands for: an archive, a message, or a range of seqs such as `12-40`."""
+        """Bring back what an overview stands for: an archive, a message, or seqs: `12-40`, `[#3, #12-40]`."""
         return self._client.expand(self.session_id, ref, token_budget)

@@ -86,10 +86,10 @@ def fill(messages: Sequence[Message], room: Room, read: Read) -> Filled:
 
 
 def mark(part: ToolPart) -> str:
-    """The preview of a part, with what is missing at its end.
+    r"""The preview of a part, with what is missing at its end.
 
     >>> mark(ToolPart(tool_output="one two thr", tool_result_id="tr_1", tool_output_chars=1_011))
-    'one two \\n[... 1,003 more characters: tr_1 ...]'
+    'one two \n[... 1,003 more characters: tr_1 ...]'
     """
     preview = str(part.tool_output)
     if len(preview) >= part.tool_output_chars:
@@ -98,7 +98,9 @@ def mark(part: ToolPart) -> str:
     border = preview.rfind("\n", earliest) + 1 or preview.rfind(" ", earliest) + 1 or len(preview)
     kept = preview[:border]
     missing = part.tool_output_chars - len(kept)
-    return f"{kept}{'' if kept.endswith(chr(10)) else chr(10)}[... {missing:,} more characters: {part.tool_result_id} ...]"
+    return (
+        f"{kept}{'' if kept.endswith(chr(10)) else chr(10)}[... {missing:,} more characters: {part.tool_result_id} ...]"
+    )
 
 
 def chars_apart(messages: Sequence[Message]) -> int:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from operator import mul
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.parts import ContextPart, Part, ProviderPart, TextPart, ToolPart, as_text, without_encoded
@@ -26,22 +25,24 @@ _SCRIPTS = {
 _COSTS = {
     "a word": (740, 950),
     "a small letter": (50, 27),
-    "a capital letter": (180, 275),
+    "a capital letter": (180, 300),
     "a capital letter after a small one": (1600, 1710),
-    "up to three digits": (1000, 1230),
+    "up to three digits": (1000, 1250),
     "a number after a space": (1400, 1150),
     "a sign": (90, 655),
     "up to two signs in a row": (745, 85),
-    "a line": (400, 950),
+    "a line or a tab": (400, 1000),
     "four consonants in a row": (3000, 5470),
+    "sixteen small letters in a row": (4000, 6500),
+    "eight capital letters in a row": (1500, 2500),
     "spaces in a row": (350, 1200),
     "g": (1100, 1700),
     "l": (640, 910),
     "y": (380, 460),
     "r": (300, 370),
-    "s": (400, 530),
-    "i": (415, 450),
-    "j": (610, 720),
+    "s": (400, 560),
+    "i": (430, 600),
+    "j": (620, 800),
     "z": (780, 910),
     "k": (695, 870),
     "f": (800, 820),
@@ -50,17 +51,25 @@ _COSTS = {
 """Thousandths of a token for each count of `_counts`: on average, and for the upper bound.
 
 Fitted to o200k on prose, code, JSON, logs, ids, hex, base64 and ten languages. Words of a language have few
-consonants in a row; random letters have many, and cost several tokens.
+consonants in a row and are short; random letters have many, and cost several tokens.
 """
 _MEAN = [mean for mean, _ in _COSTS.values()]
 _HIGH = [high for _, high in _COSTS.values()]
+_LONG_WORD, _LONG_NAME = b"a" * 16, b"U" * 8
 _SPACES = re.compile(b"  +")
 
 
 def _table() -> bytes:
     """For each byte of UTF-8 the class of the character that it begins."""
     table = bytearray(b"." * 256)
-    kinds = {"e": b"aeiouy", "c": b"bcdfghjklmnpqrstvwxz", "U": range(65, 91), "0": b"0123456789", " ": b" \t", "n": b"\n\r"}
+    kinds = {
+        "e": b"aeiouy",
+        "c": b"bcdfghjklmnpqrstvwxz",
+        "U": range(65, 91),
+        "0": b"0123456789",
+        " ": b" ",
+        "n": b"\n\r\t",
+    }
     for kind, characters in (kinds | _SCRIPTS).items():
         for byte in characters:
             table[byte] = ord(kind)
@@ -94,6 +103,8 @@ def _counts(text: str) -> list[int]:
         signs - count(b"..") if signs else 0,
         lines - count(b"nn") if lines else 0,
         count(b"cccc"),
+        letters(_LONG_WORD),
+        letters(_LONG_NAME) if capitals else 0,
         len(_SPACES.findall(classes)) if "  " in text else 0,
     ]
     if b"0" in classes:
@@ -113,7 +124,7 @@ def estimate(text: str) -> int:
     >>> estimate("你好")
     2
     """
-    return -(-sum(map(mul, _counts(text), _MEAN)) // 1_000)
+    return -(-sum(map(int.__mul__, _counts(text), _MEAN)) // 1_000)
 
 
 def upper_bound(text: str) -> int:
@@ -125,7 +136,7 @@ def upper_bound(text: str) -> int:
     9
     """
     counts = _counts(text)
-    mean, high = (sum(map(mul, counts, costs)) for costs in (_MEAN, _HIGH))
+    mean, high = (sum(map(int.__mul__, counts, costs)) for costs in (_MEAN, _HIGH))
     return -(-max(mean, high) // 1_000) + (2 if text else 0)
 
 

@@ -80,7 +80,7 @@ class Expanded(Noun, frozen=True, kw_only=True):
     estimated_tokens: int
     next_ref: str | None
     """What to ask for to get the rest, if not all of it fitted."""
-    left_out: list["ReceiptLine"] = []
+    left_out: list["ReceiptLine"] = msgspec.field(default_factory=list)
     """A line for each large tool output that is shown as a preview."""
 
 

@@ -22,7 +22,7 @@ Ref = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=300,
-        description="use an archive id, a message id, a seq such as 12, a range such as 12-40, or citations: [#3, #12-40]",
+        description="use an archive id, a message id, a seq such as 12, a range such as 12-40, or citations: [#3, #12]",
     ),
 ]
 

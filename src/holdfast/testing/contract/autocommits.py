@@ -45,7 +45,7 @@ class AutoCommitContract:
     def test_a_session_is_committed_when_its_live_messages_have_so_many_tokens(self, client: Any) -> None:
         client.create_session("s", auto_commit_policy={"pending_token_threshold": 100})
         for _ in range(5):
-            client.add_message("s", "user", "four" * 24)
+            client.add_message("s", "user", "four " * 24)
         assert sealed(client, "s") == [5]
         client.add_message("s", "user", "four" * 99)
         assert sealed(client, "s") == [5]

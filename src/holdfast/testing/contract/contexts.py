@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from holdfast.errors import InvalidArgumentError, NotFoundError
@@ -30,8 +31,12 @@ def check_receipt(context: Any, budget: int) -> None:
     assert context.estimated_tokens == receipt.spent == sum(line.tokens for line in receipt.included)
     assert context.estimated_tokens == stats.active_tokens + stats.archive_tokens
     shown = [line for line in receipt.included if line.what in {"live", "archive"}]
+    system = context.system_message
     seqs = [seq for line in shown for seq in range(line.first_seq, line.last_seq + 1)]
-    assert [message.seq for message in context.messages] == seqs
+    assert [message.seq for message in context.messages] == [seq for seq in seqs if system is None or seq != system.seq]
+    active = [*context.messages, *([] if system is None else [system])]
+    assert stats.active_tokens == sum(message.tokens for message in active)
+    assert receipt.spent + receipt.reserved <= budget or all(line.reserved == 0 for line in receipt.included)
     assert all(line.why for line in [*receipt.included, *receipt.left_out])
 
 
@@ -86,7 +91,7 @@ class ContextContract:
         whole = client.get_session_context("s")
         own = client.get_session_archive("s", "archive_002").overview
         assert own != whole.latest_archive_overview  # which also tells of the archive before
-        active, most = whole.stats.active_tokens, whole.estimated_tokens
+        active, most = whole.stats.active_tokens, whole.estimated_tokens + whole.receipt.reserved + 20
         seen = []
         for budget in (0, active - 1, active, *range(active + 1, most + 2, 7), most - 1, most, most + 1):
             context = client.get_session_context("s", budget)
@@ -108,11 +113,18 @@ class ContextContract:
         client.commit_session("s")
         work()
         context = client.get_session_context("s", 0)
-        ((line,), needed) = context.receipt.left_out, client.list_archives("s")[0].overview_tokens
+        (line,) = context.receipt.left_out
         assert (line.what, line.archive_id, line.first_seq, line.last_seq) == ("overview", "archive_001", 1, 2)
-        assert line.tokens == needed
+        assert line.tokens == client.list_archives("s")[0].overview_tokens
+        needed = line.tokens + line.reserved
+        assert line.reserved > 0  # the estimate may be too low
         assert str(needed) in line.why
-        assert client.get_session_context("s", needed).receipt.left_out == []
+        assert client.get_session_context("s", needed - 1).receipt.left_out == [
+            msgspec.structs.replace(line, why=f"it needs {needed} tokens and {needed - 1} are left")
+        ]
+        enough = client.get_session_context("s", needed)
+        assert enough.receipt.left_out == []
+        assert (enough.receipt.spent, enough.receipt.reserved) == (line.tokens, line.reserved)
 
     def test_an_empty_session_has_an_empty_context(self, client: Any) -> None:
         client.create_session("s")
@@ -152,7 +164,18 @@ class ContextContract:
         client.commit_session("s", keep_recent_count=2)
         work()
         ids = [message.id for message in client.get_messages("s").messages]
-        for ref, first, last in (("archive_001", 1, 4), (ids[2], 3, 3), ("2", 2, 2), ("2-3", 2, 3), ("3-99", 3, 6)):
+        for ref, first, last in (
+            ("archive_001", 1, 4),
+            (ids[2], 3, 3),
+            ("2", 2, 2),
+            ("2-3", 2, 3),
+            ("3-99", 3, 6),
+            ("#2", 2, 2),
+            ("[#2]", 2, 2),
+            ("#2-3", 2, 3),
+            ("[#2-3]", 2, 3),
+            ("[#3, #2]", 2, 3),
+        ):
             found = client.expand("s", ref)
             assert [message.id for message in found.messages] == ids[first - 1 : last]
             assert (found.ref, found.first_seq, found.last_seq, found.next_ref) == (ref, first, last, None)
@@ -177,7 +200,22 @@ class ContextContract:
     def test_what_is_not_there_cannot_be_brought_back(self, client: Any) -> None:
         talk(client, "s", 6)
         client.commit_session("s")
-        for ref in ("archive_002", "nope", "7-9", "7", "0", "1-", "-3", "1-2-3"):
+        for ref in (
+            "archive_002",
+            "nope",
+            "7-9",
+            "7",
+            "0",
+            "1-",
+            "-3",
+            "1-2-3",
+            "#",
+            "[]",
+            "[#9]",
+            "#1,",
+            "[#1",
+            "##1",
+        ):
             with pytest.raises(NotFoundError):
                 client.expand("s", ref)
 
@@ -185,6 +223,35 @@ class ContextContract:
         talk(client, "s", 6)
         with pytest.raises(InvalidArgumentError, match="ends before it begins"):
             client.expand("s", "4-2")
+        with pytest.raises(InvalidArgumentError, match="'#4-2' ends before it begins"):
+            client.expand("s", "[#1, #4-2]")
+
+    def test_citations_bring_back_several_ranges_and_walk_on(self, client: Any, work: Work) -> None:
+        for _ in range(2):
+            talk(client, "s", 6)
+            client.commit_session("s")
+        work()
+        found = client.expand("s", "[#2, #5-8, #11]")
+        assert [message.seq for message in found.messages] == [2, 5, 6, 7, 8, 11]
+        assert (found.archive_ids, found.next_ref) == (["archive_001", "archive_002"], None)
+        assert client.expand("s", "[#2, #5-6]").archive_ids == ["archive_001"]
+        found, seen = client.expand("s", "[#2, #5-8, #11]", 0), []
+        while True:
+            seen += [message.seq for message in found.messages]
+            if found.next_ref is None:
+                break
+            found = client.expand("s", found.next_ref, 0)
+        assert seen == [2, 5, 6, 7, 8, 11]
+
+    def test_a_fork_finds_what_its_parents_overview_cites(self, client: Any, work: Work) -> None:
+        talk(client, "s", 6)
+        client.commit_session("s")
+        work()
+        client.fork_session("s", 5, new_session_id="child")
+        client.add_message("child", "user", "another way")
+        texts_ = [message.text for message in client.expand("child", "[#4-6]").messages]
+        parents = [message.text for message in client.expand("s", "[#4-5]").messages]
+        assert texts_ == [*parents, "another way"]
 
     def test_a_rule_that_was_given_once_is_in_every_later_overview(self, client: Any, work: Work) -> None:
         client.add_message("s", "user", RULE)
@@ -194,3 +261,54 @@ class ContextContract:
             work()
             assert "never touch the production database" in client.get_session_context("s").latest_archive_overview
         assert RULE not in client.get_session_archive("s", "archive_004").overview
+
+    def test_the_latest_system_message_is_in_every_context_apart_and_once(self, client: Any, work: Work) -> None:
+        client.add_message("s", "system", "You are a pirate. Answer in one sentence.")
+        converse(client, "s", "parser")
+        live = client.get_session_context("s", 0)
+        assert live.system_message.text == "You are a pirate. Answer in one sentence."
+        assert [message.seq for message in live.messages] == [2, 3]
+        assert [(line.what, line.first_seq) for line in live.receipt.included] == [("system", 1), ("live", 1)]
+        check_receipt(live, 0)
+        client.commit_session("s")
+        pending = client.get_session_context("s", 0)
+        assert (pending.system_message, pending.messages) == (live.system_message, live.messages)
+        check_receipt(pending, 0)
+        work()
+        done = client.get_session_context("s", 0)
+        assert (done.system_message, done.messages) == (live.system_message, [])
+        assert done.estimated_tokens == done.stats.active_tokens == live.system_message.tokens
+        check_receipt(done, 0)
+
+    def test_only_the_latest_system_message_is_apart(self, client: Any, work: Work) -> None:
+        for text in ("Be brief.", "Be polite."):
+            client.add_message("s", "system", text)
+        context = client.get_session_context("s")
+        assert (context.system_message.text, texts(context)) == ("Be polite.", ["Be brief."])
+        check_receipt(context, 128_000)
+        client.commit_session("s")
+        work()
+        client.add_message("s", "system", "Be quick.")
+        context = client.get_session_context("s")
+        assert (context.system_message.text, context.messages) == ("Be quick.", [])
+        check_receipt(context, 128_000)
+
+    def test_a_fork_has_the_system_message_as_of_where_it_began(self, client: Any, work: Work) -> None:
+        client.add_message("s", "system", "Be brief.")
+        converse(client, "s", "parser")
+        client.commit_session("s")
+        work()
+        client.add_message("s", "system", "Be polite.")
+        client.fork_session("s", 3, new_session_id="child")
+        client.fork_session("child", 3, new_session_id="grandchild")
+        client.add_message("grandchild", "user", "hello")
+        assert client.get_session_context("s").system_message.text == "Be polite."
+        for session_id in ("child", "grandchild"):
+            context = client.get_session_context(session_id)
+            assert context.system_message.text == "Be brief."
+            check_receipt(context, 128_000)
+
+    def test_without_a_system_message_there_is_none(self, client: Any) -> None:
+        client.add_message("s", "user", "hello")
+        assert client.get_session_context("s").system_message is None
+        assert client.get_session_context("s")["system_message"] is None

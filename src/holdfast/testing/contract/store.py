@@ -9,8 +9,9 @@ import pytest
 
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.model import Principal
-from holdfast.store import accounts, audit, migrations
-from holdfast.store.database import EVERY_ACCOUNT, Database, Reply, Submission, Tx, in_transaction
+from holdfast.store import accounts, audit, messages, migrations
+from holdfast.store.database import EVERY_ACCOUNT, Database, Params, Reply, Row, Submission, Tx, in_transaction
+from holdfast.store.lineage import Stretch
 
 ACME = "acme"
 ALICE = Principal(ACME, "alice")
@@ -51,6 +52,20 @@ class Replies:
         for _ in range(self._expected):
             assert self._left.acquire(timeout=60), "a reply is missing"
         return self._found
+
+
+class Explained:
+    """A transaction that tells how it would find rows instead of finding them."""
+
+    def __init__(self, tx: Tx) -> None:
+        self.account, self.dialect = tx.account, tx.dialect
+        self.plan = ""
+        self._tx = tx
+
+    def all(self, sql: str, params: Params = ()) -> list[Row]:
+        explain = "EXPLAIN QUERY PLAN" if self.dialect.name == "sqlite" else "EXPLAIN"
+        self.plan = str(self._tx.all(f"{explain} {sql}", params))
+        return []
 
 
 class StoreContract:
@@ -232,6 +247,29 @@ class StoreContract:
             database.write(name, lambda tx: accounts.insert(tx, tx.account, 1))
         found = database.read(EVERY_ACCOUNT, accounts.every)
         assert [account.account_id for account in found] == [ACME, "other"]
+
+    def test_the_latest_system_message_is_found_without_reading_the_others(self, database: Database) -> None:
+        def fill(tx: Tx) -> None:
+            for seq in range(1, 2_001):
+                row = (ACME, 1, seq, f"m{seq}", 0, "system" if seq == 7 else "user", "[]", 0, 0, "u", 0, 0)
+                tx.execute(
+                    "INSERT INTO messages (account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through,"
+                    " author, created_at, added_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    row,
+                )
+            tx.execute("ANALYZE messages")
+
+        def explain(tx: Tx) -> str:
+            explained: Any = Explained(tx)
+            messages.latest_system(explained, [Stretch(1, 1, 2_000)])
+            return str(explained.plan)
+
+        assert "messages_of_system" in database.read(ACME, explain)
+        database.write(ACME, fill)
+        assert "messages_of_system" in database.read(ACME, explain)
+        found = database.read(ACME, lambda tx: messages.latest_system(tx, [Stretch(1, 1, 2_000)]))
+        assert found is not None
+        assert found.seq == 7
 
     def test_migrating_again_changes_nothing(self, database: Database) -> None:
         database.write(ACME, lambda tx: note(tx, "a"))

@@ -1,5 +1,6 @@
 """What a client must do with large tool outputs."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from holdfast.errors import NotFoundError
 from holdfast.parts import ToolPart
 
+MARK = re.compile(r"\n\[\.\.\. ([0-9,]+) more characters: (tr_[0-9a-f]+) \.\.\.\]")
 LARGE = "".join(f"line {n}: über the lazy dog 🦊\n" for n in range(2_000))
 
 
@@ -73,3 +75,69 @@ class ToolResultContract:
     def test_the_words_at_the_beginning_of_a_large_output_are_searchable(self, client: Any) -> None:
         client.add_message("chat_001", "tool", parts=[ToolPart(tool_name="t", output=LARGE)])
         assert len(client.get_messages("chat_001", q="lazy dog").messages) == 1
+
+    def test_a_message_says_whether_its_output_is_a_preview(self, client: Any) -> None:
+        client.add_message("s", "tool", parts=[ToolPart(output="small"), ToolPart(output=LARGE)])
+        assert [part.is_preview for part in client.get_messages("s").messages[0].parts] == [False, True]
+        assert [part.is_preview for part in client.get_session_context("s").messages[0].parts] == [False, False]
+
+    def test_a_large_output_is_whole_in_a_context_that_has_room(self, client: Any) -> None:
+        client.add_message("s", "user", "read it")
+        client.add_message("s", "tool", parts=[ToolPart(tool_name="t", output=LARGE, success=True)])
+        context = client.get_session_context("s", 100_000)
+        assert context.messages[1].parts[0].tool_output == LARGE
+        (live, output) = context.receipt.included
+        assert (live.what, output.what, output.first_seq, output.last_seq) == ("live", "tool_output", 2, 2)
+        assert context.estimated_tokens == live.tokens + output.tokens == context.stats.active_tokens
+        assert context.messages[1].tokens > output.tokens > len(LARGE) // 10
+        assert context.receipt.left_out == []
+
+    def test_a_large_output_without_room_is_a_marked_preview_with_a_line_in_the_receipt(self, client: Any) -> None:
+        client.add_message("s", "tool", parts=[ToolPart(tool_name="t", output=LARGE, success=True)])
+        context = client.get_session_context("s", 1_000)
+        part = context.messages[0].parts[0]
+        mark = MARK.search(part.tool_output)
+        assert mark
+        kept = part.tool_output[: mark.start() + 1]
+        assert LARGE.startswith(kept)
+        assert len(kept) > 800
+        assert int(mark[1].replace(",", "")) == len(LARGE) - len(kept)
+        (line,) = context.receipt.left_out
+        assert (line.what, line.first_seq, line.last_seq, line.tool_result_id) == ("tool_output", 1, 1, mark[2])
+        assert mark[2] in line.why
+        assert "read_tool_result" in line.why
+        rest = client.read_tool_result("s", mark[2], offset=len(kept), limit=1_000_000).content
+        assert kept + rest == LARGE
+
+    def test_the_newest_outputs_are_whole_first(self, client: Any) -> None:
+        for name in ("old", "mid", "new"):
+            client.add_message("s", "tool", parts=[ToolPart(tool_name=name, output=f"{name} {LARGE}")])
+        needed = [line.tokens + line.reserved for line in client.get_session_context("s", 10**6).receipt.included[1:]]
+        active = client.get_session_context("s", 0).estimated_tokens
+        context = client.get_session_context("s", active * 2 + sum(needed[:2]))
+        assert [part.is_preview for message in context.messages for part in message.parts] == [True, False, False]
+        assert [line.first_seq for line in context.receipt.included] == [1, 3, 2]
+        assert [line.first_seq for line in context.receipt.left_out] == [1]
+
+    def test_an_output_that_is_not_text_is_whole_as_json(self, client: Any) -> None:
+        client.add_message("s", "tool", parts=[ToolPart(tool_name="t", output={"rows": list(range(5_000))})])
+        (message,) = client.get_session_context("s").messages
+        assert message.parts[0].tool_output == '{"rows":[' + ",".join(map(str, range(5_000))) + "]}"
+
+    def test_what_is_brought_back_has_its_outputs_whole_if_there_is_room(self, client: Any) -> None:
+        for _ in range(2):
+            client.add_message("s", "tool", parts=[ToolPart(tool_name="t", output=LARGE)])
+        whole = client.expand("s", "#1-2", 200_000)
+        assert [message.parts[0].tool_output for message in whole.messages] == [LARGE, LARGE]
+        assert whole.estimated_tokens == sum(message.tokens for message in whole.messages) <= 200_000
+        assert whole.left_out == []
+        small = client.expand("s", "#1-2", 2_000)
+        assert all(MARK.search(message.parts[0].tool_output) for message in small.messages)
+        assert small.estimated_tokens == sum(message.tokens for message in small.messages) <= 2_000
+        assert [line.first_seq for line in small.left_out] == [2, 1]
+
+    def test_a_fork_has_the_outputs_of_its_parent(self, client: Any) -> None:
+        client.add_message("s", "tool", parts=[ToolPart(tool_name="t", output=LARGE)])
+        client.fork_session("s", 1, new_session_id="child")
+        client.delete_session("s")
+        assert client.get_session_context("child").messages[0].parts[0].tool_output == LARGE
