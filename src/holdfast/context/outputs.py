@@ -36,10 +36,16 @@ class Filled(msgspec.Struct, frozen=True):
     left_out: list[ReceiptLine]
 
 
-def mark_previews(messages: Sequence[Message], count: Count) -> list[Message]:
-    """The messages with a mark at the end of each preview; their tokens count what is shown."""
+def find(messages: Sequence[Message]) -> list[int]:
+    """The places of the messages with an output that is stored apart."""
+    tools = [at for at, message in enumerate(messages) for part in message.parts if type(part) is ToolPart]
+    return [at for at in dict.fromkeys(tools) if any(_outputs(messages[at]))]
+
+
+def mark_previews(messages: Sequence[Message], places: Sequence[int], count: Count) -> list[Message]:
+    """The messages with a mark at the end of each preview, at `places`; their tokens count what is shown."""
     marked = list(messages)
-    for at in _with_outputs(messages):
+    for at in places:
         marked[at] = _marked(messages[at], count)
     return marked
 
@@ -51,7 +57,7 @@ def put_back(messages: Sequence[Message], read: Read, *, per_output: int, in_all
     """
     room = in_all
     filled = list(messages)
-    for at in _with_outputs(messages):
+    for at in find(messages):
         for number, part in _outputs(messages[at]):
             chars = part.tool_output_chars
             whole = read(part.tool_result_id) if chars <= min(per_output, room) else None
@@ -60,13 +66,13 @@ def put_back(messages: Sequence[Message], read: Read, *, per_output: int, in_all
     return filled
 
 
-def fill(messages: Sequence[Message], room: Room, read: Read) -> Filled:
+def fill(messages: Sequence[Message], places: Sequence[int], room: Room, read: Read) -> Filled:
     """Put outputs back, the newest first, each whole or not at all. The previews in `messages` are marked."""
     filled = list(messages)
     included: list[ReceiptLine] = []
     left_out: list[ReceiptLine] = []
     left, readable = room.tokens, MAX_CHARS
-    for at in reversed(_with_outputs(messages)):
+    for at in reversed(places):
         for number, part in reversed(list(_outputs(messages[at]))):
             whole = None
             if part.tool_output_chars <= min(readable, left * MAX_CHARS_PER_TOKEN):
@@ -103,15 +109,9 @@ def mark(part: ToolPart) -> str:
     )
 
 
-def chars_apart(messages: Sequence[Message]) -> int:
+def chars_apart(messages: Sequence[Message], places: Sequence[int]) -> int:
     """The characters of all outputs that are stored apart."""
-    return sum(part.tool_output_chars for at in _with_outputs(messages) for _, part in _outputs(messages[at]))
-
-
-def _with_outputs(messages: Sequence[Message]) -> list[int]:
-    """The places of the messages with an output that is stored apart."""
-    tools = [at for at, message in enumerate(messages) for part in message.parts if type(part) is ToolPart]
-    return [at for at in dict.fromkeys(tools) if any(_outputs(messages[at]))]
+    return sum(part.tool_output_chars for at in places for _, part in _outputs(messages[at]))
 
 
 def _outputs(message: Message) -> Iterator[tuple[int, ToolPart]]:

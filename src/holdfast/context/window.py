@@ -59,14 +59,17 @@ WHY = {
 def assemble(view: View, budget: int, read: Read) -> SessionContext:
     """Spend the budget on the messages, then on the overview, then on whole outputs: each whole or not at all."""
     count = tokens.counter(view.counted_by)
-    marked = outputs.mark_previews(_with_system(view), count)
-    active_lines = _active_lines(view, marked)
+    stored = _with_system(view)
+    places = outputs.find(stored)
+    marked = outputs.mark_previews(stored, places, count)
+    more = [(stored[at].seq, marked[at].tokens - stored[at].tokens) for at in places]
+    active_lines = _active_lines(view, marked, more)
     active = sum(line.tokens for line in active_lines)
-    reserved = _reserve(view, marked, active, budget)
+    reserved = _reserve(view, marked, active, budget, outputs.chars_apart(marked, places))
     room = budget - active - reserved
     chosen = _choose(view.overview, room, tokens.bound(view.counted_by))
     left = room - sum(line.tokens + line.reserved for line in chosen.included)
-    filled = outputs.fill(marked, Room(left, count, tokens.bound(view.counted_by)), read)
+    filled = outputs.fill(marked, places, Room(left, count, tokens.bound(view.counted_by)), read)
     system, messages = _apart(view, filled.messages)
     included = [*active_lines, *chosen.included, *filled.included]
     spent = sum(line.tokens for line in included)
@@ -113,15 +116,13 @@ def _apart(view: View, messages: list[Message]) -> tuple[Message | None, list[Me
     return system, [message for message in messages if message.seq != seq]
 
 
-def _active_lines(view: View, marked: Sequence[Message]) -> list[ReceiptLine]:
-    """A line for the system message and for each run. Tokens count previews as they are shown."""
-    stored = {message.seq: message.tokens for message in view.messages}
-    more = [(it.seq, it.tokens - stored[it.seq]) for it in marked if it.tokens != stored.get(it.seq, it.tokens)]
+def _active_lines(view: View, marked: Sequence[Message], more: list[tuple[int, int]]) -> list[ReceiptLine]:
+    """A line for the system message and for each run. `more` has the tokens that marks add to messages."""
     lines: list[ReceiptLine] = []
     seq = None if view.system is None else view.system.seq
     if seq is not None:
         shown = next(message for message in marked if message.seq == seq)
-        more.append((seq, -shown.tokens))
+        more = [*more, (seq, -shown.tokens)]
         why = "the latest system message is always shown"
         lines.append(ReceiptLine(what="system", first_seq=seq, last_seq=seq, tokens=shown.tokens, why=why))
     for run in view.runs:
@@ -131,13 +132,13 @@ def _active_lines(view: View, marked: Sequence[Message]) -> list[ReceiptLine]:
     return lines
 
 
-def _reserve(view: View, marked: Sequence[Message], active: int, budget: int) -> int:
+def _reserve(view: View, marked: Sequence[Message], active: int, budget: int, apart: int) -> int:
     """By how much the messages may cost more than estimated, if that can matter.
 
     To find out costs a second look at all of them. It cannot matter if there is nothing else to show, if they leave no
     room, or if all of it fits even where they cost half as much again.
     """
-    wanted = outputs.chars_apart(marked) + (2 * view.overview.rolling_tokens if view.overview is not None else 0)
+    wanted = apart + (2 * view.overview.rolling_tokens if view.overview is not None else 0)
     if view.counted_by != "estimate" or not wanted or active >= budget or active * 3 // 2 + wanted <= budget:
         return 0
     texts = [text for message in marked for text in tokens.texts_of(message.parts)]

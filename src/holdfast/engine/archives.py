@@ -116,14 +116,16 @@ def _expand(tx: Tx, who: Principal, op: ExpandContext, _ready: None, moment: Mom
     ranges = _ranges_of(tx, session, op.ref)
     counted_by = moment.settings.token_counter
     count = tokens.counter(counted_by)
-    found = outputs.mark_previews(_messages_in(tx, session, ranges), count)
+    stored = _messages_in(tx, session, ranges)
+    found = outputs.mark_previews(stored, outputs.find(stored), count)
     spent, shown = 0, 0
     while shown < len(found) and (shown == 0 or spent + found[shown].tokens <= op.token_budget):
         spent += found[shown].tokens
         shown += 1
     if not shown:
         raise NotFoundError("messages", op.ref)
-    filled = outputs.fill(found[:shown], Room(op.token_budget - spent, count, tokens.bound(counted_by)), reader(tx))
+    room = Room(op.token_budget - spent, count, tokens.bound(counted_by))
+    filled = outputs.fill(found[:shown], outputs.find(found[:shown]), room, reader(tx))
     brought = filled.messages
     end = brought[-1].seq
     return Expanded(
