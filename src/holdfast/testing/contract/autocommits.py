@@ -47,9 +47,9 @@ class AutoCommitContract:
         for _ in range(5):
             client.add_message("s", "user", "four " * 24)
         assert sealed(client, "s") == [5]
-        client.add_message("s", "user", "four" * 99)
+        client.add_message("s", "user", "four " * 99)
         assert sealed(client, "s") == [5]
-        client.add_message("s", "user", "four")
+        client.add_message("s", "user", "four " * 24)
         assert sealed(client, "s") == [5, 7]
 
     def test_a_session_is_committed_when_nothing_was_added_for_so_long(self, client: Any, work: Work) -> None:
