@@ -35,7 +35,7 @@ def draw(work: Work, messages: list[Message], earlier: str) -> Drawn:
         return work.once("summarise", Drawn, lambda: _locally(work, messages))
     # What the model counts as a token may be more or less than we estimate; its own figures tell.
     room = round(work.settings.model_input_tokens / max(model.correction, LEAST_CORRECTION))
-    most = asking.room(room, "x" * EARLIER_CHARS)
+    most = asking.room(room, "of " * (EARLIER_CHARS // 3))
     ends = work.once("plan", list[int], lambda: (_plan(messages, most), NOTHING))
     work.expect(len(ends) + 2)
     parts: list[Drawn] = []
