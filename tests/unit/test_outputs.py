@@ -1,0 +1,35 @@
+"""Messages as they are stored, with their large tool outputs put back for a summary."""
+
+from pathlib import Path
+
+import holdfast
+from holdfast import ToolPart
+from holdfast.engine.outputs import Limits, with_outputs
+from holdfast.model import Message
+from holdfast.store import messages
+from holdfast.store.database import Tx
+from holdfast.store.lineage import Stretch
+from holdfast.store.sqlite import SqliteDatabase
+
+
+def test_outputs_of_stored_messages_are_whole_within_limits(tmp_path: Path) -> None:
+    sizes = [10_000, 70_000, 20_000, 60_000]
+    with holdfast.connect(tmp_path) as client:
+        for size in sizes:
+            client.add_message("s", "tool", parts=[ToolPart(tool_name="read", output="ab " * (size // 3) + "end")])
+
+    def put_back(tx: Tx) -> list[Message]:
+        (log_id,) = tx.one("SELECT log_id FROM sessions WHERE account_id = ?", (tx.account,)) or (0,)
+        return with_outputs(tx, messages.read(tx, [Stretch(log_id, 1, 4)], 10), Limits(in_all=64_000))
+
+    (file,) = tmp_path.glob("*.db")
+    database = SqliteDatabase(str(file))
+    found = [part for message in database.read("default", put_back) for part in message.parts]
+    database.close()
+    assert [part["tool_output"].endswith(" end") for part in found] == [True, False, True, False]
+    assert [part["tool_output"].endswith(f": {part['tool_result_id']} ...]") for part in found] == [
+        False,
+        True,
+        False,
+        True,
+    ]
