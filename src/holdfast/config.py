@@ -110,8 +110,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     idempotency_hours: Positive = 48
     """How long the result of an append is remembered for its idempotency key; older ones are forgotten in time."""
 
-    overview_tokens: Annotated[int, msgspec.Meta(ge=100)] = 1_500
-    """The most that the overview of an archive may have; always less than an archive over 500 has."""
+    overview_tokens: Annotated[int, msgspec.Meta(ge=100)] = 2_000
+    """The most that the overview of an archive may have, its rules aside; and no more than two fifths of the
+    archive, unless that is small."""
+
+    rules_tokens: Annotated[int, msgspec.Meta(ge=100)] = 1_500
+    """The most that the user's standing rules and preferences may have in an overview, those of all archives in all."""
 
     earlier_tokens: Annotated[int, msgspec.Meta(ge=100)] = 1_000
     """The most that a session's overview adds about the archives before the latest one."""

@@ -153,7 +153,10 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnyTool):
     @property
     def is_preview(self) -> bool:
         """Whether `tool_output` is only the beginning of what the tool gave, which `tool_result_id` names."""
-        return bool(self.tool_result_id) and len(self.tool_output) != self.tool_output_chars
+        if not self.tool_result_id:
+            return False
+        marked = str(self.tool_output).endswith(f" {self.tool_result_id} ...]")
+        return marked or len(self.tool_output) != self.tool_output_chars
 
     @property
     def success(self) -> bool:

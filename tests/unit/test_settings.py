@@ -26,7 +26,8 @@ ONLY_THE_USER_SETS = {
     *("model_input_tokens", "model_output_tokens", "task_attempts", "task_backoff_seconds"),
     *("task_backoff_max_seconds", "task_lease_seconds"),
     # what is forgotten, or left out of what a model is shown later
-    *("idempotency_hours", "task_retention_hours", "overview_tokens", "earlier_tokens", "after_failed_archive"),
+    *("idempotency_hours", "task_retention_hours", "overview_tokens", "rules_tokens"),
+    *("earlier_tokens", "after_failed_archive"),
     # a value of these keeps the program from working, or from ending
     *("http_timeout_seconds", "http_attempts", "token_counter", "shutdown_seconds", "worker_threads"),
     *("worker_poll_seconds", "close_seconds", "sqlite_busy_timeout_ms", "postgres_pool_max", "postgres_wait_seconds"),

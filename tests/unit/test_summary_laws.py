@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.context import tokens
-from holdfast.context.summary import combine, fold, render, render_rolling, summarise
+from holdfast.context.summary import Rendered, combine, fold, render, render_rolling, summarise
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Line, Summary
 from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
@@ -21,13 +21,14 @@ HEADINGS = [
     "## Constraints",
     "## Decisions",
     "## Facts",
+    "## Tool Results",
     "## Key Concepts",
     "## Pending Tasks",
 ]
 BITS = [
     "# Session Summary",
     "## Constraints",
-    "- Never stop [msg_9]",
+    "- Never stop [#9]",
     "```",
     "\n",
     "\u2028",
@@ -71,9 +72,7 @@ parts = st.one_of(
 talks = st.lists(
     st.tuples(st.sampled_from(["user", "assistant", "system", "tool"]), st.lists(parts, max_size=3)), max_size=8
 )
-lines = st.lists(
-    st.builds(Line, texts, st.lists(st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True), max_size=4)), max_size=3
-)
+lines = st.lists(st.builds(Line, texts, st.lists(st.integers(1, 10**9), max_size=4)), max_size=3)
 summaries = st.builds(
     Summary,
     language=st.sampled_from(["en", "zh"]),
@@ -87,6 +86,7 @@ summaries = st.builds(
     decisions=lines,
     constraints=lines,
     facts=lines,
+    values=lines,
     pending=lines,
 )
 
@@ -111,10 +111,10 @@ def is_sound(text: str) -> bool:
 
 @given(talks, st.integers(60, 2_000))
 def test_any_talk_fits_any_bound_in_a_sound_structure(talk: list[Any], bound: int) -> None:
-    abstract, text = render(summarise(messages_of(talk), counted), bound)
-    assert tokens.estimate(text) <= bound
-    assert is_sound(text)
-    assert len(abstract.splitlines()) == 1
+    made = render(summarise(messages_of(talk), counted), bound)
+    assert tokens.estimate(made.overview) <= bound + made.rules_tokens + made.calls_tokens
+    assert is_sound(made.overview)
+    assert len(made.abstract.splitlines()) == 1
 
 
 @given(talks)
@@ -122,10 +122,10 @@ def test_lines_rest_on_messages_of_the_talk(talk: list[Any]) -> None:
     messages = messages_of(talk)
     summary = summarise(messages, counted)
     told = [*summary.steps, *summary.requests, *summary.concepts, *summary.decisions]
-    told += [*summary.constraints, *summary.facts, *summary.pending]
+    told += [*summary.constraints, *summary.facts, *summary.values, *summary.pending]
     for line in told:
         assert line.sources
-        assert set(line.sources) <= {message.id for message in messages}
+        assert set(line.sources) <= {message.seq for message in messages if message.role != "system"}
 
 
 @given(talks)
@@ -135,20 +135,21 @@ def test_the_same_talk_gives_the_same_summary(talk: list[Any]) -> None:
 
 @given(summaries, st.integers(60, 1_000))
 def test_a_summary_of_any_origin_is_rendered_within_its_bound(summary: Summary, bound: int) -> None:
-    abstract, text = render(summary, bound)
-    assert tokens.estimate(text) <= bound
-    assert is_sound(text)
-    assert len(abstract.splitlines()) == 1
+    made = render(summary, bound)
+    assert tokens.estimate(made.overview) <= bound + made.rules_tokens + made.calls_tokens
+    assert is_sound(made.overview)
+    assert len(made.abstract.splitlines()) == 1
 
 
 @given(st.none() | summaries, summaries, st.integers(0, 600))
 def test_what_is_folded_stays_within_its_bound(earlier: Summary | None, older: Summary, bound: int) -> None:
-    text = render_rolling("", fold(earlier, older, bound))
-    assert tokens.estimate(text) <= bound
+    made = render_rolling(Rendered("", ""), fold(earlier, older, bound))
+    text = made.overview
+    assert tokens.estimate(text) <= max(bound, 7) + made.rules_tokens + made.calls_tokens
     assert all(line.startswith(("## Earlier in This Session", "### ", "- ")) for line in text.splitlines() if line)
 
 
-@given(st.lists(st.builds(Summary, constraints=lines), max_size=3))
-def test_combining_loses_no_source_of_a_rule(several: list[Summary]) -> None:
-    before = {source for each in several for line in each.constraints for source in line.sources}
-    assert {source for line in combine(several).constraints for source in line.sources} == before
+@given(st.lists(st.builds(Summary, values=lines), max_size=3))
+def test_combining_loses_no_source_of_a_value(several: list[Summary]) -> None:
+    before = {source for each in several for line in each.values for source in line.sources}
+    assert {source for line in combine(several).values for source in line.sources} == before

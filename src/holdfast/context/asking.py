@@ -25,6 +25,7 @@ FRAME = 150
 LEAST_ROOM = 300
 LONGEST_PHRASE = 500
 LONGEST_LIST = 60
+LONGEST_RULE = 200
 SHARED_WORDS = 0.34
 """The share of a line's words that a message must have to be taken for its source."""
 
@@ -105,7 +106,7 @@ def ask_again(prompt: Prompt, reply: Reply) -> Prompt:
 
 
 def read(text: str, messages: Sequence[Message]) -> Summary | None:
-    """The summary that a model's answer holds, with the ids of the messages it rests on; None if it holds none.
+    """The summary that a model's answer holds, with the numbers of the messages it rests on; None if it holds none.
 
     Mistakes in the JSON are repaired and types made to fit. A line that cites no message of the conversation gets the
     one that says it, or is dropped if none does.
@@ -118,15 +119,21 @@ def read(text: str, messages: Sequence[Message]) -> Summary | None:
     lists = {name: _lines(found.get(name), sources) for name in LISTS}
     if not any(phrases.values()) and not any(lists.values()):
         return None
-    lists["constraints"], others = _laid_down(lists["constraints"], messages)
+    lists["constraints"], others = _verbatim(lists["constraints"], messages)
     lists["facts"] += others
     return Summary(language=language_of(messages), **phrases, **lists)  # type: ignore[arg-type]  # each is its field's
 
 
-def _laid_down(lines: list[Line], messages: Sequence[Message]) -> tuple[list[Line], list[Line]]:
-    """Rules that a user or a system laid down, and the others: what a tool or a page demands binds nobody."""
-    binding = {message.id for message in messages if message.role in {"user", "system"}}
-    return [it for it in lines if binding & {*it.sources}], [it for it in lines if not binding & {*it.sources}]
+def _verbatim(lines: list[Line], messages: Sequence[Message]) -> tuple[list[Line], list[Line]]:
+    """Rules in a user's own words, and the others: what a tool demands binds nobody, nor does a paraphrase."""
+    spoken = {message.seq: _flat(message.text).casefold() for message in messages if message.role == "user"}
+    kept: list[Line] = []
+    others: list[Line] = []
+    for line in lines:
+        text = line.text.strip(" .!").casefold()
+        is_rule = len(text) <= LONGEST_RULE and any(text in spoken.get(seq, "") for seq in line.sources)
+        (kept if is_rule else others).append(line)
+    return kept, others
 
 
 @cache
@@ -198,11 +205,19 @@ def _told(part: Part) -> str:
         case ImagePart():
             return f"(an image: {part.description or part.url})" if not part.url.startswith("data:") else "(an image)"
         case ToolPart():
-            output = as_text(part.tool_output)
-            called = f"(called {part.tool_name or 'a tool'} with {as_text(part.tool_input) or 'nothing'}"
-            return f"{called}; {part.tool_status}{f': {output}' if output else ''})"
+            return _call(part)
         case ProviderPart():
             return part.text or part.readable
+
+
+def _call(part: ToolPart) -> str:
+    """A call, a result, or both: a call and its result may be in different messages, so neither is called pending."""
+    name, given, output = part.tool_name or "a tool", as_text(part.tool_input), as_text(part.tool_output)
+    if part.tool_status in {"pending", "running"} and not output:
+        return f"(called {name} with {given or 'nothing'})"
+    ended = "failed" if part.tool_status == "error" else "answered"
+    outcome = f"{ended}: {output}" if output else f"{ended} with nothing"
+    return f"(called {name} with {given}; it {outcome})" if given else f"({name} {outcome})"
 
 
 class _Sources:
@@ -210,20 +225,17 @@ class _Sources:
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = messages
-        self._ids = {message.id for message in messages}
         self._words: list[frozenset[str]] | None = None
 
-    def cited(self, told: Any, text: str) -> list[str]:
-        """The ids that `told` cites, else the one whose message says most of `text`, else none."""
-        found: list[str] = []
-        for one in told if isinstance(told, list) else [told]:
-            if isinstance(one, str) and one in self._ids:
-                found.append(one)
-            elif isinstance(one, str | int) and not isinstance(one, bool):
-                found += [self._messages[place - 1].id for place in _places(str(one), len(self._messages))]
+    def cited(self, given: Any, text: str) -> list[int]:
+        """The messages that `given` cites, else the one that says most of `text`, else none."""
+        found: list[int] = []
+        for one in given if isinstance(given, list) else [given]:
+            if isinstance(one, str | int) and not isinstance(one, bool):
+                found += [self._messages[place - 1].seq for place in _places(str(one), len(self._messages))]
         return list(dict.fromkeys(found)) or self._saying(text)
 
-    def _saying(self, text: str) -> list[str]:
+    def _saying(self, text: str) -> list[int]:
         words = content(words_of(text))
         if not words:
             return []
@@ -231,7 +243,7 @@ class _Sources:
             self._words = [words_of(_body(message)) for message in self._messages]
         shared = [len(words & theirs) / len(words) for theirs in self._words]
         best = max(range(len(shared)), key=lambda place: shared[place], default=None)
-        return [self._messages[best].id] if best is not None and shared[best] >= SHARED_WORDS else []
+        return [self._messages[best].seq] if best is not None and shared[best] >= SHARED_WORDS else []
 
 
 def _places(cited: str, last: int) -> Iterator[int]:
@@ -247,9 +259,9 @@ def _lines(told: Any, sources: _Sources) -> list[Line]:
         if isinstance(one, dict):
             cites = next((one[name] for name in ("sources", "source", "messages", "ids", "id") if name in one), [])
         text = _phrase(one)
-        ids = sources.cited(cites, text) if text else []
-        if ids and text not in found:
-            found[text] = Line(text, ids)
+        seqs = sources.cited(cites, text) if text else []
+        if seqs and text not in found:
+            found[text] = Line(text, seqs)
     return list(found.values())
 
 

@@ -1,8 +1,9 @@
 """How many tokens a text costs: estimated the same everywhere, or counted exactly."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from operator import mul
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.parts import ContextPart, Part, ProviderPart, TextPart, ToolPart, as_text, without_encoded
@@ -13,7 +14,8 @@ _SCRIPTS = {
     "y": (0xCE, 0xCF),  # Greek
     "r": range(0xD0, 0xD6),  # Cyrillic
     "s": range(0xD6, 0xE0),  # Hebrew, Arabic
-    "i": (0xE0, 0xE1),  # Indic scripts, Thai
+    "i": (0xE0,),  # Indic scripts, Thai, Lao
+    "h": (0xE1,),  # Burmese, Georgian, Ethiopic, Khmer, Mongolian, Vietnamese
     "j": (0xE3,),  # kana, CJK punctuation
     "z": range(0xE4, 0xEA),  # Chinese characters
     "k": range(0xEA, 0xEE),  # Hangul
@@ -39,9 +41,10 @@ _COSTS = {
     "g": (1100, 1700),
     "l": (640, 910),
     "y": (380, 460),
-    "r": (300, 370),
-    "s": (400, 560),
-    "i": (430, 600),
+    "r": (300, 480),
+    "s": (400, 1000),
+    "i": (430, 1800),
+    "h": (500, 3000),
     "j": (620, 800),
     "z": (780, 910),
     "k": (695, 870),
@@ -55,6 +58,10 @@ consonants in a row and are short; random letters have many, and cost several to
 """
 _MEAN = [mean for mean, _ in _COSTS.values()]
 _HIGH = [high for _, high in _COSTS.values()]
+_FOREIGN_HIGH = [max(high, 420) if name == "a small letter" else high for name, (_, high) in _COSTS.items()]
+"""For words of other languages in Latin letters, which models know in short pieces."""
+_COMMON_WORDS = (" the ", " to ", " of ", " and ", " for ", " you ", " with ", " that ", " from ", " was ")
+_MIN_WORDS, _COMMON_SHARE, _SIGNS_IN_DATA = 8, 0.04, 0.6
 _LONG_WORD, _LONG_NAME = b"a" * 16, b"U" * 8
 _SPACES = re.compile(b"  +")
 
@@ -124,20 +131,31 @@ def estimate(text: str) -> int:
     >>> estimate("你好")
     2
     """
-    return -(-sum(map(int.__mul__, _counts(text), _MEAN)) // 1_000)
+    thousandths: int = sum(map(mul, _counts(text), _MEAN))
+    return -(-thousandths // 1_000)
 
 
 def upper_bound(text: str) -> int:
     """A few tokens more than the text has, so that what fits by this figure fits in fact.
 
-    It holds for languages, code, data, ids and encoded bytes, not for characters drawn at random from all of Unicode.
+    It holds for texts of languages, code, data, ids and encoded bytes, not for characters drawn at random.
 
     >>> upper_bound("How do I configure embedding?")
     9
     """
     counts = _counts(text)
-    mean, high = (sum(map(int.__mul__, counts, costs)) for costs in (_MEAN, _HIGH))
-    return -(-max(mean, high) // 1_000) + (2 if text else 0)
+    thousandths: int = max(sum(map(mul, counts, costs)) for costs in (_MEAN, _HIGH))
+    if not _is_english(text, words=counts[0], signs=counts[6]):
+        thousandths = max(thousandths, sum(map(mul, counts, _FOREIGN_HIGH)))
+    return -(-thousandths // 1_000) + (2 if text else 0)
+
+
+def _is_english(text: str, *, words: int, signs: int) -> bool:
+    """Whether the words of a text are those that models have whole: English, or the names in data and code."""
+    if words < _MIN_WORDS or signs > _SIGNS_IN_DATA * words:
+        return True
+    common = [count for word in _COMMON_WORDS if (count := text.count(word))]
+    return len(common) > 1 and sum(common) >= _COMMON_SHARE * words
 
 
 def bound(name: str) -> Callable[[str], int]:
@@ -161,8 +179,13 @@ def counter(name: str) -> Callable[[str], int]:
     return lambda text: len(encoding.encode(text, disallowed_special=()))
 
 
-def of_parts(parts: Iterable[Part], count: Callable[[str], int] = estimate) -> int:
-    """The cost of a message: its text, context abstracts, and tool id, name, JSON input and output. Images are free."""
+def of_parts(parts: Sequence[Part], count: Callable[[str], int] = estimate) -> int:
+    """The cost of a message: its text, context abstracts, and tool id, name, JSON input and output.
+
+    A block of a provider costs its JSON. Images and other encoded data are free.
+    """
+    if len(parts) == 1 and type(parts[0]) is TextPart:  # most messages: spare them the list
+        return count(parts[0].text)
     return sum(map(count, texts_of(parts)))
 
 
@@ -177,4 +200,6 @@ def texts_of(parts: Iterable[Part]) -> list[str]:
                 texts.append(part.abstract)
             case ToolPart():
                 texts += [as_text(it) for it in (part.tool_id, part.tool_name, part.tool_input, part.tool_output)]
+            case ProviderPart():
+                texts.append(as_text(without_encoded(part.block)))
     return [text for text in texts if text]

@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.context import outputs, tokens
 from holdfast.context.outputs import Read, Room
+from holdfast.context.references import cited
 from holdfast.model import ContextStats, Message, Receipt, ReceiptLine, Run, SessionContext, archive_id
 
 
@@ -25,6 +26,8 @@ class Overview(msgspec.Struct, frozen=True):
     tokens: int
     rolling: str
     rolling_tokens: int
+    rules_left_out: list[int] = []
+    """The messages with standing rules that `rolling` has no room for."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +51,8 @@ class Chosen(msgspec.Struct, frozen=True):
     left_out: list[ReceiptLine]
 
 
+MAX_CITED = 30
+"""Ranges of messages that one line of a receipt names."""
 WHY = {
     "pending": "its summary is not done yet",
     "failed": "its summary failed; retry it",
@@ -159,9 +164,20 @@ def _choose(overview: Overview | None, room: int, bound: outputs.Count) -> Chose
         reserved = max(0, bound(text) - run.tokens)
         needed = run.tokens + reserved
         if needed <= room:
-            return Chosen(text, [_line(what, run, "it fits what the messages left", reserved)], left_out)
+            included = [_line(what, run, "it fits what the messages left", reserved)]
+            return Chosen(text, included, [*left_out, *_rules_left_out(overview)])
         left_out.append(_line(what, run, f"it needs {needed} tokens and {max(room, 0)} are left", reserved))
     return Chosen("", [], left_out)
+
+
+def _rules_left_out(overview: Overview) -> list[ReceiptLine]:
+    """A line for the rules that the overview has no room for, with what `expand` takes to bring them back."""
+    seqs = overview.rules_left_out
+    if not seqs:
+        return []
+    ref = cited(seqs, max_ranges=MAX_CITED)
+    why = f"rules of {len(seqs)} messages do not fit rules_tokens, or a small archive; expand {ref!r} shows them"
+    return [ReceiptLine(what="rules", first_seq=seqs[0], last_seq=seqs[-1], tokens=0, why=why)]
 
 
 def _line(what: str, run: Run, why: str, reserved: int = 0) -> ReceiptLine:

@@ -1,9 +1,9 @@
 """Reading what was sealed: archives, the context that is made of them, and any stretch of messages again."""
 
-from holdfast.context import outputs, tokens
+from holdfast.context import outputs, references, tokens
 from holdfast.context.outputs import Room
 from holdfast.context.window import Overview, View, assemble
-from holdfast.engine import references, sessions
+from holdfast.engine import sessions
 from holdfast.engine.outputs import reader
 from holdfast.engine.rule import Moment, Rule
 from holdfast.errors import NotFoundError
@@ -108,6 +108,7 @@ def _overview(tx: Tx, session: StoredSession) -> Overview | None:
         latest.overview_tokens,
         latest.rolling,
         latest.rolling_tokens,
+        latest.left_out,
     )
 
 

@@ -1,18 +1,21 @@
 """The second phase of a commit: summarise an archive, then show all of it at once."""
 
+from collections.abc import Sequence
+
 import msgspec
 
-from holdfast.context import summary, tokens
+from holdfast.context import outputs, summary, tokens
 from holdfast.engine import order
 from holdfast.engine.archives import messages_of
+from holdfast.engine.outputs import Limits, with_outputs
 from holdfast.engine.rule import Moment
-from holdfast.engine.summarising import Drawn, draw
+from holdfast.engine.summarising import Conversation, Drawn, draw
 from holdfast.engine.work import LostError, Work
 from holdfast.model import (
     CommitOutcome,
     CommitUsage,
     EmbeddingUsage,
-    Message,
+    Line,
     Summary,
     TotalUsage,
     archive_id,
@@ -25,7 +28,8 @@ from holdfast.store.tasks import StoredTask
 
 SMALL = 500
 """The tokens from which on an overview has to be smaller than its archive."""
-LEAST_BOUND = 100
+OVERVIEW_SHARE = 0.39
+MIN_BOUND = 120
 
 
 class Before(msgspec.Struct, frozen=True):
@@ -40,14 +44,14 @@ class Material(msgspec.Struct, frozen=True):
     """What a summary is made of."""
 
     archive: StoredArchive
-    messages: list[Message]
+    conversation: Conversation
     before: Before
 
 
 def perform(work: Work) -> None:
     material = work.read(lambda tx: _gather(tx, work))
-    drawn = draw(work, material.messages, material.before.abstract)
-    texts = _texts(work, material.archive, drawn.summary)
+    drawn = draw(work, material.conversation, material.before.abstract)
+    texts = _texts(work, material, drawn.summary)
     rolling = _rolling(work, texts, material.before)
     work.finish(lambda tx, moment: _apply(tx, moment, work, material.before, drawn, texts, rolling))
 
@@ -58,8 +62,11 @@ def _gather(tx: Tx, work: Work) -> Material:
     archive = archives.find(tx, task.log_id, task.number)
     if session is None or archive is None:
         raise LostError
-    said = messages_of(tx, session, archive.first_seq, archive.last_seq)
-    return Material(archive, said, _known_before(tx, task))
+    messages = summary.conversation(messages_of(tx, session, archive.first_seq, archive.last_seq))
+    shown = outputs.mark_previews(messages, outputs.find(messages), tokens.counter(work.settings.token_counter))
+    before = _known_before(tx, task)
+    waiting = summary.open_calls([it for it in (before.earlier, before.own) if it is not None])
+    return Material(archive, Conversation(shown, with_outputs(tx, messages, Limits()), waiting), before)
 
 
 def _known_before(tx: Tx, task: StoredTask) -> Before:
@@ -69,28 +76,38 @@ def _known_before(tx: Tx, task: StoredTask) -> Before:
     return Before(*archives.summaries(tx, task.log_id, before.number), before.rolling_abstract)
 
 
-def _texts(work: Work, archive: StoredArchive, drawn: Summary) -> Texts:
-    settings, size = work.settings, archive.tokens
+def _texts(work: Work, material: Material, drawn: Summary) -> Texts:
+    """The overview of an archive: two fifths of the conversation at most, and its rules."""
+    settings = work.settings
+    size = sum(message.tokens for message in material.conversation.shown)
     count = tokens.counter(settings.token_counter)
-    bound = settings.overview_tokens if size <= SMALL else min(settings.overview_tokens, size * 3 // 4)
-    abstract, overview = summary.render(drawn, bound)
-    while size > SMALL and count(overview) >= size and bound > LEAST_BOUND:
-        bound = bound * 2 // 3  # it is rendered by estimate; an exact counter may find more
-        abstract, overview = summary.render(drawn, bound)
-    return Texts(abstract, overview, count(overview), drawn)
+    bound = max(MIN_BOUND, min(settings.overview_tokens, round(size * OVERVIEW_SHARE)))
+    # With rules the overview is still smaller than the archive; the rest of them is shown once this is not the latest.
+    rules_bound = settings.rules_tokens if size <= SMALL else min(settings.rules_tokens, size * 3 // 5)
+    made = summary.render(drawn, bound, rules_bound)
+    while size > SMALL and count(made.overview) >= size and bound > MIN_BOUND:
+        bound, rules_bound = bound * 2 // 3, rules_bound * 2 // 3
+        made = summary.render(drawn, bound, rules_bound)
+    return Texts(made.abstract, made.overview, count(made.overview), drawn, made.rules_tokens, _seqs(made.left_out))
 
 
 def _rolling(work: Work, texts: Texts, before: Before) -> Rolling:
     """The session in short once this archive is its latest."""
     if before.own is None:
-        return Rolling(texts.abstract, texts.overview, texts.tokens, None)
+        return Rolling(texts.abstract, texts.overview, texts.tokens, None, texts.rules_left_out)
     return _rolled(work, texts, summary.fold(before.earlier, before.own, work.settings.earlier_tokens))
 
 
 def _rolled(work: Work, texts: Texts, earlier: Summary) -> Rolling:
-    overview = summary.render_rolling(texts.overview, earlier)
-    abstract = summary.roll_abstract(texts.abstract, earlier)
-    return Rolling(abstract, overview, tokens.counter(work.settings.token_counter)(overview), earlier)
+    known = summary.as_of(earlier, texts.summary)
+    latest = summary.Rendered(texts.abstract, texts.overview, texts.rules_tokens)
+    made = summary.render_rolling(latest, known, work.settings.rules_tokens)
+    size = tokens.counter(work.settings.token_counter)(made.overview)
+    return Rolling(made.abstract, made.overview, size, known, [*_seqs(made.left_out), *texts.rules_left_out])
+
+
+def _seqs(lines: Sequence[Line]) -> list[int]:
+    return sorted({seq for line in lines for seq in line.sources})
 
 
 def _apply(tx: Tx, moment: Moment, work: Work, before: Before, drawn: Drawn, texts: Texts, rolling: Rolling) -> None:
@@ -109,20 +126,22 @@ def _apply(tx: Tx, moment: Moment, work: Work, before: Before, drawn: Drawn, tex
     archives.write(tx, task.log_id, task.number, texts)
     archives.write_rolling(tx, task.log_id, task.number, rolling)
     archives.mark(tx, task.log_id, task.number, "done", ended_at=moment.now, failure=None)
-    _tell_later_ones(tx, work, texts.summary)
+    _tell_later_ones(tx, work, texts.summary, archive)
     told = {"archive_id": archive_id(task.number), "task_id": task.task_id, "abstract": texts.abstract}
     changes.record(tx, session, "archived", task.user_id, moment.now, told)
     order.release_next(tx, task.log_id, moment)
 
 
-def _tell_later_ones(tx: Tx, work: Work, drawn: Summary) -> None:
+def _tell_later_ones(tx: Tx, work: Work, drawn: Summary, archive: StoredArchive) -> None:
     """If a later archive was done first, the session's overview is its; let that know of this one."""
     latest = archives.latest_done(tx, work.task.log_id)
     if latest is None or latest.number <= work.task.number:
         return
     own, earlier = archives.summaries(tx, work.task.log_id, latest.number)
-    texts = Texts(latest.abstract, latest.overview, latest.overview_tokens, own or Summary())
-    known = summary.fold(earlier, drawn, work.settings.earlier_tokens)
+    texts = Texts(latest.abstract, latest.overview, latest.overview_tokens, own or Summary(), latest.rules_tokens)
+    known = summary.with_late(
+        earlier or Summary(), drawn, archive.first_seq, archive.last_seq, work.settings.earlier_tokens
+    )
     archives.write_rolling(tx, work.task.log_id, latest.number, _rolled(work, texts, known))
 
 

@@ -55,13 +55,15 @@ def prepare(moment: Moment, messages: Sequence[NewMessage], path: str) -> Prepar
         apart = _moved_apart(parts, number, moment.settings)
         drafts.append(_draft(moment, message, parts, where, apart))
         outputs += apart
-    return Prepared(drafts, sorted(outputs, key=lambda output: output.hash))
+    return Prepared(drafts, sorted(outputs, key=lambda output: output.hash) if outputs else outputs)
 
 
 def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, apart: list[Output]) -> Draft:
     encoded = _encode(parts)
     extra = _extra(message, where)
-    size = len(encoded) + len((extra or "").encode()) + sum([len(output.content.encode()) for output in apart])
+    size = len(encoded)
+    if extra or apart:
+        size += len((extra or "").encode()) + sum([len(output.content.encode()) for output in apart])
     most = moment.settings.max_message_bytes
     if size > most:
         raise InvalidArgumentError(f"{where}parts", f"are {size} bytes, more than the {most} that a message may have")

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -98,7 +99,8 @@ def _same_again(
     last = first + len(ready.drafts) - 1
     before = store.stored(tx, lineage.stretches(tx, session, first, last))
     same = len(before) == len(ready.drafts) and all(
-        (was.role, was.parts, was.extra) == (draft.role, draft.parts, draft.extra)
+        (was.role, was.extra) == (draft.role, draft.extra)
+        and (was.parts == draft.parts or _unnamed(was.parts) == _unnamed(draft.parts))
         and given.id in {None, was.id}
         and (given.created_at is None or was.created_at == draft.created_at)
         for was, draft, given in zip(before, ready.drafts, _given(op), strict=True)
@@ -118,6 +120,12 @@ def _same_again(
         seq=last,
         message_ids=[was.id for was in before],
     )
+
+
+def _unnamed(parts: str) -> list[Any]:
+    """Parts without the names of results, which are known only if the call is in the same append."""
+    decoded: list[dict[str, Any]] = msgspec.json.decode(parts)
+    return [{key: value for key, value in part.items() if key != "tool_name"} for part in decoded]
 
 
 def _given(op: AddMessage | AddMessages) -> Sequence[NewMessage]:

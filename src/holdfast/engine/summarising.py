@@ -1,5 +1,6 @@
 """The step of a commit that needs the most: a summary of an archive, by a model or without one."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -8,7 +9,7 @@ from holdfast.context import asking, summary
 from holdfast.engine.tools import breathing
 from holdfast.engine.work import Work
 from holdfast.errors import HoldfastError
-from holdfast.model import Message, Spent, Summary
+from holdfast.model import Line, Message, Spent, Summary
 from holdfast.providers.limits import Limited
 
 LOCAL = "local"
@@ -25,14 +26,24 @@ class Drawn(msgspec.Struct, frozen=True):
     notes: list[str] = []
 
 
-def draw(work: Work, messages: list[Message], earlier: str) -> Drawn:
+class Conversation(msgspec.Struct, frozen=True):
+    """The messages of an archive without those of the system: as a model is shown them, and with whole outputs."""
+
+    shown: list[Message]
+    whole: list[Message]
+    waiting: list[Line] = []
+    """Tool calls of earlier archives that have no result yet."""
+
+
+def draw(work: Work, conversation: Conversation, earlier: str) -> Drawn:
     """The summary of an archive. What a model is paid for is kept piece by piece.
 
     `earlier` tells in a line what the conversation was about before.
     """
     model = work.tools.model
-    if model is None:
-        return work.once("summarise", Drawn, lambda: _locally(work, messages))
+    messages = conversation.shown
+    if model is None or not messages:
+        return work.once("summarise", Drawn, lambda: _locally(work, conversation.whole, conversation.waiting))
     # What the model counts as a token may be more or less than we estimate; its own figures tell.
     room = round(work.settings.model_input_tokens / max(model.correction, LEAST_CORRECTION))
     most = asking.room(room, "of " * (EARLIER_CHARS // 3))
@@ -47,7 +58,7 @@ def draw(work: Work, messages: list[Message], earlier: str) -> Drawn:
         ask = partial(_ask, work, model, said, told[:EARLIER_CHARS])
         parts.append(work.once(f"summarise {number}", Drawn, ask))
         first = last + 1
-    return _united(work, parts, messages)
+    return _united(work, parts, conversation)
 
 
 def _plan(messages: list[Message], most: int) -> list[int]:
@@ -55,11 +66,11 @@ def _plan(messages: list[Message], most: int) -> list[int]:
     return [piece[-1].seq for piece in asking.chunks(messages, most)]
 
 
-def _locally(work: Work, messages: list[Message]) -> tuple[Drawn, Spent]:
+def _locally(work: Work, messages: list[Message], waiting: Sequence[Line] = ()) -> tuple[Drawn, Spent]:
     breathe = breathing(work.activity)
     vectors = work.tools.vectors(breathe)
     with work.tools.computing():
-        drawn = Drawn(summary.summarise(messages, vectors.embed, breathe), LOCAL, vectors.notes)
+        drawn = Drawn(summary.summarise(messages, vectors.embed, breathe, waiting), LOCAL, vectors.notes)
     return drawn, Spent(embedding_tokens=vectors.tokens)
 
 
@@ -84,11 +95,13 @@ def _ask(work: Work, model: Limited, messages: list[Message], earlier: str) -> t
     return Drawn(understood, model.name), spent
 
 
-def _united(work: Work, parts: list[Drawn], messages: list[Message]) -> Drawn:
-    """One summary of all parts. What must always or never be done is kept whatever the model made of it."""
+def _united(work: Work, parts: list[Drawn], conversation: Conversation) -> Drawn:
+    """One summary of all parts. Rules, values and open calls are kept whatever the model made of them."""
     whole = summary.combine([part.summary for part in parts])
     with work.tools.computing():
-        rules = summary.rules(messages, breathing(work.activity))
-    kept = summary.combine([whole, Summary(language=whole.language, constraints=rules)])
+        fixed = summary.verbatim(conversation.whole, breathing(work.activity), conversation.waiting)
+    kept = msgspec.structs.replace(
+        summary.combine([whole, fixed]), values=fixed.values, answered_calls=fixed.answered_calls
+    )
     by = sorted({part.by for part in parts} - {LOCAL}) or [LOCAL]
     return Drawn(kept, by[0], [note for part in parts for note in part.notes])

@@ -9,6 +9,7 @@ from holdfast.config import Settings
 from holdfast.engine.rule import Moment
 from holdfast.engine.tools import Tools
 from holdfast.model import Spent
+from holdfast.model.summaries import cited_by_number
 from holdfast.store import archives, steps, tasks
 from holdfast.store.database import Database, Tx
 from holdfast.store.tasks import Claim, StoredTask
@@ -65,7 +66,7 @@ class Work:
         """The output of a step: as it was kept, or else done now and kept. What it cost is counted with it."""
         known = self._kept.get(step)
         if known is not None:
-            return msgspec.json.decode(known, type=kind)
+            return msgspec.json.decode(cited_by_number(known), type=kind)
         self.observe(f"{step} begins")
         output, spent = do()
         self.observe(f"{step} is done")

@@ -1,5 +1,6 @@
 """A message of any of these formats as the fields of a `NewMessage`."""
 
+from difflib import get_close_matches
 from typing import Any
 
 from holdfast.checking import conform
@@ -35,6 +36,8 @@ _ELSEWHERE = ("developer", "function")
 _OF_BLOCKS = (list, tuple, dict)
 _OF_THE_LOG = frozenset({"seq", "tokens"})
 """What a message that was read from Holdfast has by where it stood: added elsewhere, it gets its own."""
+_MEANT, _ALMOST = sorted({*OWN, "idempotency_key", "expected_seq"}), 0.88
+"""Names that are easily misspelled, and how alike a name must be to be taken for one of them."""
 _PARTS_OF = ("tool_calls", "tool_call_id", "function_call", "refusal", *BEFORE_CONTENT, *AFTER_CONTENT)
 """Fields that say something, as parts do."""
 
@@ -70,6 +73,7 @@ def read_message(where: str, given: Fields, names: Names) -> Fields:
     unknown = {key: value for key, value in given.items() if key not in known and value is not None}
     if unknown.get("type") == "message":
         del unknown["type"]
+    _refuse_misspelled(where, unknown)
     stated = {key: value for key, value in given.items() if key in ProviderFields.__struct_fields__}
     for key, value in stated.items():
         sound_json(f"{where}{key}", value)
@@ -85,6 +89,13 @@ def read_message(where: str, given: Fields, names: Names) -> Fields:
     if _is_refusal(fields) and read.get("message_kind") is None:
         read["message_kind"] = "refusal"
     return read if not unknown else {**read, "metadata": _with_unknown(where, read.get("metadata"), unknown)}
+
+
+def _refuse_misspelled(where: str, unknown: Fields) -> None:
+    """An error for a field that is almost one of ours: kept as unknown, a misspelled key would keep nothing once."""
+    for key in unknown:
+        if meant := get_close_matches(key, _MEANT, 1, _ALMOST):
+            raise InvalidArgumentError(f"{where}{key}", f"is not a field of a message; {meant[0]} is")
 
 
 def _role_is_missing(kind: str) -> str:

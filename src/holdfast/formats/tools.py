@@ -27,7 +27,7 @@ def read_call(call: dict[str, Any], names: Names) -> Part:
         rest = without(call, {"id", field}) | ({field: inner} if inner else {})
     if rest.get("type") == "function":
         del rest["type"]
-    part = _call(call.get("id", ""), function.get("name"), function.get(given), rest, names)
+    part = _call(call.get("id") or "", function.get("name"), function.get(given), rest, names)
     return part or ProviderPart("openai", {"tool_calls": [call]})
 
 

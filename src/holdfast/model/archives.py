@@ -96,7 +96,7 @@ class ContextStats(Noun, frozen=True, rename="camel"):
 class ReceiptLine(Noun, frozen=True, kw_only=True):
     """One piece of a context, or of what was left out of it."""
 
-    what: Literal["system", "live", "archive", "overview", "rolling_overview", "tool_output"]
+    what: Literal["system", "live", "archive", "overview", "rolling_overview", "rules", "tool_output"]
     archive_id: str | None = None
     first_seq: int
     last_seq: int

@@ -1,21 +1,27 @@
 """What is kept of a conversation in short, and how a model is asked for it."""
 
+import re
 from typing import Any, Literal
 
 import msgspec
 
+from holdfast.model.messages import seq_told_by
 from holdfast.noun import Noun
 
 Language = Literal["en", "zh"]
+_CITED = re.compile(r'"sources":\[((?:"[^"\\]*",?)*)\]')
+_ID = re.compile(r'"([^"]*)"')
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One statement of a summary, and the ids of the messages it rests on."""
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One statement of a summary, and the numbers of the messages it rests on."""
 
     text: str
-    sources: list[str] = []
+    sources: list[int] = []
     weight: float = 1.0
     """How much it matters among its kind: where room is short, the least goes first."""
+    call: str = ""
+    """Of a tool call that waits for its result: what the result will refer to."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,11 +39,31 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     concepts: list[Line] = []
     decisions: list[Line] = []
     constraints: list[Line] = []
-    """What must always or never be done."""
+    """The user's standing rules and preferences, word for word."""
+    withdrawals: list[Line] = []
+    """What was taken back of the rules of earlier stretches."""
     facts: list[Line] = []
     """Numbers, names, paths, ids and errors, literally."""
+    values: list[Line] = []
+    """What tools were asked and what they answered, with the names of the fields."""
     pending: list[Line] = []
     """What is still to be done."""
+    answered_calls: list[str] = []
+    """Tool calls of earlier stretches that got their result in this one."""
+
+
+def cited_by_number(stored: str) -> str:
+    """A stored summary whose lines cite messages by number; the first ones that were stored cite them by id.
+
+    >>> cited_by_number('{"text":"a","sources":["msg_018bcfe5680000000007000000c0ffee","mine"]}')
+    '{"text":"a","sources":[7]}'
+    """
+    return _CITED.sub(_numbered, stored) if '"sources":["' in stored else stored
+
+
+def _numbered(found: re.Match[str]) -> str:
+    seqs = [seq_told_by(id) for id in _ID.findall(found[1])]  # noqa: A001
+    return f'"sources":[{",".join(str(seq) for seq in seqs if seq is not None)}]'
 
 
 class TokenUsage(Noun, frozen=True):

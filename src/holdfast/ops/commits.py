@@ -21,7 +21,7 @@ Ref = Annotated[
     str,
     msgspec.Meta(
         min_length=1,
-        max_length=300,
+        max_length=1_000,
         description="use an archive id, a message id, a seq such as 12, a range such as 12-40, or citations: [#3, #12]",
     ),
 ]

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from holdfast.model import ArchiveInfo, ArchiveState, Run, Spent, Summary, TokenUsage, archive_id, archive_uri
+from holdfast.model.summaries import cited_by_number
 from holdfast.store.database import Tx
 from holdfast.store.moments import from_micros
 from holdfast.store.sessions import StoredSession
@@ -12,13 +13,15 @@ from holdfast.store.sessions import StoredSession
 _COLUMNS = (
     "number, first_seq, last_seq, tokens, task_id, state, created_at, ended_at, failure, abstract, overview,"
     " overview_tokens, rolling_abstract, rolling, rolling_tokens, prompt_tokens, completion_tokens, total_tokens,"
-    " cached_tokens, reasoning_tokens, embedding_tokens"
+    " cached_tokens, reasoning_tokens, embedding_tokens, rules_tokens, rules_left_out"
 )
 _OF_LOG = "account_id = ? AND log_id = ?"
 _OPEN = "state <> 'done'"
 """In the words of the small index of such archives."""
 _decode_summary = msgspec.json.Decoder(Summary).decode
 _decode_failure = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_seqs = msgspec.json.Decoder(list[int]).decode
+_encode = msgspec.json.Encoder().encode
 
 
 class StoredArchive(msgspec.Struct, frozen=True):
@@ -45,6 +48,13 @@ class StoredArchive(msgspec.Struct, frozen=True):
     cached_tokens: int
     reasoning_tokens: int
     embedding_tokens: int
+    rules_tokens: int
+    rules_left_out: str
+
+    @property
+    def left_out(self) -> list[int]:
+        """The numbers of the messages with rules that `rolling` has no room for."""
+        return _decode_seqs(self.rules_left_out)
 
     @property
     def usage(self) -> TokenUsage:
@@ -78,6 +88,10 @@ class Texts(msgspec.Struct, frozen=True):
     overview: str
     tokens: int
     summary: Summary
+    rules_tokens: int
+    """What the rules take of the overview."""
+    rules_left_out: list[int] = []
+    """The numbers of the messages with rules for which there was no room."""
 
 
 class Rolling(msgspec.Struct, frozen=True):
@@ -87,6 +101,8 @@ class Rolling(msgspec.Struct, frozen=True):
     overview: str
     tokens: int
     earlier: Summary | None
+    rules_left_out: list[int] = []
+    """The numbers of the messages with rules for which there was no room."""
 
 
 def insert(tx: Tx, log_id: int, number: int, run: Run, task_id: str, now: int) -> None:
@@ -169,7 +185,7 @@ def summaries(tx: Tx, log_id: int, number: int) -> tuple[Summary | None, Summary
     """An archive's own summary, and that of all before it."""
     row = tx.one(f"SELECT summary, earlier FROM archives WHERE {_OF_LOG} AND number = ?", (tx.account, log_id, number))
     own, earlier = row or (None, None)
-    return own and _decode_summary(own), earlier and _decode_summary(earlier)
+    return own and _decode_summary(cited_by_number(own)), earlier and _decode_summary(cited_by_number(earlier))
 
 
 def counts(tx: Tx, log_id: int) -> tuple[int, int]:
@@ -212,21 +228,31 @@ def spend(tx: Tx, log_id: int, number: int, spent: Spent) -> None:
 
 def write(tx: Tx, log_id: int, number: int, texts: Texts) -> None:
     tx.execute(
-        "UPDATE archives SET abstract = ?, overview = ?, overview_tokens = ?, summary = ?"
+        "UPDATE archives SET abstract = ?, overview = ?, overview_tokens = ?, rules_tokens = ?, summary = ?"
         f" WHERE {_OF_LOG} AND number = ?",
-        (texts.abstract, texts.overview, texts.tokens, _encoded(texts.summary), tx.account, log_id, number),
+        (
+            texts.abstract,
+            texts.overview,
+            texts.tokens,
+            texts.rules_tokens,
+            _encoded(texts.summary),
+            tx.account,
+            log_id,
+            number,
+        ),
     )
 
 
 def write_rolling(tx: Tx, log_id: int, number: int, rolling: Rolling) -> None:
     tx.execute(
-        "UPDATE archives SET rolling_abstract = ?, rolling = ?, rolling_tokens = ?, earlier = ?"
+        "UPDATE archives SET rolling_abstract = ?, rolling = ?, rolling_tokens = ?, earlier = ?, rules_left_out = ?"
         f" WHERE {_OF_LOG} AND number = ?",
         (
             rolling.abstract,
             rolling.overview,
             rolling.tokens,
             None if rolling.earlier is None else _encoded(rolling.earlier),
+            _encode(rolling.rules_left_out).decode(),
             tx.account,
             log_id,
             number,
@@ -235,7 +261,7 @@ def write_rolling(tx: Tx, log_id: int, number: int, rolling: Rolling) -> None:
 
 
 def _encoded(summary: Summary) -> str:
-    return msgspec.json.encode(summary).decode()
+    return _encode(summary).decode()
 
 
 def done_through(tx: Tx, log_id: int, at: int) -> int:
@@ -252,7 +278,8 @@ def share(tx: Tx, parent: StoredSession, log_id: int, through: int) -> None:
     """Let a fork have the finished archives of its parent up to message `through`; what they cost stays there."""
     columns = (
         "number, first_seq, last_seq, tokens, task_id, state, created_at, ended_at, abstract, overview,"
-        " overview_tokens, rolling_abstract, rolling, rolling_tokens, summary, earlier"
+        " overview_tokens, rolling_abstract, rolling, rolling_tokens, summary, earlier, rules_tokens,"
+        " rules_left_out"
     )
     tx.execute(
         f"INSERT INTO archives (account_id, log_id, {columns}) SELECT account_id, ?, {columns} FROM archives"

@@ -14,6 +14,8 @@ from holdfast.store.moments import from_micros
 from holdfast.store.sessions import StoredSession
 from holdfast.store.words import indexed
 
+SYSTEM_MESSAGES = 20
+"""How many of the last system messages are looked at for one that says something."""
 _COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
 _decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
 
@@ -149,15 +151,16 @@ def last_of_role(tx: Tx, stretches: Sequence[Stretch], role: Role) -> int:
 
 
 def latest_system(tx: Tx, stretches: Sequence[Stretch]) -> Message | None:
-    """The last system message. A small index has only those, and is used because the role is written out."""
+    """The last system message with a text. A small index has only those, and is used: the role is written out."""
     for stretch in reversed(stretches):
         rows = tx.all(
             f"SELECT {_COLUMNS} FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
-            " AND role = 'system' ORDER BY seq DESC LIMIT 1",
-            (tx.account, stretch.log_id, stretch.first, stretch.last),
+            " AND role = 'system' ORDER BY seq DESC LIMIT ?",
+            (tx.account, stretch.log_id, stretch.first, stretch.last, SYSTEM_MESSAGES),
         )
-        if rows:
-            return _messages(rows)[0]
+        spoken = next((message for message in _messages(rows) if message.text.strip()), None)
+        if spoken is not None:
+            return spoken
     return None
 
 

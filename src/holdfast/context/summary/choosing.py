@@ -5,34 +5,49 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from holdfast.context.summary.calls import ToolCall
 from holdfast.context.summary.concepts import content
 from holdfast.context.summary.ranking import Space, spread
 from holdfast.context.summary.sentences import Sentence
 from holdfast.context.summary.shortening import shorten, width_of
+from holdfast.context.summary.toolcalls import open_call
+from holdfast.model.messages import Message
 from holdfast.model.summaries import Line
 
-CONSTRAINTS, WISHES, DECISIONS, REQUESTS, PENDING, STEPS = 24, 10, 7, 6, 7, 10
-_RULE_WIDTH, _LEAD_WIDTH, _WIDTH, _STEP_WIDTH = 320, 240, 190, 150
+DECISIONS, REQUESTS, PENDING, STEPS = 7, 6, 7, 10
+_LEAD_WIDTH, _WIDTH, STEP_WIDTH = 240, 190, 150
 _LEADING = 1.3
 """The weight of the line that says what it was all about."""
 _SOURCES = 3
+_SAME_SENTENCE = 0.6
+"""The part of a sentence that a rule must be to stand for all of it."""
 _RESOLVED = 0.55
 _MEANINGFUL, _RULED, _OPEN_WORDS = 3, 2, 2
-_BINDING = re.compile(
-    r"\b(?:must|never|always|forbidden|prohibited|not allowed)\b|必须|禁止|严禁|不得|务必|切勿", re.IGNORECASE
+_POLITE = re.compile(
+    r"anything else|any other question|how can i (?:help|assist)|还有(?:什么|其他)|还需要.{0,6}吗", re.IGNORECASE
 )
-_POLITE = re.compile(r"anything else|any other question|how can i help|还有(?:什么|其他)|还需要.{0,6}吗", re.IGNORECASE)
-_ANNOUNCEMENT = re.compile(
-    r"(?:let me|i'll|i will|i am going to|looking|checking|searching|reading|understood|noted|sorry|thank|hello"
-    r"|我先|让我|我来|我会|好的|查看|查询|检查|正在|明白|您好|你好|非常|抱歉)",
+_FOR_INPUT = re.compile(
+    r"let me know|feel free|happy to (?:help|assist)|please (?:provide|share|confirm)|请(?:您)?(?:提供|告诉我)",
     re.IGNORECASE,
 )
+"""How an assistant asks for input: to answer is no task."""
+_ANNOUNCEMENT = re.compile(
+    r"(?:let me|i'll|i will|i am going to|looking|checking|searching|reading|understood|noted|sorry|thank|hello|hi\b"
+    r"|(?:i am|i'm|i'd be) (?:happy|glad|sorry|here|ready|able)|i can (?:help|assist)"
+    r"|to (?:assist|help|proceed|book|begin|start)\b"
+    r"|(?:you're|you are) welcome|of course|certainly|sure\b|great\b|here (?:is|are)|feel free|if you|should you|please"
+    r"|could you|would you|may i|have a |my apologies|i apologi|i understand|absolutely"
+    r"|我先|让我|我来|我会|好的|查看|查询|检查|正在|明白|您好|你好|非常|抱歉|请问|请您|很高兴|感谢|祝您|如果您|如有)",
+    re.IGNORECASE,
+)
+"""How greetings, offers of help, polite phrases and announcements begin: none of them is something that was done."""
 _WIDE_ENDS = ("。", "\uff01", "\uff1f", "\uff1b")
 _CALLS_OF_A_TOOL, _CALLS = 2, 5
+OPEN_CALLS = 500
+_OPEN_CALL = 1.2
+"""The weight of a call without a result: more than of anything else that is open."""
 _LEAST = 0.3
 """A step of less than this part of the best is none."""
-_RECENT = 0.3
-"""The last part of a stretch, where what is announced may still be open."""
 
 
 @dataclass(slots=True)
@@ -43,6 +58,8 @@ class Choice:
     space: Space
     last: int
     used: set[int] = field(default_factory=set)
+    rules: set[int] = field(default_factory=set)
+    """Those that are shown as rules."""
     again: dict[str, list[Sentence]] = field(default_factory=dict)
 
     order: dict[int, int] = field(default_factory=dict)
@@ -55,6 +72,18 @@ class Choice:
     def free(self) -> list[Sentence]:
         return [each for each in self.sentences if id(each) not in self.used]
 
+    def use(self, rules: Sequence[Line]) -> None:
+        """Take the sentences that are shown as rules out of the choice. A question around a rule is still one."""
+        given = {(line.sources[0], line.text) for line in rules if line.sources}
+        texts: dict[int, list[str]] = {}
+        for seq, text in given:
+            texts.setdefault(seq, []).append(text)
+        for each in self.sentences:
+            around = texts.get(each.sources[0], ()) if each.role == "user" else ()
+            if any(text in each.text and len(text) >= _SAME_SENTENCE * len(each.text) for text in around):
+                self.rules.add(id(each))
+        self.used |= self.rules
+
     def lines(self, chosen: Sequence[tuple[Sentence, float]], width: int, *, alike: bool = True) -> list[Line]:
         """The chosen as lines, in the order they were said; each also cites the messages that say the same.
 
@@ -64,11 +93,11 @@ class Choice:
         found: list[Line] = []
         for sentence, weight in sorted(chosen, key=lambda pair: self.order[id(pair[0])]):
             self.used.add(id(sentence))
-            sources = [sentence.id]
+            sources = list(sentence.sources)
             for other in self.again[sentence.text]:
                 self.used.add(id(other))
-                if other.id not in sources and len(sources) < _SOURCES:
-                    sources.append(other.id)
+                if len(sources) < _SOURCES:
+                    sources += [seq for seq in other.sources if seq not in sources]
             text = shorten(sentence.text, width)
             if alike and sentence.times > 1:
                 text = f"{text} (×{sentence.times})"  # noqa: RUF001 - times, not an x
@@ -84,35 +113,6 @@ def meaningful(sentence: Sentence, words: int = _MEANINGFUL) -> bool:
     return len(content(sentence.words)) >= words - any(each.kind != "name" for each in sentence.literals)
 
 
-def constraints(choice: Choice) -> list[Line]:
-    """Rules, of those who may give them: what a tool printed is data, whatever it demands."""
-    strict: list[tuple[Sentence, float]] = []
-    weaker: list[tuple[Sentence, float]] = []
-    for each in choice.free():
-        laid_down = each.role in {"user", "system"} and "rule" in each.cues
-        if each.origin != "said" or each.role == "tool" or not meaningful(each, 1 if laid_down else _RULED):
-            continue
-        if each.role == "assistant":
-            if (
-                "rule" in each.cues
-                and _BINDING.search(each.text)
-                and not (each.common or each.cues & {"error", "result"})
-            ):
-                weaker.append((each, 0.3 + 0.2 * each.centrality))
-        elif "rule" in each.cues:
-            strict.append((each, 1.0 + 0.1 * each.centrality))
-        elif "wish" in each.cues:
-            weaker.append((each, 0.6 + 0.1 * each.centrality + (0.1 if each.literals else 0.0)))
-    chosen = _heaviest(strict, CONSTRAINTS)
-    return choice.lines([*chosen, *_heaviest(weaker, max(0, WISHES - len(chosen) // 2))], _RULE_WIDTH, alike=False)
-
-
-def _heaviest(found: Sequence[tuple[Sentence, float]], count: int) -> list[tuple[Sentence, float]]:
-    """The heaviest of different wording. Two rules that differ in a single word are two rules."""
-    ranked = sorted(found, key=lambda pair: (-pair[1], pair[0].place))
-    return list({each.text: (each, weight) for each, weight in reversed(ranked)}.values())[::-1][:count]
-
-
 def decisions(choice: Choice) -> list[Line]:
     found = [
         (each, (1.0 + 0.4 * (each.role == "user") + 0.3 * bool(each.literals)) * (0.6 + 0.4 * each.centrality))
@@ -121,6 +121,7 @@ def decisions(choice: Choice) -> list[Line]:
         and each.origin == "said"
         and each.role in {"user", "assistant"}
         and not each.common
+        and not (each.role == "assistant" and "request" in each.cues)
         and meaningful(each, _RULED)
     ]
     return choice.lines(spread(found, DECISIONS, choice.space), _WIDTH)
@@ -129,6 +130,7 @@ def decisions(choice: Choice) -> list[Line]:
 def requests(choice: Choice) -> list[Line]:
     """The first message of weight leads with its own words, then the requests near the heart of the conversation."""
     asked = [each for each in choice.sentences if each.role == "user" and each.origin == "said" and not each.routine]
+    asked = [each for each in asked if id(each) not in choice.rules] or asked
     first = next((each for each in asked if meaningful(each, _RULED)), None)
     if first is None:
         return choice.lines([(each, 1.0) for each in asked[:1]], _WIDTH)
@@ -144,7 +146,7 @@ def requests(choice: Choice) -> list[Line]:
         if id(each) not in choice.used
     ]
     told = "".join(_spaced(shorten(each.text, _LEAD_WIDTH)) for each in lead).strip()
-    spoken = Line(told, [first.id], _LEADING)
+    spoken = Line(told, first.sources, _LEADING)
     return [spoken, *choice.lines(spread(rest, REQUESTS - 1, choice.space), _WIDTH)]
 
 
@@ -164,6 +166,12 @@ def _joined(sentences: Sequence[Sentence], width: int) -> list[Sentence]:
     return [each for each in sentences if each in chosen]
 
 
+def open_calls(calls: Sequence[ToolCall], messages: Sequence[Message]) -> list[Line]:
+    """Every call without a result, the newest of very many: an agent that forgets one makes it again."""
+    waiting = [call for call in calls if call.is_open][-OPEN_CALLS:]
+    return [Line(open_call(call), [messages[call.place].seq], _OPEN_CALL, call.key) for call in waiting]
+
+
 def pending(choice: Choice) -> list[Line]:
     """What was said to be open and not said to be done later; and what was left without an answer."""
     found: list[tuple[Sentence, float]] = []
@@ -173,10 +181,9 @@ def pending(choice: Choice) -> list[Line]:
         if "result" in each.cues and each.origin in {"said", "call"} and each.role != "user"
     ]
     for each in choice.free():
-        if each.origin == "call" and each.text.endswith(("→ pending", "→ running")):
-            if choice.recency(each) >= 1 - _RECENT:
-                found.append((each, 0.8))
-        elif "pending" in each.cues and each.origin == "said" and meaningful(each, _OPEN_WORDS) and not _asks(each):
+        if each.role == "assistant" and (_POLITE.search(each.text) or _FOR_INPUT.search(each.text)):
+            continue
+        if "pending" in each.cues and each.origin == "said" and meaningful(each, _OPEN_WORDS) and not _asks(each):
             done = any(later.place > each.place and resolves(later.words, each.words) for later in results)
             if not done:
                 found.append((each, 0.4 + 0.6 * choice.recency(each) + 0.2 * (each.role == "user")))
@@ -206,22 +213,22 @@ def resolves(later: frozenset[str], open_: frozenset[str]) -> bool:
     return len(wanted) >= _MEANINGFUL and len(wanted & later) / len(wanted) >= _RESOLVED
 
 
-def steps(choice: Choice) -> list[Line]:
-    """What was done, in the order it was done."""
+def steps(choice: Choice, outcome: Sentence | None) -> list[Line]:
+    """What was done, in the order it was done. What came of it all is the step that matters most."""
     found: list[tuple[Sentence, float]] = []
     for each in choice.free():
         if (
             each.role in {"user", "system"}
             or each.routine
-            or each.origin in {"output", "code", "shown"}
+            or each.origin in {"output", "code", "shown", "open"}
             or "question" in each.cues
         ):
             continue
         weight = 0.5 + 0.5 * each.centrality
         if each.origin == "said":
-            if not meaningful(each):
+            if not meaningful(each) or _ANNOUNCEMENT.match(each.text):
                 continue
-            if each.common or _ANNOUNCEMENT.match(each.text):
+            if each.common:
                 weight *= 0.4
             weight *= 1.0 + 0.6 * ("result" in each.cues) + 0.3 * ("error" in each.cues) + 0.3 * choice.recency(each)
         else:
@@ -230,7 +237,9 @@ def steps(choice: Choice) -> list[Line]:
     chosen = spread(_varied(found), STEPS, choice.space, against=0.8)
     least = _LEAST * max((weight for _, weight in chosen), default=0.0)
     chosen = [pair for pair in chosen if pair[1] >= least]
-    return choice.lines(chosen, _STEP_WIDTH)
+    if outcome is not None:
+        chosen.append((outcome, _LEADING * max((weight for _, weight in chosen), default=1.0)))
+    return choice.lines(chosen, STEP_WIDTH)
 
 
 def _varied(found: Sequence[tuple[Sentence, float]]) -> list[tuple[Sentence, float]]:
@@ -253,19 +262,22 @@ def _length(sentence: Sentence) -> float:
     return min(1.0, width / 40) * (1.0 if width <= _WIDTH else 0.8)
 
 
-def best_result(choice: Choice, intent: str) -> str:
-    """The latest outcome of weight, as the assistant told it; or the last thing that a tool did."""
+def outcome(choice: Choice) -> Sentence | None:
+    """The latest result of weight in the assistant's words, or the last thing that a tool did; not used from now on."""
     found = [
         (each, (1 + ("result" in each.cues) + 2.5 * choice.recency(each) + each.centrality + 0.5 * bool(each.literals)))
-        for each in choice.sentences
+        for each in choice.free()
         if each.origin == "said"
         and each.role == "assistant"
         and not each.common
         and not each.cues & {"pending", "question"}
-        and each.text != intent
         and meaningful(each)
         and not _ANNOUNCEMENT.match(each.text)
     ]
     if not found:
-        found = [(each, choice.recency(each)) for each in choice.sentences if each.origin in {"call", "failure"}]
-    return max(found, key=lambda pair: (pair[1] * _length(pair[0]), pair[0].place))[0].text if found else ""
+        found = [(each, choice.recency(each)) for each in choice.free() if each.origin in {"call", "failure"}]
+    if not found:
+        return None
+    best = max(found, key=lambda pair: (pair[1] * _length(pair[0]), pair[0].place))[0]
+    choice.used.add(id(best))
+    return best

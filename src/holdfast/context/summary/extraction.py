@@ -3,19 +3,24 @@
 from collections.abc import Callable, Sequence
 
 from holdfast.context.summary import choosing, facts
+from holdfast.context.summary.calls import ToolCall, pair
 from holdfast.context.summary.choosing import Choice
 from holdfast.context.summary.concepts import Concept, candidates
 from holdfast.context.summary.literals import literals
 from holdfast.context.summary.ranking import Embed, Space
 from holdfast.context.summary.reading import language_of, read
+from holdfast.context.summary.rules import standing
 from holdfast.context.summary.sentences import Sentence, split
 from holdfast.context.summary.shortening import shorten, width_of
+from holdfast.context.summary.values import value_lines
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Language, Line, Summary
 
 CONCEPTS = 8
 _TOPIC = 3
 _INTENT_WIDTH, _RESULT_WIDTH = 130, 130
+_MIN_VALUES, _VALUES_SHARE = 60, 0.22
+"""The tokens, and the part of all, that values may take before they are cut to what is asked for most."""
 _CLOSING = 3
 """The last messages decide how it stands."""
 
@@ -25,45 +30,74 @@ _STATUS: dict[Language, dict[str, str]] = {
 }
 
 
-def extract(messages: Sequence[Message], embed: Embed, breathe: Callable[[], None]) -> Summary:
+def extract(
+    messages: Sequence[Message], embed: Embed, yield_cpu: Callable[[], None], waiting: Sequence[Line]
+) -> Summary:
     """The summary of a stretch of messages. The same messages and vectors give the same summary."""
     language = language_of(messages)
-    sentences = read(messages, breathe)
-    if not sentences:
+    calls = pair(messages, yield_cpu, waiting)
+    sentences = read(messages, calls, yield_cpu)
+    values = _values(calls, messages, yield_cpu)
+    if not sentences and not values:
         return Summary(language=language)
     about = candidates(sentences)
-    space = Space(sentences, [concept.text for concept in about], embed, breathe)
+    space = Space(sentences, [concept.text for concept in about], embed, yield_cpu)
     choice = Choice(sentences, space, last=len(messages) - 1)
-    worth = facts.importance(sentences)
-    rules = choosing.constraints(choice)
+    worth = facts.importance(sentences, "\n".join(line.text for line in values))
+    rules = standing(messages, yield_cpu)
+    choice.use([*rules.rules, *rules.dropped])
     decided = choosing.decisions(choice)
-    opened = choosing.pending(choice)
+    opened = [*choosing.open_calls(calls, messages), *choosing.pending(choice)]
     wanted = choosing.requests(choice)
-    told = {each.key for line in (*rules, *decided, *opened, *wanted) for each in literals(line.text)}
-    known = facts.facts(sentences, worth, told, choice.used)
-    done = choosing.steps(choice)
+    result = choosing.outcome(choice)
+    texts = [line.text for line in (*rules.rules, *decided, *opened, *wanted, *values)]
+    texts += [shorten(result.text, choosing.STEP_WIDTH)] if result else []
+    shown = {each.key for text in texts for each in literals(text)}
+    known = facts.facts(sentences, worth, shown, choice.used)
+    done = choosing.steps(choice, result)
     concepts = _concepts(about, space, sentences)
-    intent = wanted[0].text if wanted else (done[0].text if done else sentences[0].text)
+    intent = next((line.text for line in (*wanted, *done, *values, *known)), "")
     return Summary(
         language=language,
         topic=("、" if language == "zh" else ", ").join(line.text for line in concepts[:_TOPIC]),
         intent=_whole(intent, _INTENT_WIDTH),
-        result=shorten(choosing.best_result(choice, intent), _RESULT_WIDTH),
+        result=shorten(result.text if result else "", _RESULT_WIDTH),
         status=_STATUS[language][_status(choice, opened)],
         steps=done,
         requests=wanted,
         concepts=concepts,
         decisions=decided,
-        constraints=rules,
+        constraints=rules.rules,
+        withdrawals=rules.withdrawals,
         facts=known,
+        values=values,
         pending=opened,
+        answered_calls=_answered(calls),
     )
 
 
-def rules_of(messages: Sequence[Message], breathe: Callable[[], None]) -> list[Line]:
-    """The constraints alone, without vectors."""
-    sentences = read(messages, breathe)
-    return choosing.constraints(Choice(sentences, Space(sentences, [], None, breathe), last=len(messages) - 1))
+def verbatim(messages: Sequence[Message], yield_cpu: Callable[[], None], waiting: Sequence[Line]) -> Summary:
+    """What no model may change or forget: rules, values and calls without a result."""
+    calls = pair(messages, yield_cpu, waiting)
+    rules = standing(messages, yield_cpu)
+    return Summary(
+        language=language_of(messages),
+        constraints=rules.rules,
+        withdrawals=rules.withdrawals,
+        values=_values(calls, messages, yield_cpu),
+        pending=choosing.open_calls(calls, messages),
+        answered_calls=_answered(calls),
+    )
+
+
+def _values(calls: Sequence[ToolCall], messages: Sequence[Message], yield_cpu: Callable[[], None]) -> list[Line]:
+    size = sum(message.tokens for message in messages)
+    return value_lines(calls, messages, max(_MIN_VALUES, round(_VALUES_SHARE * size)), yield_cpu)
+
+
+def _answered(calls: Sequence[ToolCall]) -> list[str]:
+    """The calls of an earlier stretch that got their result in this one."""
+    return [call.answers for call in calls if not call.is_made_here]
 
 
 def _whole(text: str, width: int) -> str:
@@ -83,7 +117,7 @@ def _concepts(about: Sequence[Concept], space: Space, sentences: Sequence[Senten
         key=lambda pair: (-pair[1], pair[0].text),
     )[:CONCEPTS]
     top = weighed[0][1] or 1.0 if weighed else 1.0
-    return [Line(concept.text, [sentences[concept.place].id], round(weight / top, 3)) for concept, weight in weighed]
+    return [Line(concept.text, sentences[concept.place].sources, round(weight / top, 3)) for concept, weight in weighed]
 
 
 def _status(choice: Choice, opened: Sequence[Line]) -> str:

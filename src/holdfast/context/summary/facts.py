@@ -12,20 +12,32 @@ from holdfast.context.summary.shortening import excerpt, width_of
 from holdfast.model.summaries import Line
 
 FACTS = 24
+_USER = "User: "
+"""Before what a user stated: a reader has to know it from what an assistant did."""
 _WIDTH = 190
 _CITATION = 40
 _NAMED = 4
+_DISTINCT = 4
+"""The characters from which on a literal that occurs elsewhere is the same."""
+_COPIED = frozenset({"url", "email", "path", "money", "ip", "error", "version", "id"})
 _LEAST, _ENOUGH = 0.8, 0.15
 """A literal of less importance than that, or than this part of the highest, gets no line of its own."""
 
 
-def importance(sentences: Iterable[Sentence]) -> dict[str, float]:
-    """How much each literal matters: who said it, with which intent, what it is, and how often it returns."""
+def importance(sentences: Iterable[Sentence], values: str) -> dict[str, float]:
+    """How much each literal matters: who said it, with which intent, what it is, and how often it returns.
+
+    What is among the `values` of tools is known, and an assistant mostly restates it in other words.
+    """
     best: dict[str, float] = {}
     counts: Counter[str] = Counter()
     last: dict[str, int] = {}
     for sentence in sentences:
+        if sentence.role == "assistant" and "question" in sentence.cues:
+            continue  # it asks for a fact
         for each in sentence.literals:
+            if values and _is_restated(each, sentence, values):
+                continue
             if last.get(each.key) != sentence.place:
                 last[each.key] = sentence.place
                 counts[each.key] += 1
@@ -63,7 +75,17 @@ def facts(sentences: list[Sentence], worth: dict[str, float], told: set[str], us
     used |= {id(sentence) for sentence, *_ in chosen}
     order = {id(sentence): at for at, sentence in enumerate(sentences)}
     chosen.sort(key=lambda fact: order[id(fact[0])])
-    return [Line(text, [sentence.id], round(gain / top, 3)) for sentence, text, gain in chosen]
+    return [
+        Line(f"{_USER if sentence.role == 'user' else ''}{text}", sentence.sources, round(gain / top, 3))
+        for sentence, text, gain in chosen
+    ]
+
+
+def _is_restated(literal: Literal, sentence: Sentence, values: str) -> bool:
+    if sentence.role == "assistant" and literal.kind not in _COPIED:
+        return True
+    bare = literal.key.strip("$€£¥")
+    return len(bare) >= _DISTINCT and bare in values
 
 
 def _worth(literal: Literal) -> float:

@@ -67,6 +67,7 @@ _TRAILING = ".,;:!?"
 _QUOTES = '`"“”「」《》'
 _NO_NAMES = frozenset(
     {"FATAL", "ERROR", "INFO", "WARN", "WARNING", "DEBUG", "SELECT", "FROM", "WHERE", "NOT", "NULL", "AND", "OR"}
+    | {"ID", "IDs", "AM", "PM", "OK", "FAQ", "Mr", "Mrs", "Ms", "Dr"}
 )
 _PLAIN = re.compile(r"[a-z ]+")
 

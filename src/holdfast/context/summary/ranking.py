@@ -21,9 +21,9 @@ class Space:
     """The vectors of one conversation."""
 
     def __init__(
-        self, sentences: Sequence[Sentence], others: Sequence[str], embed: Embed | None, breathe: Callable[[], None]
+        self, sentences: Sequence[Sentence], others: Sequence[str], embed: Embed | None, yield_cpu: Callable[[], None]
     ) -> None:
-        self.breathe = breathe
+        self.yield_cpu = yield_cpu
         pool = sorted(sentences, key=lambda each: (-each.weight, each.place))[:POOL]
         texts: dict[str, int] = {}
         for sentence in pool:
@@ -83,7 +83,7 @@ def spread(
     open_ = set(range(len(left)))
     chosen: list[tuple[Sentence, float]] = []
     while open_ and len(chosen) < count:
-        space.breathe()
+        space.yield_cpu()
         at = max(open_, key=lambda index: (left[index][1] * (1 - against * repeats[index]), -index))
         open_.remove(at)
         sentence, weight = left[at]

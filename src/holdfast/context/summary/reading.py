@@ -3,18 +3,20 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain
 
+from holdfast.context.summary.calls import ToolCall
 from holdfast.context.summary.cues import cues_of
 from holdfast.context.summary.literals import literals
-from holdfast.context.summary.sentences import MESSAGE_CHARS, Piece, Sentence, bounded, bounds_of, flat, split, words_of
+from holdfast.context.summary.sentences import Piece, Sentence, bounded, flat, split, words_of
 from holdfast.context.summary.toolcalls import sentences_of
+from holdfast.context.summary.values import sources_of
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Language
-from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
+from holdfast.parts import ImagePart, ProviderPart, TextPart
 
-_BREATH = 32
-"""Sentences that are looked at before the caller may let others run."""
+_STRIDE = 32
+"""Sentences that are looked at before other threads may run."""
 _SENTENCES, _PRINTED, _OF_A_TOOL, _SAID = 4_000, 12, 150, 400
 """Lines of code and output that are looked at in one stretch, at least in a message, and at most of a tool without an
 alarm; and sentences at most in a message."""
@@ -24,11 +26,9 @@ _KANA = re.compile(r"[\u3040-\u30ff]")
 _LATIN = re.compile(r"[A-Za-z]+")
 _HAN_PER_LATIN_WORD = 0.7
 
-_ROLE = {"user": 3.0, "system": 2.0, "assistant": 2.0, "tool": 0.8}
-_ORIGIN = {"said": 1.0, "code": 0.25, "call": 0.5, "output": 0.3, "failure": 1.0, "shown": 0.3}
+_ROLE = {"user": 3.0, "assistant": 2.0, "system": 1.0, "tool": 0.8}
+_ORIGIN = {"said": 1.0, "code": 0.25, "call": 0.5, "open": 0.5, "output": 0.3, "failure": 1.0, "shown": 0.3}
 _BOOST = {
-    "rule": 1.6,
-    "wish": 0.6,
     "decision": 1.2,
     "result": 1.0,
     "error": 0.9,
@@ -41,15 +41,7 @@ _TELLING = 7
 _ROUTINE = 4
 """So many sentences of one shape are routine."""
 _ANNOUNCES = (":", "\uff1a")
-_INHERITED = frozenset({"pending", "decision", "rule", "wish"})
-_MAY_RULE = frozenset({"user", "system"})
-_RULING = re.compile(
-    r"\b(?:never|always|must|do not|don't|forbidden|under no circumstances)\b"
-    r"|不要|必须|禁止|严禁|不得|务必|切勿|永远|绝不",
-    re.IGNORECASE,
-)
-_SENTENCE_ENDS = (". ", "! ", "? ", "\n", "。", "\uff01", "\uff1f")
-_RULES_BETWEEN, _RULE_CHARS = 50, 300
+_INHERITED = frozenset({"pending", "decision"})
 _NO_CUES: frozenset[str] = frozenset()
 _ALARM = re.compile(
     r"[Ee]rror|ERROR|[Ff]ail|FAIL|[Ee]xception|[Tt]imeout|denied|refused|success|错|失败|异常|超时|成功|完成"
@@ -58,40 +50,50 @@ _KEPT_FROM_MACHINES = frozenset({"error", "result"})
 
 
 class Sentences(list[Sentence]):
-    """Sentences that let the caller breathe, however often they are gone through."""
+    """Sentences that let other threads run, however often they are gone through."""
 
-    def __init__(self, breathe: Callable[[], None]) -> None:
+    def __init__(self, yield_cpu: Callable[[], None]) -> None:
         super().__init__()
-        self._breathe = breathe
+        self._yield_cpu = yield_cpu
 
     def __iter__(self) -> Iterator[Sentence]:
         for number, sentence in enumerate(super().__iter__()):
-            if number % _BREATH == 0:
-                self._breathe()
+            if number % _STRIDE == 0:
+                self._yield_cpu()
             yield sentence
 
 
-def read(messages: Sequence[Message], breathe: Callable[[], None]) -> Sentences:
-    """Every sentence with its words, literals, cues and a first weight; one said again is there once per message."""
-    found = Sentences(breathe)
+def read(messages: Sequence[Message], calls: Sequence[ToolCall], yield_cpu: Callable[[], None]) -> Sentences:
+    """Every sentence with its words, literals, cues and a first weight; one said again is there once per message.
+
+    A call and its result are read together, where the call was made.
+    """
+    found = Sentences(yield_cpu)
     room = max(_PRINTED, _SENTENCES // max(1, len(messages)))
     printed: Counter[str] = Counter()
+    made: defaultdict[int, list[ToolCall]] = defaultdict(list)
+    for call in calls:
+        made[call.place].append(call)
     for place, message in enumerate(messages):
         above = _NO_CUES
-        for piece in _within(_told(message), room, printed):
-            sentence = _sentence(piece, place, message, above if piece.listed else _NO_CUES)
+        spoken = ((piece, [message.seq]) for piece in _pieces(message))
+        called = ((piece, sources_of(call, messages)) for call in made[place] for piece in sentences_of(call))
+        for piece, sources in _within(chain(spoken, called), room, printed):
+            sentence = _sentence(piece, place, message, sources, above if piece.listed else _NO_CUES)
             if not piece.listed:
                 above = sentence.cues & _INHERITED if piece.text.endswith(_ANNOUNCES) else _NO_CUES
             found.append(sentence)
-            breathe()
+            yield_cpu()
     _discount_routine(found)
     return found
 
 
-def _within(pieces: Iterable[Piece], room: int, printed: Counter[str]) -> Iterator[Piece]:
+def _within(
+    pieces: Iterable[tuple[Piece, list[int]]], room: int, printed: Counter[str]
+) -> Iterator[tuple[Piece, list[int]]]:
     """Each piece of a message once, and of what machines printed only so much: of a message, and of a tool in all."""
     seen: set[str] = set()
-    for piece in pieces:
+    for piece, sources in pieces:
         if len(seen) >= _SAID:
             return
         if piece.text in seen:
@@ -103,50 +105,33 @@ def _within(pieces: Iterable[Piece], room: int, printed: Counter[str]) -> Iterat
             if room < 0 or (printed[tool] > _OF_A_TOOL and not _ALARM.search(piece.text)):
                 continue
         seen.add(piece.text)
-        yield piece
+        yield piece, sources
 
 
 def language_of(messages: Sequence[Message]) -> Language:
     """The language of what was said, as far as it is known here; tools count only where nobody spoke."""
     said = "\n".join([bounded(message.text, 2_000) for message in messages if message.role in {"user", "assistant"}])
     if not said.strip():
-        said = "\n".join([piece.text for message in messages[:50] for piece in _told(message)])[:20_000]
+        said = "\n".join([piece.text for message in messages[:50] for piece in _pieces(message)])[:20_000]
     han = len(_HAN.findall(said))
     chinese = han > _HAN_PER_LATIN_WORD * len(_LATIN.findall(said)) and han > 2 * len(_KANA.findall(said))
     return "zh" if chinese else "en"
 
 
-def _told(message: Message) -> Iterator[Piece]:
+def _pieces(message: Message) -> Iterator[Piece]:
+    """What a message says. What was recalled is known already, and a tool's text is read with its call."""
     for part in message.parts:
         match part:
-            case TextPart():
-                if message.role in _MAY_RULE and len(part.text) > MESSAGE_CHARS:
-                    yield from _rules_between(part.text)
-                for piece in split(bounded(part.text)):
-                    yield (
-                        piece._replace(origin="output") if message.role == "tool" and piece.origin == "said" else piece
-                    )
-            case ToolPart():
-                yield from sentences_of(part)
+            case TextPart() if message.role != "tool":
+                yield from split(bounded(part.text))
+            case ProviderPart():
+                yield from split(bounded(part.text))
             case ImagePart():
                 if described := flat(part.description[:400]):
                     yield Piece(described, "shown")
-            case ContextPart():
-                # What was recalled is known already: it is context of this stretch, not something that happened in it.
-                continue
 
 
-def _rules_between(text: str) -> Iterator[Piece]:
-    """The sentences of a long text, between what is read of it, that sound like rules."""
-    first, last = bounds_of(text)
-    for found in islice(_RULING.finditer(text, first, last), _RULES_BETWEEN):
-        begins, ends = max(first, found.start() - _RULE_CHARS), min(last, found.end() + _RULE_CHARS)
-        begins = max(begins, *(text.rfind(mark, begins, found.start()) + 1 for mark in _SENTENCE_ENDS))
-        after = [place + 1 for mark in _SENTENCE_ENDS if (place := text.find(mark, found.end(), ends)) >= 0]
-        yield from split(text[begins : min([*after, ends])])
-
-
-def _sentence(piece: Piece, place: int, message: Message, above: frozenset[str]) -> Sentence:
+def _sentence(piece: Piece, place: int, message: Message, sources: list[int], above: frozenset[str]) -> Sentence:
     origin = piece.origin
     words = words_of(piece.text)
     cues = (
@@ -155,14 +140,14 @@ def _sentence(piece: Piece, place: int, message: Message, above: frozenset[str])
         else cues_of(piece.text, words)
     )
     cues |= above
-    if origin not in {"said", "call"}:
+    if origin not in {"said", "call", "open"}:
         cues &= _KEPT_FROM_MACHINES
     weight = _ROLE[message.role] * _ORIGIN[origin]
     if origin == "failure":
         cues |= {"error"}
         weight = _FAILURE
     weight += sum(_BOOST.get(cue, 0.0) for cue in cues) * (1.0 if origin in {"said", "failure"} else 0.3)
-    return Sentence(piece.text, place, message.id, message.role, origin, words, cues, literals(piece.text), weight)
+    return Sentence(piece.text, place, sources, message.role, origin, words, cues, literals(piece.text), weight)
 
 
 def _discount_routine(sentences: list[Sentence]) -> None:
@@ -191,7 +176,7 @@ def _discount_routine(sentences: list[Sentence]) -> None:
 
 def _tool(sentence: Sentence) -> str:
     """The tool whose call or output it is."""
-    if sentence.origin == "call":
+    if sentence.origin in {"call", "open"}:
         return f"{sentence.text.partition('(')[0]}("
     return sentence.text.partition(":")[0] if sentence.origin == "output" else ""
 

@@ -9,15 +9,15 @@ from typing import NamedTuple
 from holdfast.context.summary.literals import Literal
 from holdfast.model.messages import Role
 
-Origin = Choice["said", "code", "call", "output", "failure", "shown"]
-"""Said in words, inside a code block, a tool call, a tool's output, its error, or an image or context shown."""
+Origin = Choice["said", "code", "call", "open", "output", "failure", "shown"]
+"""Words, code, a tool call, one without a result, a tool's output, its error, or an image that was shown."""
 
 MESSAGE_CHARS = 24_000
 """What is read of one message, from its beginning and its end; beyond lies machine output, not something said."""
 SENTENCE_CHARS = 420
 _LONG = 170
 
-_FENCE = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _MARKER = re.compile(r"^(?:\s+|#{2,}|#(?=\s|$)|[>|]|[-*+•·]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|\[[ xX]\]\s*)+")
 _END = re.compile(
     r"(?<=[.!?])[\"')\]*]*\s+(?=[^a-z\s])|(?<=[a-z)`][.!?])\s+(?=[a-z])|(?<=[。！？；])[”」』）]?\s*"
@@ -48,7 +48,8 @@ class Sentence:
     text: str
     place: int
     """The index of its message."""
-    id: str
+    sources: list[int]
+    """The numbers of the messages it rests on."""
     role: Role
     origin: Origin
     words: frozenset[str] = frozenset()

@@ -65,9 +65,6 @@ CONVERSATION = Conversation(
         assistant("You are unsubscribed. Still pending: the approval of refund RF-71833 by Tomas Berg."),
     ],
     essentials=[
-        "Refunds above 150 EUR must be approved by a supervisor",
-        "Do not promise delivery dates",
-        "Always address customers by their last name",
         "BL-2026-009314",
         "219.90 EUR",
         "ingrid.halvorsen@example.org",

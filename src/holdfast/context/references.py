@@ -1,6 +1,7 @@
 """References to messages by number: `12`, `12-18`, and citations such as `[#3, #12-18]`."""
 
 import re
+from collections.abc import Iterable
 
 from holdfast.errors import InvalidArgumentError
 
@@ -13,6 +14,7 @@ def parse_ranges(ref: str) -> list[tuple[int, int]] | None:
     >>> parse_ranges("[#12-18, #3, #13-20]")
     [(3, 3), (12, 20)]
     """
+    ref = ref.strip(" ")
     inner = ref[1:-1] if ref.startswith("[") and ref.endswith("]") else ref
     found = [_RANGE.fullmatch(piece.strip(" ")) for piece in inner.split(",")]
     ranges: list[tuple[int, int]] = []
@@ -25,6 +27,18 @@ def parse_ranges(ref: str) -> list[tuple[int, int]] | None:
             raise InvalidArgumentError("ref", f"{match[0]!r} ends before it begins; turn it round")
         ranges.append((first, last))
     return _merged(ranges)
+
+
+def cited(seqs: Iterable[int], max_ranges: int = 3) -> str:
+    """Messages by their numbers; more than `max_ranges` ranges as one from the first to the last.
+
+    >>> cited([12, 13, 14, 20]), cited([7]), cited([1, 3, 5, 7])
+    ('#12-14, #20', '#7', '#1-7')
+    """
+    ranges = _merged([(seq, seq) for seq in seqs])
+    if len(ranges) > max_ranges:
+        ranges = [(ranges[0][0], ranges[-1][1])]
+    return ", ".join(f"#{first}" if first == last else f"#{first}-{last}" for first, last in ranges)
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
