@@ -1,4 +1,4 @@
-"""Measure what Holdfast costs, as ratios to a raw baseline that is measured in turn with it, in the same run."""
+"""Measure what Holdfast costs, as ratios to a raw baseline in the same run, and what a model is shown."""
 
 import argparse
 import tempfile
@@ -11,6 +11,7 @@ import appends
 import commits
 import crowd
 import length
+import quality
 import reads
 import report
 import serving
@@ -41,6 +42,9 @@ parts:
             done, without a model and with one that answers at once; a context with 100 archives; appends while 200
             sessions are committed
   startup   import holdfast in a new process against an empty one
+  agents    what an agent will need after a commit, on real traffic (HOLDFAST_DATA)
+  rules     standing rules and preferences that are kept word for word
+  budgets   contexts at every budget, counted as a model counts
   server    appends over HTTP from 8 and 64 clients against an echo on the same stack (Starlette, uvicorn, msgspec),
             and the start of both servers
 
@@ -64,11 +68,21 @@ def main() -> None:
     figures: list[Figure] = []
     options.dir.mkdir(parents=True, exist_ok=True)
     # A process for each part: the heap that one leaves behind would move the figures of the next by some percent.
+    chosen = options.only or [*PARTS, *quality.PARTS]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
-        for name in options.only or PARTS:
+        for name in (name for name in chosen if name in PARTS):
             figures += processes.submit(measure, name, options.dir, scale).result()
-    report.show(console, figures)
-    file = report.write(options.out, figures, scale, quick=options.quick)
+        shown = [
+            figure
+            for name in chosen
+            if name in quality.PARTS
+            for figure in processes.submit(quality.measure, name, options.dir, scale).result()
+        ]
+    if figures:
+        report.show(console, figures)
+    if shown:
+        quality.show(console, shown)
+    file = report.write(options.out, figures, shown, scale, quick=options.quick)
     console.print(f"Written to {file}", highlight=False, soft_wrap=True)
 
 
@@ -81,7 +95,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=TEACHING, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help="run these parts alone")
+    parser.add_argument(
+        "--only", nargs="+", choices=[*PARTS, *quality.PARTS], metavar="PART", help="run these parts alone"
+    )
     parser.add_argument("--quick", action="store_true", help="a short run with small sizes")
     parser.add_argument(
         "--dir", type=Path, default=RESULTS, help="where the databases are made for the time of the run"

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from measure import Figure
 from scale import Scale
+from shown import Shown
 
 
 def terminal() -> Console:
@@ -47,7 +48,7 @@ def show(console: Console, figures: Sequence[Figure]) -> None:
     console.print(f"[red]Missed:[/] {', '.join(missed)}" if missed else "[green]Every target is reached.[/]")
 
 
-def write(folder: Path, figures: Sequence[Figure], scale: Scale, *, quick: bool) -> Path:
+def write(folder: Path, figures: Sequence[Figure], shown: Sequence[Shown], scale: Scale, *, quick: bool) -> Path:
     at = datetime.now(UTC)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{at:%Y%m%dT%H%M%SZ}.json"
@@ -57,6 +58,7 @@ def write(folder: Path, figures: Sequence[Figure], scale: Scale, *, quick: bool)
         "machine": _machine(),
         "scale": scale,
         "figures": [{**msgspec.to_builtins(figure), "met": figure.met} for figure in figures],
+        "shown": shown,
     }
     file.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
     return file

@@ -31,6 +31,8 @@ class Scale(msgspec.Struct, frozen=True):
     server_rounds: int
     server_seconds: float
     """Of each phase of a round."""
+    every: int
+    """Of trajectories and conversations, of which what a model is shown is measured, every so many."""
 
 
 FULL = Scale(
@@ -52,6 +54,7 @@ FULL = Scale(
     startups=9,
     server_rounds=8,
     server_seconds=0.6,
+    every=1,
 )
 QUICK = Scale(
     append_rounds=300,
@@ -72,6 +75,7 @@ QUICK = Scale(
     startups=2,
     server_rounds=1,
     server_seconds=0.3,
+    every=12,
 )
 
 

@@ -1,7 +1,6 @@
 """No context has more tokens than its budget, counted as models count, but for the messages that are always shown."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ import pytest
 import holdfast
 from holdfast.context import tokens
 from holdfast.model import SessionContext
+from holdfast.testing import agents
 from holdfast.testing.conversations import CONVERSATIONS
 
 BUDGETS = (500, 700, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 20_000, 50_000)
-DATA = Path(os.environ.get("HOLDFAST_DATA") or Path(__file__).parents[2].parent / "shared" / "data")
 exact = tokens.counter("o200k_base")
 
 
@@ -84,21 +83,10 @@ def test_contexts_with_large_outputs_stay_within_every_budget(tmp_path: Path) ->
             assert whole[-1] == [False, False]
 
 
-@pytest.mark.skipif(not (DATA / "agent_dev.json").exists(), reason="agent_dev.json is not in HOLDFAST_DATA")
+@pytest.mark.skipif(agents.data_file() is None, reason=f"{agents.FILE} is not in HOLDFAST_DATA")
 def test_contexts_of_real_agent_traffic_stay_within_every_budget(tmp_path: Path) -> None:
-    trajectories = json.loads((DATA / "agent_dev.json").read_text())
+    file = agents.data_file()
+    assert file
     with holdfast.connect(tmp_path) as client:
-        for trajectory in trajectories[::4]:
-            list(check(committed(client, [_message(it) for it in trajectory["messages"]], 3)))
-
-
-def _message(given: dict[str, Any]) -> dict[str, Any]:
-    """A message of OpenAI's format."""
-    parts: list[dict[str, Any]] = [{"type": "text", "text": given["content"]}] if given.get("content") else []
-    if given["role"] == "tool":
-        output = {"tool_id": given["tool_call_id"], "tool_output": given["content"], "tool_status": "completed"}
-        parts = [{"type": "tool", "tool_name": given.get("name", ""), **output}]
-    for call in given.get("tool_calls") or []:
-        named = {"tool_name": call["function"]["name"], "tool_input": json.loads(call["function"]["arguments"])}
-        parts.append({"type": "tool", "tool_id": call["id"], **named})
-    return {"role": given["role"], "parts": parts or [{"type": "text", "text": ""}]}
+        for trajectory in agents.trajectories(file)[::4]:
+            list(check(committed(client, trajectory.messages, 3)))

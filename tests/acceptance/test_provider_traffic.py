@@ -1,7 +1,6 @@
 """Messages of providers, sent as they are: over HTTP by hand, by the command line, and a hundred real trajectories."""
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 import holdfast
 from holdfast.exchange import export_sessions, import_path
 from holdfast.parts import ProviderPart, TextPart, ToolPart
+from holdfast.testing import agents
 from holdfast.testing.server import running_server
 
-DATA = Path(os.environ.get("HOLDFAST_DATA") or Path(__file__).parents[3] / "shared/data") / "agent_dev.json"
 ARGUMENTS = '{"user_id":  "mia_li_3668"}'
 CHAT: list[dict[str, Any]] = [
     {"role": "developer", "content": "Be brief."},
@@ -84,15 +83,17 @@ def test_an_import_understands_what_an_append_does_and_an_export_keeps_it(tmp_pa
             assert other.session(session_id).messages == client.session(session_id).messages
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the agents' traffic is not on this machine")
 def test_real_traffic_goes_in_as_it_is_and_nothing_of_it_is_lost() -> None:
+    file = agents.data_file()
+    if file is None:
+        pytest.skip(f"{agents.FILE} is not in HOLDFAST_DATA")
     with holdfast.connect(":memory:") as client:
-        for row in json.loads(DATA.read_text("utf-8")):
-            session = client.session(row["id"])
-            for start in range(0, len(row["messages"]), 100):
-                session.add_messages(row["messages"][start : start + 100])
-            for given, stored in zip(row["messages"], session.messages, strict=True):
-                require_same(client, row["id"], given, stored)
+        for row in agents.trajectories(file):
+            session = client.session(row.id)
+            for start in range(0, len(row.messages), 100):
+                session.add_messages(row.messages[start : start + 100])
+            for given, stored in zip(row.messages, session.messages, strict=True):
+                require_same(client, row.id, given, stored)
 
 
 def require_same(client: holdfast.Client, session_id: str, given: dict[str, Any], stored: holdfast.Message) -> None:

@@ -51,7 +51,7 @@ def test_a_real_model_summarises_a_conversation(model: Limited) -> None:
     summary = read(reply.text, whole)
     assert summary, reply.text
     assert any(getattr(summary, name) for name in PHRASES)
-    ids = {message.id for message in messages}
+    ids = {message.seq for message in messages}
     for name in LISTS:
         assert all(line.text and ids.issuperset(line.sources) for line in getattr(summary, name))
     usage = reply.usage

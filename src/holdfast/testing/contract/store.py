@@ -13,6 +13,7 @@ from holdfast.store import accounts, audit, messages, migrations
 from holdfast.store.database import EVERY_ACCOUNT, Database, Params, Reply, Row, Submission, Tx, in_transaction
 from holdfast.store.lineage import Stretch
 
+TEXT = '[{"type":"text","text":"Be brief."}]'
 ACME = "acme"
 ALICE = Principal(ACME, "alice")
 
@@ -251,7 +252,8 @@ class StoreContract:
     def test_the_latest_system_message_is_found_without_reading_the_others(self, database: Database) -> None:
         def fill(tx: Tx) -> None:
             for seq in range(1, 2_001):
-                row = (ACME, 1, seq, f"m{seq}", 0, "system" if seq == 7 else "user", "[]", 0, 0, "u", 0, 0)
+                role, parts = ("system", TEXT) if seq == 7 else ("user", "[]")
+                row = (ACME, 1, seq, f"m{seq}", 0, role, parts, 0, 0, "u", 0, 0)
                 tx.execute(
                     "INSERT INTO messages (account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through,"
                     " author, created_at, added_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
