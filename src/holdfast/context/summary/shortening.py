@@ -20,13 +20,8 @@ def shorten(text: str, width: int) -> str:
         return text
     room = _chars_within(text, width - 1)
     spans = [(each.start, each.end) for each in literals(text[: room + 200])]
-    best = 0
-    for match in _BREAK.finditer(text, 0, room + 1):
-        at = match.start()
-        if at > room:
-            break
-        if not any(start < at < end for start, end in spans):
-            best = at
+    breaks = [match.start() for match in _BREAK.finditer(text, 0, room + 1)]
+    best = next((at for at in reversed(breaks) if not any(start < at < end for start, end in spans)), 0)
     cut = text[:best].rstrip(" ,;:，、；：-(（") if best else _unbroken(text, room, spans)
     return f"{cut}…" if cut else "…"
 

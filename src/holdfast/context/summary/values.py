@@ -18,6 +18,8 @@ _ARGUMENTS_WIDTH, _OWNER_WIDTH = 150, 40
 _OUTCOME_WIDTH = 160
 _MENTIONED = 4
 """The characters from which on a value that somebody mentions makes its line matter."""
+_FAR_OVER = 1.5
+"""From so many times the room on, the least detail is tried at once."""
 _ROUTINE = 4
 """The calls of a tool from which on each matters less, and those of one shape are a table."""
 _MAX_ROUTINE, _LAST_ROWS, _USUAL = 12, 3, 0.8
@@ -43,7 +45,8 @@ def value_lines(
     groups = _groups(answered)
     weigh = _Weights(answered, messages)
     lines: list[Line] = []
-    for detail in range(MAX_DETAIL, -1, -1):
+    detail = MAX_DETAIL
+    while detail >= 0:
         known = Known(leaves, detail)
         seen: set[str] = set()
         lines = []
@@ -52,8 +55,10 @@ def value_lines(
             sources = [seq for call in group for seq in sources_of(call, messages)]
             texts = _table_of(group, weigh) if len(group) > 1 else _texts(group[0], known, seen)
             lines += [Line(text, sources, weigh(group[-1], text)) for text in texts]
-        if sum(estimate(line.text) for line in lines) <= room:
+        size = sum(estimate(line.text) for line in lines)
+        if size <= room:
             break
+        detail = detail - 1 if size < _FAR_OVER * room else min(0, detail - 1)
     return lines
 
 
