@@ -5,6 +5,8 @@ from functools import cache
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import asdict
 
 from holdfast.checking import conform, introduce
 from holdfast.errors import InvalidArgumentError, shown
@@ -89,18 +91,21 @@ def operation(
 
 def fields_of(op: Operation[Any]) -> dict[str, Any]:
     """The operation as plain fields: msgspec takes a ready-made struct on trust, and the caller may have made it."""
-    left_out = _left_out(type(op))
-    return {
+    given = {
         name: value if type(value) in PLAIN else _opened(value)
-        for name, value in zip(op.__struct_fields__, msgspec.structs.astuple(op), strict=True)
-        if value is not msgspec.UNSET and not (value is None and name in left_out)
+        for name, value in asdict(op).items()
+        if value is not None and value is not UNSET
     }
+    for name in _needed(type(op)):
+        if name not in given and getattr(op, name) is None:
+            given[name] = None
+    return given
 
 
 @cache
-def _left_out(cls: type[Operation[Any]]) -> frozenset[str]:
-    """The fields that need not be said if they are None: it is their default."""
-    return frozenset(field.name for field in msgspec.structs.fields(cls) if field.default is None)
+def _needed(cls: type[Operation[Any]]) -> tuple[str, ...]:
+    """The fields for which None is not the same as leaving them out."""
+    return tuple(field.name for field in msgspec.structs.fields(cls) if field.default is not None)
 
 
 def checked(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
@@ -111,11 +116,18 @@ def checked(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
     fields = cls.translated(fields)
     valid = conform(fields, cls, strict=strict)
     for name, value in fields.items():
-        if isinstance(value, str) and name in cls.__struct_fields__:
+        if isinstance(value, str) and (not value.isascii() or "\0" in value) and name in cls.__struct_fields__:
             sound_text(name, value)
-            if getattr(valid, name, value) is None:  # msgspec reads "null" as nothing, if that is possible
-                raise InvalidArgumentError(name, f"{shown(value)} is not a value of it; leave it out instead")
+    if not strict:
+        _refuse_null(valid, fields)
     return valid
+
+
+def _refuse_null(valid: Operation[Any], fields: dict[str, Any]) -> None:
+    """msgspec reads the text "null" as None where it also reads numbers from text."""
+    for name, value in fields.items():
+        if isinstance(value, str) and getattr(valid, name, value) is None:
+            raise InvalidArgumentError(name, f"{shown(value)} is not a value of it; leave it out instead")
 
 
 def _opened(value: Any) -> Any:
