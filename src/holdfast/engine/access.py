@@ -24,9 +24,11 @@ def allow(who: Principal, entry: Entry, name: str) -> None:
 
 def account_of(who: Principal, entry: Entry, op: Any) -> str:
     """The account in whose name the transaction runs: the caller's, unless an operator names another."""
-    if entry.across or (entry.seen_by_operator and who == OPERATOR):
+    if entry.scope == "all_accounts" or (entry.scope == "tenant_or_operator" and who == OPERATOR):
         return EVERY_ACCOUNT
-    named: str = getattr(op, "account_id", who.account_id)
+    if entry.scope != "account":
+        return who.account_id
+    named: str = op.account_id
     if named != who.account_id and who.role != "root":
         raise PermissionDeniedError(
             f"{who.user_id} of {who.account_id} cannot act on the account {named}; the operator can", role=who.role

@@ -72,7 +72,7 @@ class Endpoint:
 
     async def _admit(self, route: Route, headers: Headers) -> Caller:
         caller = await self._service.gatekeeper.identify(headers)
-        if caller.operator and route.entry.about_tenants:
+        if caller.operator and route.entry.scope == "tenant":
             raise PermissionDeniedError(
                 f"the root key does not open {route.name}, which is about a tenant's data; use a user's key"
             )

@@ -25,7 +25,7 @@ ACCOUNT = "/admin/accounts/{account_id}"
 USER = f"{ACCOUNT}/users/{{user_id}}"
 
 
-@operation("POST /admin/accounts", role="root", audited=True, across=True, about_tenants=False)
+@operation("POST /admin/accounts", role="root", audited=True, scope="all_accounts")
 class CreateAccount(Operation[AccountCreated], frozen=True, kw_only=True):
     """A new tenant with its first administrator, whose key is shown this once."""
 
@@ -33,19 +33,19 @@ class CreateAccount(Operation[AccountCreated], frozen=True, kw_only=True):
     admin_user_id: Name = "admin"
 
 
-@operation("GET /admin/accounts", role="root", across=True, about_tenants=False)
+@operation("GET /admin/accounts", role="root", scope="all_accounts")
 class ListAccounts(Operation[list[Account]], frozen=True, kw_only=True):
     pass
 
 
-@operation(f"DELETE {ACCOUNT}", role="root", audited=True, across=True, about_tenants=False)
+@operation(f"DELETE {ACCOUNT}", role="root", audited=True, scope="all_accounts")
 class DeleteAccount(Operation[AccountRef], frozen=True, kw_only=True):
     """Deletes an account with everything in it: users, keys, sessions, messages, its audit."""
 
     account_id: Name
 
 
-@operation(f"POST {ACCOUNT}/users", role="admin", audited=True, about_tenants=False)
+@operation(f"POST {ACCOUNT}/users", role="admin", audited=True, scope="account")
 class CreateUser(Operation[UserCreated], frozen=True, kw_only=True):
     """A new user, whose key is shown this once."""
 
@@ -55,12 +55,12 @@ class CreateUser(Operation[UserCreated], frozen=True, kw_only=True):
     expires_in_seconds: Span | None = None
 
 
-@operation(f"GET {ACCOUNT}/users", role="admin", about_tenants=False)
+@operation(f"GET {ACCOUNT}/users", role="admin", scope="account")
 class ListUsers(Operation[list[User]], frozen=True, kw_only=True):
     account_id: Name
 
 
-@operation(f"DELETE {USER}", role="admin", audited=True, about_tenants=False)
+@operation(f"DELETE {USER}", role="admin", audited=True, scope="account")
 class DeleteUser(Operation[User], frozen=True, kw_only=True):
     """Removes a user and all their keys. Their sessions stay until they are deleted."""
 
@@ -68,14 +68,14 @@ class DeleteUser(Operation[User], frozen=True, kw_only=True):
     user_id: Name
 
 
-@operation(f"PUT {USER}/role", role="admin", audited=True, about_tenants=False)
+@operation(f"PUT {USER}/role", role="admin", audited=True, scope="account")
 class SetRole(Operation[User], frozen=True, kw_only=True):
     account_id: Name
     user_id: Name
     role: TenantRole
 
 
-@operation(f"POST {USER}/key", role="admin", audited=True, about_tenants=False)
+@operation(f"POST {USER}/key", role="admin", audited=True, scope="account")
 class RotateKey(Operation[KeyCreated], frozen=True, kw_only=True):
     """A new key for a user. All keys they had before stop working."""
 
@@ -84,7 +84,7 @@ class RotateKey(Operation[KeyCreated], frozen=True, kw_only=True):
     expires_in_seconds: Span | None = None
 
 
-@operation(f"POST {USER}/keys", role="admin", audited=True, about_tenants=False)
+@operation(f"POST {USER}/keys", role="admin", audited=True, scope="account")
 class CreateKey(Operation[KeyCreated], frozen=True, kw_only=True):
     """One more key for a user, beside those they have."""
 
@@ -93,13 +93,13 @@ class CreateKey(Operation[KeyCreated], frozen=True, kw_only=True):
     expires_in_seconds: Span | None = None
 
 
-@operation(f"GET {USER}/keys", role="admin", about_tenants=False)
+@operation(f"GET {USER}/keys", role="admin", scope="account")
 class ListKeys(Operation[list[Key]], frozen=True, kw_only=True):
     account_id: Name
     user_id: Name
 
 
-@operation(f"DELETE {USER}/keys/{{key_id}}", role="admin", audited=True, about_tenants=False)
+@operation(f"DELETE {USER}/keys/{{key_id}}", role="admin", audited=True, scope="account")
 class RevokeKey(Operation[Key], frozen=True, kw_only=True):
     account_id: Name
     user_id: Name
@@ -114,7 +114,7 @@ class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
     cursor: Name | None = None
 
 
-@operation("GET /admin/audit", role="root", across=True, about_tenants=False)
+@operation("GET /admin/audit", role="root", scope="all_accounts")
 class ListOperatorAudit(Operation[AuditPage], frozen=True, kw_only=True):
     """What operators did to accounts as a whole, newest first; it outlives the accounts."""
 

@@ -85,12 +85,12 @@ class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
     token_budget: Count = 32_000
 
 
-@operation("GET /tasks/{task_id}", seen_by_operator=True)
+@operation("GET /tasks/{task_id}", scope="tenant_or_operator")
 class GetTask(Operation[Task], frozen=True, kw_only=True):
     task_id: Name
 
 
-@operation("GET /tasks", seen_by_operator=True)
+@operation("GET /tasks", scope="tenant_or_operator")
 class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
     """Newest first. Those with the status failed are the ones that wait for somebody: retry or cancel them."""
 
@@ -100,14 +100,14 @@ class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
 
 
-@operation("POST /tasks/{task_id}/cancel", audited=True, seen_by_operator=True)
+@operation("POST /tasks/{task_id}/cancel", audited=True, scope="tenant_or_operator")
 class CancelTask(Operation[Task], frozen=True, kw_only=True):
     """Ends a task that is not done. The messages of its archive stay in the context."""
 
     task_id: Name
 
 
-@operation("POST /tasks/{task_id}/retry", audited=True, seen_by_operator=True)
+@operation("POST /tasks/{task_id}/retry", audited=True, scope="tenant_or_operator")
 class RetryTask(Operation[Task], frozen=True, kw_only=True):
     """Begins a failed or cancelled task again. What it had finished is not paid for again."""
 

@@ -17,17 +17,17 @@ from holdfast.model import (
 from holdfast.ops.table import Operation, operation
 
 
-@operation("GET /whoami", about_tenants=False)
+@operation("GET /whoami", scope="system")
 class WhoAmI(Operation[Identity], frozen=True, kw_only=True):
     pass
 
 
-@operation("GET /system/status", about_tenants=False)
+@operation("GET /system/status", scope="system")
 class GetSystemStatus(Operation[SystemStatus], frozen=True, kw_only=True):
     pass
 
 
-@operation("POST /system/wait", about_tenants=False)
+@operation("POST /system/wait", scope="system")
 class WaitUntilIdle(Operation[dict[str, QueueCounts]], frozen=True, kw_only=True):
     """Answers once everything that was accepted before it is done, with the counts of each queue.
 
@@ -37,17 +37,17 @@ class WaitUntilIdle(Operation[dict[str, QueueCounts]], frozen=True, kw_only=True
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3_600)] | None = None
 
 
-@operation("GET /debug/health", about_tenants=False)
+@operation("GET /debug/health", scope="system")
 class CheckHealth(Operation[Health], frozen=True, kw_only=True):
     pass
 
 
-@operation("GET /observer/system", role="admin", across=True, about_tenants=False)
+@operation("GET /observer/system", role="admin", scope="all_accounts")
 class ObserveSystem(Operation[SystemHealth], frozen=True, kw_only=True):
     pass
 
 
-@operation("GET /observer/{component}", role="admin", across=True, about_tenants=False)
+@operation("GET /observer/{component}", role="admin", scope="all_accounts")
 class ObserveComponent(Operation[Component], frozen=True, kw_only=True):
     component: ComponentName
 

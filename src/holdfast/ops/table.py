@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Generic, TypeVar, get_args, get_origin
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET
@@ -14,6 +14,16 @@ from holdfast.model import AccessRole
 from holdfast.sound import sound_text
 
 R = TypeVar("R")
+Scope = Literal["tenant", "tenant_or_operator", "account", "all_accounts", "system"]
+"""Which accounts an operation reaches, and whether the operator's key alone may call it:
+
+- `tenant`: data of the caller's account; the operator's key is refused.
+- `tenant_or_operator`: data of the caller's account; the operator's key reaches it in all accounts.
+- `account`: administration of the account in the field `account_id`; only root may name an account not its own.
+- `all_accounts`: all accounts at once, or the list of accounts itself.
+- `system`: the caller's identity and the state of the server, for every key.
+"""
+
 PLAIN = {str, int, float, bool, type(None)}
 
 
@@ -36,12 +46,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     audited: bool
     """Whether the gate writes an audit record; a log row (a message, a use) is its own."""
-    across: bool
-    """Whether it is about all accounts, rather than about the caller's or a named one."""
-    about_tenants: bool
-    """Whether it is about a tenant's own data: the operator's key alone does not open that."""
-    seen_by_operator: bool
-    """Whether the operator's key, which opens no tenant's data, shows it of all accounts."""
+    scope: Scope
     bare: str | None
     """The field of the result that stands alone on the wire; the others stand beside it."""
     stream: bool
@@ -60,9 +65,7 @@ def operation(
     *,
     role: AccessRole = "user",
     audited: bool = False,
-    across: bool = False,
-    about_tenants: bool = True,
-    seen_by_operator: bool = False,
+    scope: Scope = "tenant",
     bare: str | None = None,
     stream: bool = False,
 ) -> Callable[[type[O]], type[O]]:
@@ -70,6 +73,7 @@ def operation(
     verb, path = route.split()
 
     def enter(cls: type[O]) -> type[O]:
+        _check_scope(cls, scope)
         (returns,) = (get_args(base)[0] for base in getattr(cls, "__orig_bases__", ()) if get_origin(base) is Operation)
         OPERATIONS[cls] = Entry(
             returns=returns,
@@ -77,9 +81,7 @@ def operation(
             verb=verb,
             path=f"/api/v1{path}",
             audited=audited,
-            across=across,
-            about_tenants=about_tenants and not seen_by_operator,
-            seen_by_operator=seen_by_operator,
+            scope=scope,
             bare=bare,
             stream=stream,
             retriable=verb in {"GET", "PUT"},
@@ -87,6 +89,17 @@ def operation(
         return introduce(cls)
 
     return enter
+
+
+def _check_scope(cls: type[Operation[Any]], scope: Scope) -> None:
+    """An `account_id` is in the operation exactly where the scope reads it."""
+    names_account = "account_id" in cls.__struct_fields__
+    if scope not in get_args(Scope):
+        raise TypeError(f"{cls.__name__} has the scope {scope!r}; use one of {', '.join(get_args(Scope))}")
+    if scope == "account" and not names_account:
+        raise TypeError(f"{cls.__name__} has the scope account but no field account_id; add it or change the scope")
+    if names_account and scope not in {"account", "all_accounts"}:
+        raise TypeError(f"{cls.__name__} has the field account_id, which the scope {scope} ignores; use account")
 
 
 def fields_of(op: Operation[Any]) -> dict[str, Any]:
@@ -124,7 +137,7 @@ def checked(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
 
 
 def _refuse_null(valid: Operation[Any], fields: dict[str, Any]) -> None:
-    """msgspec reads the text "null" as None where it also reads numbers from text."""
+    """Refuse the text "null": without strict typing, msgspec reads it as None."""
     for name, value in fields.items():
         if isinstance(value, str) and getattr(valid, name, value) is None:
             raise InvalidArgumentError(name, f"{shown(value)} is not a value of it; leave it out instead")

@@ -12,7 +12,9 @@ INDEXED_CHARS = 100_000
 # Scripts that are written without spaces: a word index finds nothing in them unless each sign is its own word.
 _UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
 _WORD = re.compile(r"\w+")
-_WORDS_AND_SPACES = bytes(code if chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(128)).ljust(256)
+_WORDS_AND_SPACES = bytes(code if chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(128)).ljust(
+    256
+)
 """Each ASCII character as it is if it belongs to a word, else a space: several times faster than the pattern."""
 
 
