@@ -53,7 +53,7 @@ format: $(READY) ## Format the code and make the generated files anew
 	$(BIN)/python tools/clidocs.py
 
 fuzz: $(READY) ## Ask the server for all that its description allows, twenty minutes worth of it
-	FUZZ_SECONDS=300 $(BIN)/python -m pytest --numprocesses 2 tests/acceptance/test_openapi.py
+	FUZZ_SECONDS=300 $(BIN)/python -m pytest --numprocesses 2 tests/acceptance/http/test_openapi.py
 
 bench: $(READY) ## Measure, as ratios to a raw baseline in the same run
 	@$(BIN)/python bench/bench.py

@@ -7,17 +7,12 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-import appends
-import commits
-import crowd
-import length
-import quality
-import reads
 import report
-import serving
-import startup
 from measure import Figure
+from quality import parts as quality
 from scale import FULL, QUICK, Scale, Setup
+from server import serving
+from speed import appends, commits, crowd, length, reads, startup
 
 RESULTS = Path(__file__).parent / "results"
 

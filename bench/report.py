@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from measure import Figure
+from quality.shown import Shown
 from scale import Scale
-from shown import Shown
 
 
 def terminal() -> Console:

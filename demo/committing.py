@@ -13,8 +13,8 @@ from rich.table import Table
 from telling import bar, console, heading, say
 
 import holdfast
+from conversations import CONVERSATIONS
 from holdfast.model import Task
-from holdfast.testing.conversations import CONVERSATIONS
 from holdfast.testing.model import Behaviour, running_model
 
 PATIENCE = 60.0

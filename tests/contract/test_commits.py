@@ -3,10 +3,10 @@
 import pytest
 
 from holdfast.config import Settings
-from holdfast.testing.contract.autocommits import AutoCommitContract
-from holdfast.testing.contract.commits import CommitContract
-from holdfast.testing.contract.contexts import ContextContract
-from holdfast.testing.contract.tasks import TaskContract
+from holdfast.testing.contract.commits.autocommits import AutoCommitContract
+from holdfast.testing.contract.commits.commits import CommitContract
+from holdfast.testing.contract.commits.contexts import ContextContract
+from holdfast.testing.contract.commits.tasks import TaskContract
 
 
 class TestCommits(CommitContract, ContextContract, TaskContract, AutoCommitContract):

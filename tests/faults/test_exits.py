@@ -7,8 +7,8 @@ from holdfast.testing.faults.processes import running
 from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import Ledger
 
-EXITING = str(Path(__file__).with_name("exiting.py"))
-INTERRUPTED = str(Path(__file__).with_name("interrupted.py"))
+EXITING = str(Path(__file__).with_name("programs") / "exiting.py")
+INTERRUPTED = str(Path(__file__).with_name("programs") / "interrupted.py")
 
 
 def test_an_exit_amid_appends_is_clean_and_takes_nothing_that_was_acknowledged(target: str) -> None:

@@ -10,9 +10,9 @@ from holdfast.testing.faults.processes import running
 from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import Ledger
 
-FORKING = str(Path(__file__).with_name("forking.py"))
-ASYNC = str(Path(__file__).with_name("forking_async.py"))
-MIDWAY = str(Path(__file__).with_name("forking_midway.py"))
+FORKING = str(Path(__file__).with_name("programs") / "forking.py")
+ASYNC = str(Path(__file__).with_name("programs") / "forking_async.py")
+MIDWAY = str(Path(__file__).with_name("programs") / "forking_midway.py")
 
 
 @pytest.mark.parametrize("way", ["fork", "multiprocessing"])

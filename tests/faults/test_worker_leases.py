@@ -47,7 +47,7 @@ from holdfast.testing.server import running_server
 SHORT: dict[str, Any] = {"task_lease_seconds": 0.4, "worker_poll_seconds": 0.02}
 LONG: dict[str, Any] = {"task_lease_seconds": 60.0, "worker_poll_seconds": 0.02}
 HOUR = 3_600_000_000
-FORK = str(Path(__file__).with_name("working_fork.py"))
+FORK = str(Path(__file__).with_name("programs") / "working_fork.py")
 
 
 @pytest.fixture

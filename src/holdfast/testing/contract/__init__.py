@@ -7,20 +7,20 @@ class TestMyDatabase(StoreContract):
     def open_database(self): ...
 """
 
-from holdfast.testing.contract.access import AccessContract
-from holdfast.testing.contract.background import BackgroundContract
-from holdfast.testing.contract.events import EventContract
-from holdfast.testing.contract.exactly_once import ExactlyOnceContract
-from holdfast.testing.contract.files import FileContract
-from holdfast.testing.contract.forks import ForkContract
+from holdfast.testing.contract.commits.background import BackgroundContract
 from holdfast.testing.contract.input import InputContract
-from holdfast.testing.contract.messages import MessageContract
-from holdfast.testing.contract.providers import ProviderContract
-from holdfast.testing.contract.sessions import SessionContract
+from holdfast.testing.contract.sessions.events import EventContract
+from holdfast.testing.contract.sessions.exactly_once import ExactlyOnceContract
+from holdfast.testing.contract.sessions.files import FileContract
+from holdfast.testing.contract.sessions.forks import ForkContract
+from holdfast.testing.contract.sessions.messages import MessageContract
+from holdfast.testing.contract.sessions.providers import ProviderContract
+from holdfast.testing.contract.sessions.sessions import SessionContract
+from holdfast.testing.contract.sessions.toolresults import ToolResultContract
 from holdfast.testing.contract.store import StoreContract
-from holdfast.testing.contract.tenants import TenantContract
-from holdfast.testing.contract.toolresults import ToolResultContract
-from holdfast.testing.contract.upkeep import UpkeepContract
+from holdfast.testing.contract.tenants.access import AccessContract
+from holdfast.testing.contract.tenants.tenants import TenantContract
+from holdfast.testing.contract.tenants.upkeep import UpkeepContract
 
 
 class ClientContract(

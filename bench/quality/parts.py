@@ -1,0 +1,39 @@
+"""What a model is shown of real and of invented conversations, measured by what is in it rather than by time."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+import report
+from quality import agents, budgets, rules
+from quality.shown import Shown
+from scale import Scale, Setup
+
+PARTS: dict[str, Callable[[Setup], list[Shown]]] = {
+    "agents": agents.measure,
+    "rules": rules.measure,
+    "budgets": budgets.measure,
+}
+
+
+def measure(name: str, where: Path, scale: Scale) -> list[Shown]:
+    with tempfile.TemporaryDirectory(dir=where, prefix=f"{name}-") as folder:
+        return PARTS[name](Setup(Path(folder), scale, report.terminal()))
+
+
+def show(console: Console, figures: Sequence[Shown]) -> None:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("what a model is shown")
+    for heading in ("measured", "target"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for figure in figures:
+        mark = "[green]✓[/]" if figure.met else "[red]✗[/]"
+        table.add_row(figure.what, figure.measured, figure.target, mark if figure.target else "")
+    console.print(table)
+    for note in (note for figure in figures for note in figure.notes):
+        console.print(f"  {note}", highlight=False, soft_wrap=True)

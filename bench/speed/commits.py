@@ -1,0 +1,216 @@
+"""A commit as its caller sees it, until it is done, the context behind it, and what appends meanwhile lose."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import holdfast
+import raw
+from conversations import CONVERSATIONS
+from holdfast.client.client import Client
+from holdfast.testing.model import running_model
+from measure import Check, Figure, Series, at_least, at_most, interleaved, settle, summary
+from scale import Setup
+from texts import Texts
+
+LIVE = 500
+BATCH = 100
+
+
+def measure(setup: Setup) -> list[Figure]:
+    return [*_calls(setup), *_until_done(setup), _context(setup), _meanwhile(setup)]
+
+
+def _calls(setup: Setup) -> list[Figure]:
+    """The call alone: nothing works in the background while it is measured."""
+    rounds = setup.scale.commit_rounds
+    texts = Texts(seed=7)
+    log = raw.connect_log(setup.folder / "raw.db")
+    quiet = holdfast.Settings(worker_threads=0)
+    body, more = texts.one(), LIVE * setup.scale.long_commit
+    with holdfast.connect(setup.folder / "calls.db", settings=quiet) as client:
+        for number in range(rounds):
+            _fill(client, f"short-{number}", texts, LIVE)
+        for number in range(setup.scale.long_commits):
+            _fill(client, f"long-{number}", texts, more)
+        for name in ("raw.db", "calls.db"):
+            raw.wrap_log(setup.folder / name)
+        short, inserts = map(
+            summary,
+            interleaved(
+                rounds,
+                lambda number: client.commit_session(f"short-{number}"),
+                lambda _: log.execute("INSERT INTO raw (body) VALUES (?)", (body,)),
+            ),
+        )
+        long = summary(interleaved(setup.scale.long_commits, lambda number: client.commit_session(f"long-{number}"))[0])
+    log.close()
+    ratio = short.p50 / inserts.p50
+    growth = long.p50 / short.p50
+    return [
+        Figure(
+            work=f"the call: commit {LIVE} live messages",
+            ours=short,
+            against="a raw WAL+FULL insert",
+            baseline=inserts,
+            ratio=ratio,
+            checks=[at_most(5.0, ratio, "≤ 5x")],
+        ),
+        Figure(
+            work=f"the call: commit {more:,} live messages",
+            ours=long,
+            against=f"one of {LIVE}",
+            baseline=short,
+            ratio=growth,
+            checks=[at_most(1.5, growth, "≤ 1.5x")],
+        ),
+    ]
+
+
+def _until_done(setup: Setup) -> list[Figure]:
+    figures = []
+    for way in ("local", "model"):
+        with ExitStack() as stack:
+            settings = holdfast.Settings()
+            if way == "model":
+                model = stack.enter_context(running_model())
+                settings = holdfast.Settings(
+                    model_provider="openai", model_name="fake", model_base_url=model.url, model_api_key="none"
+                )
+            client = stack.enter_context(holdfast.connect(setup.folder / f"{way}.db", settings=settings))
+            plain = stack.enter_context(
+                holdfast.connect(setup.folder / f"{way}-plain.db", settings=holdfast.Settings(worker_threads=0))
+            )
+            rounds = setup.scale.commits_awaited
+            for number in range(rounds + 1):
+                _talk(client, f"s{number}")
+                _talk(plain, f"s{number}")
+
+            def done(number: int, client: Client = client) -> None:
+                task = client.wait_for_task(str(client.commit_session(f"s{number}").task_id))
+                if task.status != "completed":
+                    raise AssertionError(task.error)
+
+            ours, calls = map(
+                summary,
+                interleaved(
+                    rounds,
+                    done,
+                    lambda number, plain=plain: plain.commit_session(f"s{number}"),  # type: ignore[misc]
+                    warm_up=1,
+                ),
+            )
+        figures.append(
+            Figure(
+                work=f"commit {LIVE} messages until done, " + ("no model" if way == "local" else "0-ms model"),
+                ours=ours,
+                against="the call alone",
+                baseline=calls,
+                ratio=ours.p50 / calls.p50,
+                checks=[at_most(0.5, ours.p50, "< 0.5 s")],
+            )
+        )
+    return figures
+
+
+def _context(setup: Setup) -> Figure:
+    texts = Texts(seed=9)
+    with holdfast.connect(setup.folder / "context.db") as client:
+        for _ in range(setup.scale.archives):
+            _fill(client, "s", texts, 10)
+            client.wait_for_task(str(client.commit_session("s").task_id))
+        _fill(client, "s", texts, 1_000)
+        _fill(client, "alone", texts, 1_000)
+        ours, baseline = map(
+            summary,
+            interleaved(
+                setup.scale.read_rounds,
+                lambda _: client.get_session_context("s"),
+                lambda _: client.get_messages("alone", limit=1_000),
+                warm_up=10,
+            ),
+        )
+    ratio = ours.p50 / baseline.p50
+    return Figure(
+        work=f"context: {setup.scale.archives} archives, 1,000 live",
+        ours=ours,
+        against="reading 1,000 messages",
+        baseline=baseline,
+        ratio=ratio,
+        checks=[at_most(1.5, ratio, "≤ 1.5x")],
+    )
+
+
+def _meanwhile(setup: Setup) -> Figure:
+    """Appends of one thread, alone and while many sessions are committed at once."""
+    sessions = setup.scale.committing_sessions
+    texts = Texts(seed=11)
+    with holdfast.connect(setup.folder / "meanwhile.db") as client:
+        for number in range(sessions):
+            _talk(client, f"s{number}", 50)
+        client.wait_for_task(str(client.commit_session(_warm(client)).task_id))
+        alone = _appending(client, texts, lambda: False, seconds=setup.scale.thread_seconds)
+        started = time.perf_counter()
+        tasks = [str(client.commit_session(f"s{number}").task_id) for number in range(sessions)]
+        finished = threading.Event()
+
+        def wait() -> None:
+            for task in tasks:
+                client.wait_for_task(task, 120)
+            finished.set()
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        during = _appending(client, texts, finished.is_set, seconds=120.0)
+        waiting.join()
+        took = time.perf_counter() - started
+        left = [task for task in tasks if client.get_task(task).status != "completed"]
+    rate_alone, rate_during = len(alone.wall) / sum(alone.wall), len(during.wall) / sum(during.wall)
+    share = rate_during / rate_alone
+    note = (
+        f"{sessions} commits of 50 messages took {took:.1f} s; {rate_during:,.0f} appends/s meanwhile,"
+        f" {rate_alone:,.0f}/s alone"
+    )
+    return Figure(
+        work=f"appends while {sessions} sessions are committed",
+        ours=summary(during),
+        against="appends alone",
+        baseline=summary(alone),
+        ratio=share,
+        checks=[at_least(0.5, share, "≥ 0.5 of the rate"), Check("all done", float(len(left)), not left)],
+        notes=[note],
+    )
+
+
+def _appending(client: Client, texts: Texts, over: Callable[[], bool], *, seconds: float) -> Series:
+    wall: list[float] = []
+    settle()
+    cpu, until = time.thread_time(), time.perf_counter() + seconds
+    while time.perf_counter() < until and not over():
+        text = texts.one()
+        before = time.perf_counter()
+        client.add_message("appended", "user", text)
+        wall.append(time.perf_counter() - before)
+    return Series(wall, time.thread_time() - cpu)
+
+
+def _warm(client: Client) -> str:
+    _talk(client, "warm", 10)
+    return "warm"
+
+
+def _fill(client: Client, session: str, texts: Texts, count: int) -> None:
+    left = count
+    while left > 0:
+        batch = texts.several(min(left, BATCH))
+        client.batch_add_messages(session, [{"role": "user", "content": text} for text in batch])
+        left -= len(batch)
+
+
+def _talk(client: Client, session: str, count: int = LIVE) -> None:
+    """A conversation like people's: those of the tests, one behind the other, told apart by numbers."""
+    said = [message for conversation in CONVERSATIONS for message in conversation.messages]
+    messages = [{**said[place % len(said)], "id": f"{session}-{place}"} for place in range(count)]
+    for start in range(0, count, BATCH):
+        client.batch_add_messages(session, messages[start : start + BATCH])

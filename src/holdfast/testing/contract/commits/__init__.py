@@ -1,0 +1,1 @@
+"""The client contract for commits, contexts and background tasks."""

@@ -1,0 +1,1 @@
+"""The client contract for sessions and their messages."""

@@ -1,0 +1,1 @@
+"""The client contract for accounts, users, roles and upkeep."""

@@ -1,0 +1,171 @@
+"""What the command line says of itself: help, documentation, completion, and what it does not understand."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.cli import main, program
+from holdfast.cli.choices import Choices, commands_below
+from holdfast.exchange import FORMATS
+
+ROOT = Path(__file__).parents[3]
+
+
+MISUSES = [
+    ("session", "lst"),
+    ("session", "get"),
+    ("session", "get", "a", "b"),
+    ("session", "list", "--nope"),
+    ("session", "list", "--limit", "many"),
+    ("session", "list", "--limit", "1", "--all"),
+    ("session", "list", "-o", "xml"),
+    ("session", "add-message", "a", "--content", "x"),
+    ("session", "add-message", "a", "--role", "user"),
+    ("session", "add-message", "a", "--role", "robot", "--content", "x"),
+    ("session", "add-message", "a", "--role", "user", "--parts", "{}"),
+    ("session", "add-message", "a", "--role", "user", "--parts", "@/nowhere"),
+    ("session", "add-message", "a", "--role", "user", "--parts", "-", "--content", "-"),
+    ("session", "add-messages", "a", "{bad"),
+    ("session", "add-messages", "a", '{"role":"user"}\n{bad'),
+    ("session", "new", "--metadata", "[1]"),
+    ("admin", "user", "set-role", "a", "b", "root"),
+    ("admin", "key", "create", "a", "b", "--expires-in", "soon"),
+    ("admin", "key", "create", "a", "b", "--expires-in", "d"),
+    ("--url", "ftp://x", "session", "list"),
+    ("--path", "http://x", "session", "list"),
+    ("--path", "x", "--url", "http://x", "session", "list"),
+    ("--path", "", "status"),
+    ("serve", "--url", "http://x"),
+    ("serve", "--port", "x"),
+]
+
+
+@pytest.mark.parametrize("args", MISUSES, ids=" ".join)
+def test_what_is_not_understood_is_told_in_one_line_and_exits_with_2(
+    args: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert main(args) == 2
+    assert not (tmp_path / "data").exists()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert "Value error" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_name_brings_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["session", "lst"]) == 2
+    assert "Did you mean 'list'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("args", [(), ("session",), ("admin",), ("admin", "key")], ids=" ".join)
+def test_a_group_alone_shows_its_help(args: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(args) == 2
+    out, err = capsys.readouterr()
+    assert ("Commands:" in out, err) == (True, "")
+
+
+def every_command() -> list[tuple[str, ...]]:
+    def below(group: Any, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+        return [
+            found
+            for name, command in group.commands.items()
+            for found in [(*path, name), *(below(command, (*path, name)) if hasattr(command, "commands") else [])]
+        ]
+
+    return below(program(), ())
+
+
+@pytest.mark.parametrize("path", every_command(), ids=" ".join)
+def test_every_command_teaches_how_to_use_it(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*path, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"Usage: holdfast {' '.join(path)} ")
+    if "Commands:" not in said:
+        assert re.search(rf"Examples?:\n( +\$ holdfast .*\n)* +\$ holdfast .*{' '.join(path)}", said)
+        assert "--output" in said
+
+
+def test_every_example_is_a_command_line_that_is_understood() -> None:
+    for command in commands_below(program()):
+        for line in re.findall(r"\$ holdfast (.*)", command.epilog):
+            words = subprocess.run(
+                ["bash", "-c", f"printf '%s\\0' {line.split(' < ')[0]}"], capture_output=True, text=True, check=True
+            ).stdout.split("\0")[:-1]
+            root: Any = program()
+            context = root.make_context("holdfast", words, obj=Choices())
+            while hasattr(context.command, "commands"):
+                name, found, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
+                context = found.make_context(name, rest, parent=context)
+            assert context.command is not root
+
+
+def test_the_page_of_the_documentation_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/clidocs.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "40", "NO_COLOR": "1"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_format_can_be_imported_by_name() -> None:
+    (option,) = (param for param in program().commands["import"].params if param.name == "format")
+    assert set(option.metavar.split("|")) == set(FORMATS)
+
+
+def test_every_command_is_in_the_documentation() -> None:
+    page = (ROOT / "docs/cli.md").read_text("utf-8")
+    for path in every_command():
+        assert re.search(rf"^##+ holdfast {' '.join(path)}$", page, re.MULTILINE)
+
+
+def test_bash_is_shown_what_to_install() -> None:
+    done = subprocess.run(
+        ["bash", "-c", '"$@"; true', "bash", sys.executable, "-m", "holdfast", "--show-completion"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "complete -o default -F _holdfast_completion holdfast" in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_shell_completes_commands_options_values_and_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with holdfast.connect(tmp_path) as client:
+        client.create_session("chat_001")
+        client.create_session("other")
+
+    def complete(line: str) -> list[str]:
+        monkeypatch.setenv("_HOLDFAST_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        with pytest.raises(SystemExit):
+            main([])
+        return capsys.readouterr().out.split()
+
+    assert complete("holdfast session add-") == ["add-message", "add-messages"]
+    assert complete("holdfast session add-message chat --ro") == ["--role"]
+    assert complete("holdfast session list -o j") == ["json", "jsonl"]
+    assert complete(f"holdfast --path {tmp_path} session get ch") == ["chat_001"]
+    assert complete(f"holdfast session get --path {tmp_path} ch") == ["chat_001"]
+    assert complete(f"holdfast --path {tmp_path}/none session get ch") == []
+    assert not (tmp_path / "none").exists()
+    monkeypatch.setenv("HOLDFAST_PATH", str(tmp_path))
+    assert complete("holdfast session get ch") == ["chat_001"]
+    monkeypatch.setenv("HOLDFAST_URL", "http://127.0.0.1:9")
+    assert complete("holdfast session get ch") == []

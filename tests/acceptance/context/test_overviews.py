@@ -1,0 +1,70 @@
+"""What a commit leaves of a conversation: less than it was, and all that nobody may forget."""
+
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from conversations import CONVERSATIONS, Conversation
+from holdfast.testing.model import running_model
+
+SMALL = 500
+EVERY = pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda it: it.name.replace(" ", "-"))
+
+
+def committed(client: holdfast.Client, conversation: Conversation, count: int | None = None) -> holdfast.Session:
+    session = client.session()
+    for start in range(0, len(conversation.messages[:count]), 100):
+        session.add_messages(conversation.messages[:count][start : start + 100])
+    task = client.wait_for_task(str(session.commit().task_id))
+    assert task.status == "completed", task.error
+    return session
+
+
+@EVERY
+def test_what_nobody_may_forget_is_in_the_overview_of_a_commit(conversation: Conversation, tmp_path: Path) -> None:
+    with holdfast.connect(tmp_path) as client:
+        session = committed(client, conversation)
+        (archive,) = session.archives
+        overview = session.archive(archive.archive_id).overview
+        assert [it for it in conversation.essentials if it not in overview] == []
+        assert archive.overview_tokens < archive.tokens
+        assert session.context().latest_archive_overview == overview
+
+
+@EVERY
+def test_an_overview_is_smaller_than_its_archive_however_short(conversation: Conversation, tmp_path: Path) -> None:
+    with holdfast.connect(tmp_path) as client:
+        for count in range(4, len(conversation.messages), 7):
+            (archive,) = committed(client, conversation, count).archives
+            assert archive.tokens <= SMALL or archive.overview_tokens < archive.tokens
+
+
+@pytest.mark.parametrize("counter", ["o200k_base", "cl100k_base"])
+def test_it_is_also_smaller_where_tokens_are_counted_exactly(counter: str, tmp_path: Path) -> None:
+    settings = holdfast.Settings(token_counter=counter)  # type: ignore[arg-type]
+    with holdfast.connect(tmp_path, settings=settings) as client:
+        for conversation in CONVERSATIONS:
+            for count in (14, len(conversation.messages)):
+                session = committed(client, conversation, count)
+                (archive,) = session.archives
+                assert archive.tokens <= SMALL or archive.overview_tokens < archive.tokens
+                assert session.context().receipt.counted_by == counter
+
+
+def test_rules_stay_also_if_a_model_leaves_them_out(tmp_path: Path) -> None:
+    with running_model() as model:
+        settings = holdfast.Settings(
+            model_provider="openai", model_name="fake", model_base_url=model.url, model_api_key="none"
+        )
+        with holdfast.connect(tmp_path, settings=settings) as client:
+            session = client.session("s")
+            session.add_message("user", "Please tidy up the logs. Never delete anything under /var/lib/ledger.")
+            for number in range(20):
+                session.add_message("assistant", f"I looked at file {number}; it is as it should be and I left it.")
+            task = client.wait_for_task(str(session.commit().task_id))
+            assert task.result
+            assert task.result["summarised_by"].endswith("fake")
+            assert "Never delete anything under /var/lib/ledger" in session.context().latest_archive_overview
+            usage = client.get_session("s").llm_token_usage
+            assert usage.total_tokens == task.result["token_usage"]["llm"]["total_tokens"] > 0
