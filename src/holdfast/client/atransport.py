@@ -1,13 +1,12 @@
 """How an asynchronous client's operations reach a gate."""
 
 import asyncio
-import os
 import threading
-import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
+from holdfast import forking
 from holdfast.client.ahttp import AsyncHttpTransport
 from holdfast.client.opening import Place, open_engine
 from holdfast.client.wire import Courier
@@ -71,16 +70,7 @@ class AsyncLocalTransport:
             self._engine.close()
 
 
-_open_transports: "weakref.WeakSet[AsyncLocalTransport]" = weakref.WeakSet()
-
-
-def _after_fork_in_child() -> None:
-    for transport in list(_open_transports):
-        transport.start()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+_open_transports = forking.reset_in_child(AsyncLocalTransport.start)
 
 
 def open_async_transport(place: Place) -> AsyncTransport:

@@ -4,8 +4,9 @@ import os
 import random
 import threading
 import time
-import weakref
 from collections.abc import Callable
+
+from holdfast import forking
 
 Clock = Callable[[], int]
 """Microseconds since 1970, UTC."""
@@ -34,9 +35,9 @@ class Ids:
         self._bits = chance
         self.secret = secret
         """Bytes that nobody can guess, as many as asked for."""
-        self._lock = threading.Lock()
         self._last = 0
         self._last_log = 0
+        self.renew_lock()
         _every.add(self)
 
     def new(self, prefix: str) -> str:
@@ -60,16 +61,9 @@ class Ids:
             self._last_log = fresh = max(fresh, self._last_log + 1)
         return fresh
 
-
-_every: "weakref.WeakSet[Ids]" = weakref.WeakSet()
-
-
-def _after_fork_in_child() -> None:
-    """A child must not draw what its parent draws; and a thread that held a lock here does not exist."""
-    _random.seed(os.urandom(32))
-    for ids in list(_every):
-        ids._lock = threading.Lock()  # noqa: SLF001
+    def renew_lock(self) -> None:
+        self._lock = threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+_every = forking.reset_in_child(Ids.renew_lock)
+forking.in_child(lambda: _random.seed(os.urandom(32)))  # or it would make the same ids as its parent

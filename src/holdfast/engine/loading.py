@@ -1,17 +1,15 @@
 """What background work needs is too heavy for who never commits. It is imported in one go, when there is work."""
 
-import os
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from holdfast import forking
 
 if TYPE_CHECKING:
     from holdfast.engine.work import Work
 
 # Nothing may fork meanwhile: a child would wait for ever for a module that a thread of its parent was importing.
-_loading = threading.Lock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
+_loading = forking.lock_held_by_forks()
 
 
 def load() -> "Callable[[Work], None]":

@@ -1,26 +1,15 @@
 """Which model and which embedder the settings name."""
 
-import os
-import threading
 from collections.abc import Callable
 
+from holdfast import forking
 from holdfast.config import Settings
 from holdfast.errors import FailedPreconditionError
 from holdfast.providers.base import ChatModel, Embedder
 from holdfast.providers.limits import Limited, Limiter
 
 _limiters: dict[tuple[object, ...], Limiter] = {}
-_lock = threading.Lock()
-
-
-def _after_fork_in_child() -> None:
-    """A thread that held the lock does not exist there."""
-    global _lock  # noqa: PLW0603
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+_lock = forking.Lock()
 
 
 def open_model(settings: Settings, estimate: Callable[[str], int]) -> Limited | None:

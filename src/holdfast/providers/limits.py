@@ -1,15 +1,14 @@
 """How much a process may ask of a model: at the same time, in a minute, and not at all for a while."""
 
-import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
 
+from holdfast import forking
 from holdfast.errors import UnavailableError
 from holdfast.model.summaries import Prompt, Reply
 from holdfast.providers.base import ChatModel, unavailable
@@ -56,10 +55,11 @@ class Limiter:
         self._tokens = tokens_per_minute
         self._clock = clock
         self._sleep = sleep
-        self._reset()
-        _all.add(self)
+        self.reset()
+        _limiters.add(self)
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Forget all calls. In a forked child, those that run or wait are the parent's."""
         self._changed = threading.Condition()
         self._waiting: deque[object] = deque()
         self._recent: deque[Call] = deque()
@@ -204,14 +204,4 @@ class Limited:
         self._model.close()
 
 
-_all: weakref.WeakSet[Limiter] = weakref.WeakSet()
-
-
-def _after_fork_in_child() -> None:
-    """The calls that were running or waiting are the parent's."""
-    for limiter in list(_all):
-        limiter._reset()  # noqa: SLF001 - its own module
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+_limiters = forking.reset_in_child(Limiter.reset)

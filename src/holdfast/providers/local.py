@@ -1,13 +1,12 @@
 """Vectors without a model run: each token has one, and a text has their mean."""
 
-import os
-import threading
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from holdfast import forking
 from holdfast.errors import FailedPreconditionError
 from holdfast.providers.base import Embedded
 
@@ -15,17 +14,7 @@ DIMENSIONS = 256
 LONGEST_TEXT = 20_000
 """In characters. The mean of more than that is the same grey for every text."""
 
-_lock = threading.Lock()
-
-
-def _after_fork_in_child() -> None:
-    """A thread that held the lock does not exist there."""
-    global _lock  # noqa: PLW0603
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+_lock = forking.Lock()
 
 
 class StaticVectors:

@@ -2,10 +2,8 @@
 
 import atexit
 import functools
-import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -16,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import Literal
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
+from holdfast import forking
 from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, UnavailableError
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Submission, Tx, inside_transaction
@@ -246,7 +245,7 @@ def _placeholders(sql: str) -> Any:
     return sql.replace("%", "%%").replace("?", "%s")
 
 
-_open_databases: "weakref.WeakSet[PostgresDatabase]" = weakref.WeakSet()
+_open_databases = forking.reset_in_child(PostgresDatabase.forget_parent)
 _inherited: list[object] = []
 """Pools of a parent process, kept for good: their end would wait for threads that do not exist here."""
 
@@ -257,11 +256,4 @@ def _close_all() -> None:
         database.close()
 
 
-def _after_fork_in_child() -> None:
-    for database in list(_open_databases):
-        database.forget_parent()
-
-
 atexit.register(_close_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

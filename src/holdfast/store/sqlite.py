@@ -2,7 +2,6 @@
 
 import atexit
 import copy
-import os
 import threading
 import time
 import weakref
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from holdfast import forking
 from holdfast.errors import FailedPreconditionError, UnavailableError
 from holdfast.store import migrations, textindex
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Submission, Tx, inside_transaction
@@ -358,5 +358,4 @@ def _close_all() -> None:
 
 
 atexit.register(_close_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+forking.register(before=_before_fork, in_parent=_after_fork_in_parent, in_child=_after_fork_in_child)

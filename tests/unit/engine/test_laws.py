@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import holdfast
 from holdfast.engine import Engine
 from holdfast.engine.ids import Ids
 from holdfast.errors import NotFoundError
@@ -359,3 +360,10 @@ def test_with_a_fixed_clock_and_fixed_ids_the_same_story_gives_the_same_bytes(tm
         files.append((tmp_path / name).read_bytes())
     assert results[0] == results[1]
     assert files[0] == files[1]
+
+
+def test_only_one_module_registers_hooks_for_forks() -> None:
+    """The order of the hooks is documented there, and platforms without fork are handled there."""
+    package = Path(holdfast.__file__).parent
+    calls = [path for path in package.rglob("*.py") if "register_at_fork" in path.read_text()]
+    assert calls == [package / "forking.py"]
