@@ -10,7 +10,7 @@ import apsw
 import msgspec
 
 import holdfast
-from holdfast.store import textindex
+from holdfast.store.index import sqlite_text
 
 Statement = tuple[str, tuple[Any, ...]]
 
@@ -30,7 +30,7 @@ def connect(file: Path) -> apsw.Connection:
     connection = apsw.Connection(str(file))
     # fetchall: a pragma that answers with a row stops the statements behind it until the row is taken.
     connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL").fetchall()
-    textindex.register(connection)  # the schema calls it
+    sqlite_text.register(connection)  # the schema calls it
     return connection
 
 

@@ -14,7 +14,7 @@ from telling import bar, console, heading, say
 
 import holdfast
 from conversations import CONVERSATIONS
-from holdfast.model import Task
+from holdfast.model.tasks import Task
 from holdfast.testing.model import Behaviour, running_model
 
 PATIENCE = 60.0

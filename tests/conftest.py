@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.store.database import Database
-from holdfast.store.postgres import PostgresDatabase
-from holdfast.store.sqlite import SqliteDatabase
+from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.testing.postgres import PostgresServer, postgres_server
 
 

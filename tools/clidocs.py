@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cli import program
-from holdfast.cli.failures import EXIT_CODES
+from holdfast.cli.errors import EXIT_CODES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/cli.md"

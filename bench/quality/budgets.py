@@ -2,8 +2,8 @@
 
 import holdfast
 from conversations import CONVERSATIONS
-from holdfast.context.tokens import texts_of
-from holdfast.model import SessionContext
+from holdfast.model.archives import SessionContext
+from holdfast.text.tokens import texts_of
 from quality.shown import Shown, count
 from scale import Setup
 

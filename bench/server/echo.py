@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.http.serving import OPTIONS
+from holdfast.http.server import OPTIONS
 
 PATH = "/echo"
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import holdfast
 import raw
 from conversations import CONVERSATIONS
-from holdfast.client.client import Client
+from holdfast.client.sync.client import Client
 from holdfast.testing.model import running_model
 from measure import Check, Figure, Series, at_least, at_most, interleaved, settle, summary
 from scale import Setup

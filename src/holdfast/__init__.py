@@ -12,14 +12,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from holdfast import errors
-from holdfast.model import Message
-from holdfast.parts import ContextPart, ImagePart, ProviderPart, TextPart, ToolPart
+from holdfast.model.messages import Message
+from holdfast.model.parts import ContextPart, ImagePart, ProviderPart, TextPart, ToolPart
 
 if TYPE_CHECKING:
-    from holdfast.client.aclient import AsyncClient, connect_async
-    from holdfast.client.asession import AsyncSession
-    from holdfast.client.client import Client, connect
-    from holdfast.client.session import Session
+    from holdfast.client.generated.client import AsyncClient, connect_async
+    from holdfast.client.generated.session import AsyncSession
+    from holdfast.client.sync.client import Client, connect
+    from holdfast.client.sync.session import Session
     from holdfast.config import Settings
 
 __version__ = "0.1.0"
@@ -41,12 +41,12 @@ __all__ = [
 ]
 
 _LATER = {
-    "AsyncClient": "holdfast.client.aclient",
-    "AsyncSession": "holdfast.client.asession",
-    "connect_async": "holdfast.client.aclient",
-    "Client": "holdfast.client.client",
-    "Session": "holdfast.client.session",
-    "connect": "holdfast.client.client",
+    "AsyncClient": "holdfast.client.generated.client",
+    "AsyncSession": "holdfast.client.generated.session",
+    "connect_async": "holdfast.client.generated.client",
+    "Client": "holdfast.client.sync.client",
+    "Session": "holdfast.client.sync.session",
+    "connect": "holdfast.client.sync.client",
     "Settings": "holdfast.config",
 }
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 import platformdirs
 
-from holdfast import configfile
-from holdfast.checking import conform, introduce
-from holdfast.configfile import Source
+from holdfast import config_file
+from holdfast.config_file import Source
 from holdfast.errors import InvalidArgumentError
+from holdfast.validation import conform, introduce
 
 AuthMode = Literal["dev", "api_key", "trusted"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -225,7 +225,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @classmethod
     def load_with_source(cls, file: str | Path | None = None, **overrides: Any) -> tuple[Self, Source]:
         """As `load`, with the file they were read from; what is ignored of it is for the caller to say."""
-        read, source = configfile.read(file, cls.__struct_fields__, lambda name, value: _check(cls, name, value))
+        read, source = config_file.read(file, cls.__struct_fields__, lambda name, value: _check(cls, name, value))
         return cls._combine({**read, **_from_environment(cls), **overrides}), source
 
     @classmethod

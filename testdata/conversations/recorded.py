@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.client.client import Client
+from holdfast.client.sync.client import Client
 
 FILE = "agent_dev.json"
 MIN_BEFORE = 6

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from conversations.script import Turn
-from holdfast.context import tokens
 from holdfast.model.messages import Message, message_id
-from holdfast.parts import Part
+from holdfast.model.parts import Part
+from holdfast.text import tokens
 
 _BEGAN = 1_770_000_000_000
 

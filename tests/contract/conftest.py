@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import holdfast
-from holdfast.client.opening import open_database
+from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.testing.awaited import Awaited, EventLoop

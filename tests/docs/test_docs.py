@@ -19,7 +19,7 @@ import pytest
 
 import holdfast
 from holdfast import Settings, errors
-from holdfast.configfile import FOUND_FILE_MAY_SET
+from holdfast.config_file import FOUND_FILE_MAY_SET
 from holdfast.testing.server import running_server
 
 ROOT = Path(__file__).parent.parent.parent

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.client.client import Client
+from holdfast.client.sync.client import Client
 from holdfast.errors import UnavailableError
-from holdfast.store.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.testing.faults.disks import full_disk, unreadable_disk
 from holdfast.testing.faults.powercut import RecordingDisk, cut
 from holdfast.testing.faults.verification import client_on, verify

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.client.client import Client
-from holdfast.store.sqlite import SqliteDatabase
+from holdfast.client.sync.client import Client
+from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.testing.faults.powercut import RecordingDisk, Wrote, cut
 from holdfast.testing.faults.verification import client_on, verify
 from holdfast.testing.faults.workload import Append, attempt, retry_unanswered

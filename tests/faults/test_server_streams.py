@@ -8,7 +8,7 @@ from typing import Any
 
 import holdfast
 from holdfast.errors import UnavailableError
-from holdfast.model import Event
+from holdfast.model.sessions import Event
 from holdfast.testing.faults.connections import PATIENCE, lasting_port
 from holdfast.testing.faults.streams import Follower, ServerEvent
 from holdfast.testing.server import running_server

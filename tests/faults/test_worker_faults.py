@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast.client.client import Client
+from holdfast.client.sync.client import Client
 from holdfast.config import Settings
-from holdfast.context.tokens import estimate
 from holdfast.errors import FailedPreconditionError
 from holdfast.testing.faults.watching import wait_for
 from holdfast.testing.faults.workers import (
@@ -25,6 +24,7 @@ from holdfast.testing.faults.workers import (
     wait_until_done,
 )
 from holdfast.testing.model import PATIENCE, Asked, Behaviour, FakeModel, Kind
+from holdfast.text.tokens import estimate
 
 HURRY: dict[str, Any] = {"task_backoff_seconds": 0.01, "task_backoff_max_seconds": 0.05, "worker_poll_seconds": 0.02}
 KEY = "sk-the-key-to-the-model"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.client.client import Client
+from holdfast.client.sync.client import Client
 from holdfast.config import Settings
 from holdfast.testing.faults.watching import wait_for
 from holdfast.testing.faults.worker import Orders

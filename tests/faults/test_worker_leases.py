@@ -16,14 +16,14 @@ import msgspec
 import pytest
 
 import holdfast
-from holdfast.client.client import Client
-from holdfast.client.opening import open_database
-from holdfast.client.transport import LocalTransport
+from holdfast.client.local import LocalTransport
+from holdfast.client.sync.client import Client
+from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.engine import Engine
-from holdfast.engine.ids import system_clock
+from holdfast.engine.gate.ids import system_clock
 from holdfast.errors import NotFoundError
-from holdfast.model import Principal
+from holdfast.model.identity import Principal
 from holdfast.store.database import Tx
 from holdfast.testing.faults.disks import Trouble, full_disk
 from holdfast.testing.faults.watching import wait_for

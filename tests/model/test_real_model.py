@@ -9,13 +9,13 @@ import pytest
 
 import holdfast
 from holdfast import Settings
-from holdfast.context.asking import LISTS, PHRASES, ask, chunks, read, room
-from holdfast.context.tokens import estimate
 from holdfast.errors import FailedPreconditionError
 from holdfast.model.messages import Message, Role
-from holdfast.parts import TextPart
-from holdfast.providers.choose import open_model
+from holdfast.model.parts import TextPart
+from holdfast.providers.configured import open_model
 from holdfast.providers.limits import Limited
+from holdfast.summary.prompting.prompts import LISTS, PHRASES, ask, chunks, read, room
+from holdfast.text.tokens import estimate
 
 SAID: list[tuple[Role, str]] = [
     ("user", "Please deploy the shop to staging. Never deploy it to production without asking me."),

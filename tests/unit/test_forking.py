@@ -171,8 +171,8 @@ def test_a_transaction_may_import_while_a_fork_waits_for_it() -> None:
     """The lock of imports is taken after the databases are quiet, or the two would wait for each other."""
     code = """
         import time
-        from holdfast.engine.loading import load
-        from holdfast.store import sqlite
+        from holdfast import lazy
+        from holdfast.store.drivers import sqlite
 
         signal.alarm(30)
         begun = threading.Event()
@@ -182,7 +182,7 @@ def test_a_transaction_may_import_while_a_fork_waits_for_it() -> None:
             while not sqlite._one_fork_at_a_time.locked():
                 time.sleep(0.01)
             time.sleep(0.1)
-            load()
+            lazy.load("holdfast.engine.commits.archiving")
             report("imported")
 
         database = sqlite.SqliteDatabase(":memory:")

@@ -10,7 +10,7 @@ import pytest
 import holdfast
 from holdfast import Settings
 from holdfast.config import LogFormat
-from holdfast.configfile import FOUND_FILE_MAY_SET, Source
+from holdfast.config_file import FOUND_FILE_MAY_SET, Source
 from holdfast.errors import InvalidArgumentError
 
 ONLY_THE_USER_SETS = {

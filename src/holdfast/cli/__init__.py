@@ -6,20 +6,8 @@ from typing import Any
 
 import typer
 
-from holdfast.cli import (
-    admin,
-    choices,
-    commits,
-    exchange,
-    failures,
-    files,
-    messages,
-    output,
-    sessions,
-    system,
-    tasks,
-    worker,
-)
+from holdfast.cli import errors, options, output
+from holdfast.cli.commands import admin, commits, exchange, files, messages, sessions, system, tasks, worker
 
 UNREAD = 141
 """What a shell reports for a program whose reader has gone, as in `| head`."""
@@ -31,7 +19,7 @@ EPILOG = "\n".join(
         "",
         "\b",
         "Exit codes:",
-        *(f"  {code:<4} {meaning}" for code, meaning in failures.EXIT_CODES.items()),
+        *(f"  {code:<4} {meaning}" for code, meaning in errors.EXIT_CODES.items()),
     ]
 )
 
@@ -39,7 +27,7 @@ EPILOG = "\n".join(
 app = typer.Typer(
     help="The durable session layer for AI agents, on the command line.",
     epilog=EPILOG,
-    callback=choices.choose,
+    callback=options.choose,
     invoke_without_command=True,
     rich_markup_mode=None,  # plain help fits any terminal and reads the same in a pipe
 )
@@ -58,13 +46,13 @@ app.add_typer(worker.app)
 def program() -> Any:
     """The tree of commands."""
     root = typer.main.get_command(app)
-    choices.offer_everywhere(root)
+    options.offer_everywhere(root)
     return root
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run a command line, by default the one the process was started with; the result is the exit code."""
-    chosen = choices.Choices()
+    chosen = options.Choices()
     for name in ("psycopg", "holdfast.worker"):  # they tell of each attempt; an error or a task tells enough
         logging.getLogger(name).addHandler(logging.NullHandler())
     try:
@@ -77,7 +65,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception as error:
         if chosen.traceback:
             raise
-        sentence, code = failures.told(error)
+        sentence, code = errors.told(error)
         output.error(sentence)
         return code
     return outcome if isinstance(outcome, int) else 0

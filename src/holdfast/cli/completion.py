@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import typer
 
-from holdfast.cli import choices
-from holdfast.cli.failures import Misuse
+from holdfast.cli import options
+from holdfast.cli.errors import Misuse
 from holdfast.errors import HoldfastError
 
 OFFERED = 100
@@ -14,7 +14,7 @@ OFFERED = 100
 
 def session_ids(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """The newest sessions that fit, with their titles. A tab key makes no database, waits briefly, tells no error."""
-    chosen = choices.of(ctx)
+    chosen = options.of(ctx)
     for name, value in ctx.find_root().params.items():  # the shell does not run the program, it only reads the line
         if value is not None:
             setattr(chosen, name, value)

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import typer
 
-from holdfast.cli import choices
-from holdfast.noun import Noun
+from holdfast import lazy
+from holdfast.cli import options
+from holdfast.model.base import Noun
 
 LONGEST_CELL = 500
 """More than this of one text is no use in a table."""
@@ -54,13 +55,13 @@ def rows(ctx: typer.Context, items: Sequence[Any], columns: Sequence[Column], do
     """A list of things. As one JSON document it is `document`, where the wire has more than the bare list."""
     if _as_json(ctx, items if document is None else document, items):
         return
-    from rich.text import Text  # noqa: PLC0415
 
+    text = lazy.rich_text.Text
     table = _table(header=True)
     for column in columns:
         table.add_column(column.title, justify="right" if column.right else "left", no_wrap=not column.gives_way)
     for item in items:
-        table.add_row(*(Text(shown(column.cell(item)), no_wrap=True, overflow="ellipsis") for column in columns))
+        table.add_row(*(text(shown(column.cell(item)), no_wrap=True, overflow="ellipsis") for column in columns))
     if items:
         _print(table)
 
@@ -94,17 +95,15 @@ def text(ctx: typer.Context, content: str, *, exact: bool = False) -> None:
 
 def line(ctx: typer.Context, noun: Noun, *texts: tuple[str, int, str]) -> None:
     """One line of a list that is printed as it comes about: texts with their widths and styles, the last as it is."""
-    if choices.of(ctx).output == "jsonl":
+    if options.of(ctx).output == "jsonl":
         lines([noun])
         return
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
 
-    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid = lazy.rich_table.Table.grid(padding=(0, 2, 0, 0))
     for _text, width, _style in texts[:-1]:
         grid.add_column(width=width, no_wrap=True)
     grid.add_column(overflow="fold")
-    grid.add_row(*(Text(one_line(text), style) for text, _width, style in texts))
+    grid.add_row(*(lazy.rich_text.Text(one_line(text), style) for text, _width, style in texts))
     _print(grid)
 
 
@@ -118,11 +117,9 @@ def note(sentence: str) -> None:
 
 
 def error(sentence: str) -> None:
-    from rich.console import Console  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
 
-    Console(stderr=True, soft_wrap=True, highlight=False).print(
-        Text.assemble(("error: ", "bold red"), one_line(sentence))
+    lazy.rich_console.Console(stderr=True, soft_wrap=True, highlight=False).print(
+        lazy.rich_text.Text.assemble(("error: ", "bold red"), one_line(sentence))
     )
 
 
@@ -169,7 +166,7 @@ def drop() -> None:
 
 def _as_json(ctx: typer.Context, whole: Any, items: Iterable[Any]) -> bool:
     """Print JSON if that was asked for."""
-    match choices.of(ctx).output:
+    match options.of(ctx).output:
         case "json":
             document(whole)
         case "jsonl":
@@ -180,15 +177,15 @@ def _as_json(ctx: typer.Context, whole: Any, items: Iterable[Any]) -> bool:
 
 
 def _table(*, header: bool) -> Any:
-    from rich.table import Table  # noqa: PLC0415
 
-    return Table(box=None, show_header=header, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    return lazy.rich_table.Table(
+        box=None, show_header=header, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold"
+    )
 
 
 def _print(renderable: Any) -> None:
-    from rich.console import Console  # noqa: PLC0415
 
-    console = Console(highlight=False)
+    console = lazy.rich_console.Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDE
     with console.capture() as captured:

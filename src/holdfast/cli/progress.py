@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from holdfast import lazy
+
 Progress = Callable[[int, int, str], None]
 """Takes how much is done, of how much, and what is at hand."""
 
@@ -13,9 +15,7 @@ def bar(title: str) -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield _nothing
         return
-    from rich import progress as rich  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-
+    rich = lazy.rich_progress
     columns = (
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),
@@ -23,7 +23,7 @@ def bar(title: str) -> Iterator[Progress]:
         rich.TimeElapsedColumn(),
         rich.TextColumn("{task.fields[label]}", style="dim", markup=False),
     )
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as drawn:
+    with rich.Progress(*columns, console=lazy.rich_console.Console(stderr=True), transient=True) as drawn:
         task = drawn.add_task(title, total=None, label="")
         yield lambda done, total, label: drawn.update(task, completed=done, total=total, label=label)
 

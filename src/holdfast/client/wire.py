@@ -7,11 +7,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from holdfast.checking import introduce
 from holdfast.config import Settings
 from holdfast.engine.engine import RULES
-from holdfast.engine.ids import Ids, system_clock
-from holdfast.engine.rule import Moment, Signal
+from holdfast.engine.gate.ids import Ids, system_clock
+from holdfast.engine.gate.rule import Moment, Signal
 from holdfast.errors import (
     FailedPreconditionError,
     HoldfastError,
@@ -20,9 +19,11 @@ from holdfast.errors import (
     from_wire,
     shown,
 )
-from holdfast.model import AccessRole, Principal
-from holdfast.ops import OPERATIONS, AddMessage, AddMessages, Operation, checked, fields_of
-from holdfast.sound import plain
+from holdfast.model.identity import AccessRole, Principal
+from holdfast.ops.sessions import AddMessage, AddMessages
+from holdfast.ops.table import OPERATIONS, Operation, checked, fields_of
+from holdfast.storable import plain
+from holdfast.validation import introduce
 
 R = TypeVar("R")
 

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.context import outputs, tokens
-from holdfast.context.outputs import Read, Room
-from holdfast.context.references import cited
-from holdfast.model import ContextStats, Message, Receipt, ReceiptLine, Run, SessionContext, archive_id
+from holdfast.context import tool_outputs
+from holdfast.context.tool_outputs import Read, Room
+from holdfast.model.archives import ContextStats, Receipt, ReceiptLine, Run, SessionContext, archive_id
+from holdfast.model.messages import Message
+from holdfast.text import tokens
+from holdfast.text.citations import cited
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -65,16 +67,16 @@ def assemble(view: View, budget: int, read: Read) -> SessionContext:
     """Spend the budget on the messages, then on the overview, then on whole outputs: each whole or not at all."""
     count = tokens.counter(view.counted_by)
     stored = _with_system(view)
-    places = outputs.find(stored)
-    marked = outputs.mark_previews(stored, places, count)
+    places = tool_outputs.find(stored)
+    marked = tool_outputs.mark_previews(stored, places, count)
     more = [(stored[at].seq, marked[at].tokens - stored[at].tokens) for at in places]
     active_lines = _active_lines(view, marked, more)
     active = sum(line.tokens for line in active_lines)
-    reserved = _reserve(view, marked, active, budget, outputs.chars_apart(marked, places))
+    reserved = _reserve(view, marked, active, budget, tool_outputs.chars_apart(marked, places))
     room = budget - active - reserved
     chosen = _choose(view.overview, room, tokens.bound(view.counted_by))
     left = room - sum(line.tokens + line.reserved for line in chosen.included)
-    filled = outputs.fill(marked, places, Room(left, count, tokens.bound(view.counted_by)), read)
+    filled = tool_outputs.fill(marked, places, Room(left, count, tokens.bound(view.counted_by)), read)
     system, messages = _apart(view, filled.messages)
     included = [*active_lines, *chosen.included, *filled.included]
     spent = sum(line.tokens for line in included)
@@ -150,7 +152,7 @@ def _reserve(view: View, marked: Sequence[Message], active: int, budget: int, ap
     return max(0, tokens.upper_bound("\n".join(texts)) - active)
 
 
-def _choose(overview: Overview | None, room: int, bound: outputs.Count) -> Chosen:
+def _choose(overview: Overview | None, room: int, bound: tool_outputs.Count) -> Chosen:
     """The richest form of the overview that fits even if its estimate is too low."""
     if overview is None:
         return Chosen("", [], [])

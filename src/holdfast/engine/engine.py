@@ -7,42 +7,34 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from holdfast.config import Settings
-from holdfast.engine import (
-    access,
-    administration,
-    archives,
-    commits,
-    events,
-    files,
-    keys,
-    messages,
-    sessions,
-    system,
-    tasks,
-    toolresults,
-)
-from holdfast.engine.ids import Clock, Ids, system_clock
-from holdfast.engine.rule import Moment, Patience, Rule, Signal
-from holdfast.engine.workers import Workers
+from holdfast.engine.admin import accounts, keys, system
+from holdfast.engine.commits import archives, commits, tasks
+from holdfast.engine.commits.background import COMMIT
+from holdfast.engine.gate import access
+from holdfast.engine.gate.ids import Clock, Ids, system_clock
+from holdfast.engine.gate.rule import Moment, Patience, Rule, Signal
+from holdfast.engine.sessions import events, messages, sessions, tool_results
+from holdfast.engine.tasks.workers import Workers
+from holdfast.engine.tree import files
 from holdfast.errors import NotFoundError
-from holdfast.model import Principal
-from holdfast.ops import OPERATIONS, Operation, checked, fields_of
-from holdfast.store import appends, users, watches
-from holdfast.store import tasks as stored_tasks
+from holdfast.model.identity import Principal
+from holdfast.ops.table import OPERATIONS, Operation, checked, fields_of
 from holdfast.store.database import EVERY_ACCOUNT, Database, Reply, Submission, Tx
+from holdfast.store.tables import append_results, auto_commit_checks, users
+from holdfast.store.tables import tasks as stored_tasks
 
 R = TypeVar("R")
 
 RULES: dict[type[Operation[Any]], Rule] = {
     **sessions.RULES,
     **messages.RULES,
-    **toolresults.RULES,
+    **tool_results.RULES,
     **events.RULES,
     **commits.RULES,
     **archives.RULES,
     **tasks.RULES,
     **files.RULES,
-    **administration.RULES,
+    **accounts.RULES,
     **system.RULES,
 }
 
@@ -187,7 +179,7 @@ class Engine:
     def tidy(self) -> None:
         """Forget the results of appends that are too old to be retried, and tasks that ended long ago."""
         for forget, hours in (
-            (appends.forget_before, self.settings.idempotency_hours),
+            (append_results.forget_before, self.settings.idempotency_hours),
             (stored_tasks.forget_before, self.settings.task_retention_hours),
         ):
             before = self.clock() - hours * HOUR
@@ -205,6 +197,7 @@ class Engine:
                 self.db,
                 self.settings,
                 self.moment,
+                COMMIT,
                 polls=polls,
                 activity=lambda: self._asked,
                 tidy=self.tidy,
@@ -214,7 +207,9 @@ class Engine:
 
     def has_work(self) -> bool:
         """Whether a task is or can be worked on, now or later, or a session is to be looked at now."""
-        due, look_at = self.db.read(EVERY_ACCOUNT, lambda tx: (stored_tasks.next_due(tx), watches.next_due(tx)))
+        due, look_at = self.db.read(
+            EVERY_ACCOUNT, lambda tx: (stored_tasks.next_due(tx), auto_commit_checks.next_due(tx))
+        )
         return due is not None or (look_at is not None and look_at <= self.clock())
 
     def stop_working(self) -> None:

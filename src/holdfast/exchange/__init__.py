@@ -12,9 +12,9 @@
 True
 """
 
-from holdfast.exchange.exporting import export_sessions
-from holdfast.exchange.importing import import_path
-from holdfast.exchange.recognition import FORMATS
+from holdfast.exchange.exporting.export import export_sessions
+from holdfast.exchange.importing.load import import_path
+from holdfast.exchange.importing.recognition import FORMATS
 from holdfast.exchange.reports import ExportedSession, ExportReport, ImportedSession, ImportReport, Progress
 
 __all__ = [

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal
 
-from holdfast.noun import Noun
+from holdfast.model.base import Noun
 
 Progress = Callable[[int, int, str], None]
 """Takes how many messages are done, of how many, and the session at hand."""

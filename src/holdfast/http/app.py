@@ -11,10 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.errors import HoldfastError, MethodNotAllowedError, NotFoundError
-from holdfast.http import answers, pages
+from holdfast.http import pages, responses
 from holdfast.http.endpoint import Endpoint
-from holdfast.http.service import Service
-from holdfast.http.surface import Surface
+from holdfast.http.request_middleware import Surface
+from holdfast.http.server_state import Service
 
 
 def build(service: Service) -> Surface:
@@ -50,6 +50,6 @@ async def _not_here(request: Request, error: Any) -> Response:
     refused: HoldfastError = NotFoundError("route", request.url.path)
     if error.status_code == MethodNotAllowedError.status:
         refused = MethodNotAllowedError(f"{request.method} is not possible here; use GET", allow="GET")
-    answer = answers.failure(refused)
+    answer = responses.failure(refused)
     headers = {name.decode(): value.decode() for name, value in answer.headers}
     return Response(answer.body, answer.status, headers, media_type="application/json")

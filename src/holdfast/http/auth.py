@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.config import AuthMode, Settings
-from holdfast.engine import keys
+from holdfast.engine.admin import keys
 from holdfast.engine.engine import Identified
 from holdfast.errors import (
     DeadlineExceededError,
@@ -18,8 +18,8 @@ from holdfast.errors import (
     PermissionDeniedError,
     UnauthenticatedError,
 )
-from holdfast.http.bridge import Bridge
-from holdfast.model import OPERATOR, AccessRole, Principal
+from holdfast.http.gate import Bridge
+from holdfast.model.identity import OPERATOR, AccessRole, Principal
 
 Headers = Mapping[bytes, bytes]
 

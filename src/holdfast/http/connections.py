@@ -7,7 +7,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from holdfast.errors import HoldfastError, InvalidArgumentError, TooLargeError
-from holdfast.http import answers
+from holdfast.http import responses
 
 MOST_HEAD = 64 * 1024
 """How many bytes the request line and the headers may have."""
@@ -77,7 +77,7 @@ class PatientProtocol(HttpToolsProtocol):
             cycle.keep_alive = False
             self.flow.pause_reading()
             return
-        answer = answers.failure(error)
+        answer = responses.failure(error)
         told = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(answer.body)
         self.transport.write(STATUS_LINE[answer.status] + told + answer.body)
         self.transport.close()

@@ -17,15 +17,17 @@ from holdfast.errors import (
     TooSlowError,
     shown,
 )
-from holdfast.http import answers
+from holdfast.http import responses
 from holdfast.http.auth import Caller, Headers
-from holdfast.http.bridge import LARGE
+from holdfast.http.event_stream import Stream
+from holdfast.http.gate import LARGE
 from holdfast.http.limits import Disconnected, read_body
+from holdfast.http.request_middleware import Note
 from holdfast.http.routes import Route, Routes
-from holdfast.http.service import Service
-from holdfast.http.stream import Stream
-from holdfast.http.surface import Note
-from holdfast.ops import DeleteAccount, DeleteUser, ReadEvents, RevokeKey, RotateKey, SetRole, checked
+from holdfast.http.server_state import Service
+from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
+from holdfast.ops.sessions import ReadEvents
+from holdfast.ops.table import checked
 
 ABOUT_KEYS = {DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole}
 """What makes a key stop working, or work otherwise."""
@@ -64,11 +66,11 @@ class Endpoint:
                 return
             answer = await self._answer(scope, receive, route, caller, fields, headers)
         except HoldfastError as error:
-            answer = answers.failure(error, "query" if scope["method"] in {"GET", "DELETE"} else "body")
+            answer = responses.failure(error, "query" if scope["method"] in {"GET", "DELETE"} else "body")
         except Disconnected:
             note.status = 499
             return
-        await answers.send(answer, send)
+        await responses.send(answer, send)
 
     async def _admit(self, route: Route, headers: Headers) -> Caller:
         caller = await self._service.gatekeeper.identify(headers)
@@ -87,7 +89,7 @@ class Endpoint:
         caller: Caller,
         in_path: dict[str, Any],
         headers: Headers,
-    ) -> answers.Answer:
+    ) -> responses.Answer:
         note: Note = scope["note"]
         arrived = in_query = route.entry.verb in {"GET", "DELETE"}
         size = 0
@@ -112,7 +114,7 @@ class Endpoint:
         if route.entry.verb != "GET" and "session_id" in fields:
             self._service.hub.wake((caller.who.account_id, caller.who.user_id, fields["session_id"]))
         told = note.request_id.decode() if _is_wanted(telemetry) else None
-        return answers.success(route, result, note.seconds(), told)
+        return responses.success(route, result, note.seconds(), told)
 
     async def _stream(
         self,

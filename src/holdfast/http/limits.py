@@ -9,7 +9,7 @@ from starlette.types import Receive
 from holdfast.config import Settings
 from holdfast.errors import ResourceExhaustedError, TooLargeError
 from holdfast.http.auth import Headers
-from holdfast.model import Principal
+from holdfast.model.identity import Principal
 
 MOST_BUCKETS = 10_000
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from holdfast.config import AuthMode
-from holdfast.formats import ITEMS, LATER_ITEMS, ProviderFields
-from holdfast.ops import OPERATIONS, Entry, Operation
-from holdfast.parts import TOOL_SPELLINGS
+from holdfast.model.parts import TOOL_SPELLINGS
+from holdfast.ops.table import OPERATIONS, Entry, Operation
+from holdfast.provider_formats import ITEMS, LATER_ITEMS, ProviderFields
 
 Schema = dict[str, Any]
 

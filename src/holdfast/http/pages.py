@@ -11,11 +11,11 @@ from starlette.responses import Response
 import holdfast
 from holdfast.config import AuthMode
 from holdfast.errors import HoldfastError, PermissionDeniedError
-from holdfast.http import answers, openapi
+from holdfast.http import openapi, responses
 from holdfast.http.auth import Caller
-from holdfast.http.service import Service
-from holdfast.model import Principal
-from holdfast.ops import CheckHealth
+from holdfast.http.server_state import Service
+from holdfast.model.identity import Principal
+from holdfast.ops.system import CheckHealth
 
 NOBODY = Principal("default", "nobody", "user")
 
@@ -64,7 +64,7 @@ async def metrics(request: Request) -> Response:
             raise PermissionDeniedError("metrics are the operator's; send the root key")
         tasks = await service.bridge.in_thread(service.engine.count_tasks)
     except HoldfastError as error:
-        answer = answers.failure(error)
+        answer = responses.failure(error)
         return Response(answer.body, answer.status, media_type="application/json")
     return Response(service.metrics.text(tasks), media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -97,4 +97,4 @@ async def _caller(request: Request) -> Caller:
 
 
 def _json(status: int, value: Any) -> Response:
-    return Response(answers.plain(value), status, media_type="application/json")
+    return Response(responses.plain(value), status, media_type="application/json")

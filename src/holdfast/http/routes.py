@@ -6,7 +6,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from holdfast.errors import InvalidArgumentError, MethodNotAllowedError, NotFoundError
-from holdfast.ops import OPERATIONS, Entry, Operation
+from holdfast.ops.table import OPERATIONS, Entry, Operation
 
 Key = tuple[bytes | None, ...]
 """The segments of a path, with None for those that are fields."""

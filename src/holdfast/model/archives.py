@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from holdfast.model.base import Noun
 from holdfast.model.messages import Message
 from holdfast.model.sessions import session_uri
 from holdfast.model.summaries import TokenUsage
-from holdfast.noun import Noun
 
 ArchiveState = Literal["pending", "done", "failed", "cancelled"]
 SkipReason = Literal["no_messages", "all_within_keep_window"]

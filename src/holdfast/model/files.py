@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from holdfast.checking import introduce
+from holdfast.model.base import Name, Noun
 from holdfast.model.messages import Message
+from holdfast.model.parts import ToolPart
 from holdfast.model.sessions import AutoCommitPolicy, Fork, MemoryPolicy, SessionInfo, SessionState, Usage
-from holdfast.noun import Name, Noun
-from holdfast.parts import ToolPart
+from holdfast.validation import introduce
 
 MESSAGES = "messages.jsonl"
 META = ".meta.json"

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import msgspec
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.noun import Noun, require_name
+from holdfast.model.base import Noun, require_name
 
 AccessRole = Literal["user", "admin", "root"]
 TenantRole = Literal["user", "admin"]

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from holdfast.noun import Name, Noun
-from holdfast.parts import Part, ProviderPart, TextPart
+from holdfast.model.base import Name, Noun
+from holdfast.model.parts import Part, ProviderPart, TextPart
 
 Role = Literal["user", "assistant", "system", "tool"]
 Timestamp = Annotated[datetime, msgspec.Meta(description="use ISO 8601, such as 2026-03-24T09:10:11Z")]

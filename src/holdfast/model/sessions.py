@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from holdfast.model.base import Noun
 from holdfast.model.identity import UserRef
 from holdfast.model.messages import Message
 from holdfast.model.summaries import EmbeddingUsage, TokenUsage
-from holdfast.noun import Noun
 
 SessionState = Literal["active", "archived"]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]

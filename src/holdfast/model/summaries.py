@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from holdfast.model.base import Noun
 from holdfast.model.messages import seq_told_by
-from holdfast.noun import Noun
 
 Language = Literal["en", "zh"]
 _CITED = re.compile(r'"sources":\[((?:"[^"\\]*",?)*)\]')

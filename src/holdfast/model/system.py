@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Literal
 
-from holdfast.noun import Noun
+from holdfast.model.base import Noun
 
 ComponentName = Literal["storage", "queue", "vikingdb", "models", "lock", "retrieval", "filesystem"]
 

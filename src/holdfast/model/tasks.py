@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any, Literal
 
+from holdfast.model.base import Noun
 from holdfast.model.sessions import Count
 from holdfast.model.summaries import EmbeddingUsage, TokenUsage
-from holdfast.noun import Noun
 
 TaskStatus = Literal["pending", "running", "completed", "failed", "cancelled"]
 TaskKind = Literal["session_commit"]

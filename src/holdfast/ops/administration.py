@@ -4,7 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.model import (
+from holdfast.model.base import Name
+from holdfast.model.identity import (
     Account,
     AccountCreated,
     AccountRef,
@@ -15,7 +16,6 @@ from holdfast.model import (
     User,
     UserCreated,
 )
-from holdfast.noun import Name
 from holdfast.ops.table import Operation, operation
 
 KeyId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$(?!\n)", description="use a key_id of the listing")]

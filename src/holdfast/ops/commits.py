@@ -4,17 +4,10 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.model import (
-    Archive,
-    ArchiveInfo,
-    Committed,
-    Expanded,
-    SessionContext,
-    Task,
-    TaskStatus,
-)
+from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
+from holdfast.model.base import Name
 from holdfast.model.sessions import Count
-from holdfast.noun import Name
+from holdfast.model.tasks import Task, TaskStatus
 from holdfast.ops.table import Operation, operation
 
 Ref = Annotated[

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from holdfast.model import FileEntry, FilePage
+from holdfast.model.files import FileEntry, FilePage
 from holdfast.model.uris import SCHEME, SCOPES
 from holdfast.ops.table import Operation, operation
 

@@ -5,29 +5,31 @@ from typing import Annotated, Any
 import msgspec
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.formats import is_plain, not_a_dictionary, read_message
-from holdfast.model import (
+from holdfast.model.base import Name
+from holdfast.model.messages import (
     Appended,
-    AutoCommitPolicy,
-    EventPage,
-    MemoryPolicy,
     MessagePage,
     NewMessage,
-    SessionInfo,
-    SessionPage,
-    SessionRef,
-    SessionState,
-    SessionStats,
-    SkillUse,
     Timestamp,
     ToolResultMatches,
     ToolResultPage,
     ToolResultSlice,
+)
+from holdfast.model.sessions import (
+    AutoCommitPolicy,
+    EventPage,
+    MemoryPolicy,
+    SessionInfo,
+    SessionPage,
+    SessionRef,
+    SessionState,
+    SkillUse,
     Usage,
     UseRecorded,
 )
-from holdfast.noun import Name
+from holdfast.model.system import SessionStats
 from holdfast.ops.table import Operation, fields_of, operation
+from holdfast.provider_formats import is_plain, not_a_dictionary, read_message
 
 Seq = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]

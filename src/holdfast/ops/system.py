@@ -4,16 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.model import (
-    Component,
-    ComponentName,
-    Health,
-    Identity,
-    MemoryStats,
-    QueueCounts,
-    SystemHealth,
-    SystemStatus,
-)
+from holdfast.model.identity import Identity
+from holdfast.model.system import Component, ComponentName, Health, MemoryStats, QueueCounts, SystemHealth, SystemStatus
 from holdfast.ops.table import Operation, operation
 
 

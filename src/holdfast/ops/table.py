@@ -8,10 +8,10 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from holdfast.checking import conform, introduce
 from holdfast.errors import InvalidArgumentError, shown
-from holdfast.model import AccessRole
-from holdfast.sound import sound_text
+from holdfast.model.identity import AccessRole
+from holdfast.storable import sound_text
+from holdfast.validation import conform, introduce
 
 R = TypeVar("R")
 Scope = Literal["tenant", "tenant_or_operator", "account", "all_accounts", "system"]

@@ -6,8 +6,8 @@ import msgspec
 
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
 from holdfast.providers.base import Count, unavailable
+from holdfast.providers.http_service import Refused, Service
 from holdfast.providers.openai import in_words
-from holdfast.providers.service import Refused, Service
 
 URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"

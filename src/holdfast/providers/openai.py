@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from holdfast import lazy
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
 from holdfast.providers.base import Count, Embedded, unavailable
-from holdfast.providers.service import Refused, Service
+from holdfast.providers.http_service import Refused, Service
 
 URL = "https://api.openai.com/v1"
 FORMATS = ("json_schema", "json_object", "text")
@@ -115,8 +116,7 @@ class OpenAIEmbedder:
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        import numpy as np  # noqa: PLC0415 - who embeds nothing does not pay for it
-
+        np = lazy.numpy
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         tokens = 0
         said = [at for at, text in enumerate(texts) if text.strip()]  # an empty text is refused by some servers

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.client.aadmin import AsyncAdmin
-from holdfast.client.aclient import AsyncClient
-from holdfast.client.asession import AsyncSession
+from holdfast.client.generated.admin import AsyncAdmin
+from holdfast.client.generated.client import AsyncClient
+from holdfast.client.generated.session import AsyncSession
 
 
 class EventLoop:

@@ -4,7 +4,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from holdfast.ops import Operation
+from holdfast.ops.table import Operation
 
 
 def example(cls: type[Operation[Any]], **known: Any) -> Operation[Any]:

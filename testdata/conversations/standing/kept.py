@@ -7,8 +7,8 @@ import msgspec
 
 from conversations.spoken import spoken
 from conversations.standing import StandingConversation
-from holdfast.client.client import Client
-from holdfast.context.summary.rules import StandingRules, join, standing
+from holdfast.client.sync.client import Client
+from holdfast.summary.rules import StandingRules, join, standing
 
 PIECES = (1, 4, 10)
 MAX_LINE = 200

@@ -11,7 +11,7 @@ import pytest
 
 import holdfast
 from holdfast.cli import main, program
-from holdfast.cli.choices import Choices, commands_below
+from holdfast.cli.options import Choices, commands_below
 from holdfast.exchange import FORMATS
 
 ROOT = Path(__file__).parents[3]

@@ -19,7 +19,7 @@ import pytest
 
 import holdfast
 from holdfast.cli import main
-from holdfast.cli.failures import told
+from holdfast.cli.errors import told
 from holdfast.testing.server import running_server
 
 ROOT = Path(__file__).parents[3]

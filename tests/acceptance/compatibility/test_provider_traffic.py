@@ -11,7 +11,7 @@ import pytest
 import holdfast
 from conversations import recorded
 from holdfast.exchange import export_sessions, import_path
-from holdfast.parts import ProviderPart, TextPart, ToolPart
+from holdfast.model.parts import ProviderPart, TextPart, ToolPart
 from holdfast.testing.server import running_server
 
 ARGUMENTS = '{"user_id":  "mia_li_3668"}'

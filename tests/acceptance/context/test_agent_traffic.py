@@ -6,7 +6,7 @@ import pytest
 
 import holdfast
 from conversations import recorded
-from holdfast.context import tokens
+from holdfast.text import tokens
 
 MIN_KEPT, MAX_SHARE = 0.93, 0.42
 exact = tokens.counter("o200k_base")

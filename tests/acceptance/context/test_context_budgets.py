@@ -9,8 +9,8 @@ import pytest
 
 import holdfast
 from conversations import CONVERSATIONS, recorded
-from holdfast.context import tokens
-from holdfast.model import SessionContext
+from holdfast.model.archives import SessionContext
+from holdfast.text import tokens
 
 BUDGETS = (500, 700, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 20_000, 50_000)
 exact = tokens.counter("o200k_base")

@@ -11,7 +11,9 @@ import pytest
 import holdfast
 from holdfast import Client, ContextPart, ImagePart, TextPart, ToolPart
 from holdfast.errors import InvalidArgumentError, NotFoundError
-from holdfast.exchange import arriving, comparing, export_sessions, import_path, making, sessionfiles
+from holdfast.exchange import export_sessions, import_path
+from holdfast.exchange.exporting import session_files
+from holdfast.exchange.importing import comparison, creation, sessions
 from holdfast.testing.server import running_server
 
 LOG = "\n".join(f"line {number}: ok\r" for number in range(2_000)) + "\nzuletzt: 完了"
@@ -308,11 +310,11 @@ def test_an_export_of_some_leaves_the_others_in_the_folder(here: Client, there: 
 def test_what_takes_many_pages_is_the_same(
     here: Client, there: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (sessionfiles, arriving, making):
+    for module in (session_files, sessions, creation):
         monkeypatch.setattr(module, "PAGE", 2)
-    for module in (sessionfiles, comparing):
+    for module in (session_files, comparison):
         monkeypatch.setattr(module, "OUTPUT_PAGE", 4_999)
-    monkeypatch.setattr(comparing, "BATCH", 2)
+    monkeypatch.setattr(comparison, "BATCH", 2)
     here.session_used("trip", skill={"uri": "viking://skills/s"}, created_at="2020-02-02T02:02:00Z")
     here.session_used("trip", ["viking://x", "viking://y"], created_at="2020-02-02T02:02:00Z")
     export_sessions(here, tmp_path / "out")

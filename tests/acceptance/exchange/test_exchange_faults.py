@@ -14,9 +14,10 @@ import pytest
 
 import holdfast
 from holdfast import Client, ToolPart
-from holdfast.client.transport import Transport
+from holdfast.client.sync.transport import Transport
 from holdfast.errors import ConflictError, InvalidArgumentError, UnavailableError
-from holdfast.exchange import export_sessions, import_path, sessionfiles
+from holdfast.exchange import export_sessions, import_path
+from holdfast.exchange.exporting import session_files
 
 LOG = "line: ok\n" * 2_000
 
@@ -219,7 +220,7 @@ def test_a_session_that_is_replaced_during_its_export_is_told(
             here.delete_session("a")
             here.batch_add_messages("a", [{"role": "user", "content": "another"}] * 6)
 
-    monkeypatch.setattr(sessionfiles, "PAGE", 2)
+    monkeypatch.setattr(session_files, "PAGE", 2)
     with pytest.raises(ConflictError, match="Session a was replaced by another while it was exported"):
         export_sessions(here, tmp_path / "out", ["a"], replace)
     assert list((tmp_path / "out/user/default/sessions").iterdir()) == []

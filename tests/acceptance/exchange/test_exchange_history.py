@@ -6,7 +6,8 @@ import pytest
 
 import holdfast
 from holdfast import Client
-from holdfast.exchange import export_sessions, import_path, sessionfiles
+from holdfast.exchange import export_sessions, import_path
+from holdfast.exchange.exporting import session_files
 
 HERE = "viking://session/chat"
 
@@ -31,7 +32,7 @@ def exported(client: Client, folder: Path) -> dict[str, bytes]:
 def test_what_an_export_has_of_archives_and_summaries_is_what_viking_shows(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessionfiles, "PAGE", 2)
+    monkeypatch.setattr(session_files, "PAGE", 2)
     with client:
         for text in ("Deploy the billing service, never on Fridays.", "Grüße an Frau Larsen", "The invoice is 1,250."):
             client.add_message("chat", "assistant", f"Before: {text}")
@@ -82,6 +83,6 @@ def test_what_was_sealed_after_an_export_began_is_not_in_it(client: Client, tmp_
         commit(client, "one")
         info = client.get_session("chat")
         commit(client, "two")
-        list(sessionfiles.write_session(client, info, tmp_path / "chat"))
+        list(session_files.write_session(client, info, tmp_path / "chat"))
     assert [folder.name for folder in (tmp_path / "chat/history").iterdir()] == ["archive_001"]
     assert (tmp_path / "chat/messages.jsonl").read_bytes().count(b"\n") == 1

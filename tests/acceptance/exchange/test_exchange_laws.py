@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast import Client, ContextPart, ImagePart, ProviderPart, Settings, TextPart, ToolPart
-from holdfast.client.transport import LocalTransport
+from holdfast.client.local import LocalTransport
 from holdfast.errors import ConflictError, InvalidArgumentError
 from holdfast.exchange import export_sessions, import_path
-from holdfast.exchange.comparing import batches
-from holdfast.exchange.filenames import file_name
-from holdfast.model import NewMessage, Principal
+from holdfast.exchange.file_names import file_name
+from holdfast.exchange.importing.comparison import batches
+from holdfast.model.identity import Principal
+from holdfast.model.messages import NewMessage
 
 SMALL = Settings(tool_output_threshold=40, tool_output_preview=7)
 NAMES = ["a", "A", "con:1", "b"]

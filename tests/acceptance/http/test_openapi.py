@@ -18,7 +18,7 @@ import pytest
 import schemathesis
 
 from holdfast.config import AuthMode
-from holdfast.ops import OPERATIONS
+from holdfast.ops.table import OPERATIONS
 from holdfast.testing.server import running_server
 
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "0"))

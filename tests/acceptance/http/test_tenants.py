@@ -19,7 +19,7 @@ from holdfast.errors import (
     PermissionDeniedError,
     UnauthenticatedError,
 )
-from holdfast.ops import OPERATIONS, Operation
+from holdfast.ops.table import OPERATIONS, Operation
 from holdfast.testing.examples import blurred, example
 from holdfast.testing.server import ServerProcess, running_server
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.context.autocommit import NOW, SECOND, Upkeep, due_at
-from holdfast.model import AutoCommitPolicy
+from holdfast.context.auto_commit_policy import NOW, SECOND, Upkeep, due_at
+from holdfast.model.sessions import AutoCommitPolicy
 
 TIMES = st.integers(1, 1_000 * SECOND)
 COUNTS = st.integers(0, 20)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.context.border import Call, Span, spans, whole_through
+from holdfast.context.archive_boundary import Call, Span, spans, whole_through
 
 LENGTH = 12
 TOOLS = "abcde"

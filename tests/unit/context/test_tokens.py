@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conversations import CONVERSATIONS
-from holdfast.context import tokens
-from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
+from holdfast.model.parts import ContextPart, ImagePart, TextPart, ToolPart
+from holdfast.text import tokens
 
 RANDOM = random.Random(7)
 PROSE = [

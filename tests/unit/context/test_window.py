@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.config import Settings
-from holdfast.context import tokens
-from holdfast.context.outputs import MAX_CHARS, put_back
+from holdfast.context.tool_outputs import MAX_CHARS, put_back
 from holdfast.context.window import Overview, View, assemble
-from holdfast.model import Message, Run, SessionContext
-from holdfast.parts import Part, TextPart, ToolPart
+from holdfast.model.archives import Run, SessionContext
+from holdfast.model.messages import Message
+from holdfast.model.parts import Part, TextPart, ToolPart
+from holdfast.text import tokens
 
 WORDS = ["the order ", "id=4417 ", "shipped\n", "kx9-ZZ ", "总金额 "]
 MARK = re.compile(r"\n?\[\.\.\. ([0-9,]+) more characters: (tr_[0-9]+) \.\.\.\]")

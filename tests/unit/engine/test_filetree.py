@@ -5,15 +5,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.engine import Engine, filetree
+from holdfast.engine import Engine
+from holdfast.engine.tree import nodes
 from holdfast.errors import TooLargeError
-from holdfast.model import FilePage, Principal
-from holdfast.ops import AddMessages, CommitSession, ListFiles, ReadFile, RecordUse, ShowTree
-from holdfast.parts import ToolPart
-from holdfast.store import archives
-from holdfast.store import messages as stored_messages
-from holdfast.store import sessions as stored_sessions
+from holdfast.model.files import FilePage
+from holdfast.model.identity import Principal
+from holdfast.model.parts import ToolPart
+from holdfast.ops.commits import CommitSession
+from holdfast.ops.files import ListFiles, ReadFile, ShowTree
+from holdfast.ops.sessions import AddMessages, RecordUse
 from holdfast.store.database import Database
+from holdfast.store.tables import archives
+from holdfast.store.tables import messages as stored_messages
+from holdfast.store.tables import sessions as stored_sessions
 
 ALICE = Principal("acme", "alice", "root")
 HERE = "viking://session/chat"
@@ -82,17 +86,17 @@ def test_to_list_a_session_reads_none_of_its_messages(engine: Engine, monkeypatc
 
 
 def test_a_listing_looks_at_no_more_sessions_than_it_shows(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filetree, "PAGE", 2)
+    monkeypatch.setattr(nodes, "PAGE", 2)
     for number in range(6):
         add(engine, 1, f"chat_{number}")
     looked_at: list[str] = []
-    session_folder = filetree._session
+    session_folder = nodes._session
 
     def looking(tx: Any, session: Any) -> Any:
         looked_at.append(session.session_id)
         return session_folder(tx, session)
 
-    monkeypatch.setattr(filetree, "_session", looking)
+    monkeypatch.setattr(nodes, "_session", looking)
     page = engine.call(ALICE, ListFiles(uri="viking://session", limit=1))
     assert (len(page.entries), page.has_more, looked_at) == (1, True, ["chat_5", "chat_4"])
 
@@ -102,7 +106,7 @@ def test_what_is_too_long_to_be_read_at_once_is_refused_and_can_be_read_in_piece
 ) -> None:
     add(engine, 4)
     engine.call(ALICE, RecordUse(session_id="chat", contexts=[f"viking://{n}" for n in range(4)]))
-    monkeypatch.setattr(filetree, "MOST_LINES", 3)
+    monkeypatch.setattr(nodes, "MOST_LINES", 3)
     remedies = {"messages.jsonl": "in pieces", ".relations.json": "list the uses", "tools/c1/tool.json": "the messages"}
     for name, remedy in remedies.items():
         with pytest.raises(TooLargeError, match=remedy):

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from holdfast.engine import Engine
-from holdfast.engine.ids import Ids, system_clock
-from holdfast.model import Principal
-from holdfast.ops import AddMessage, CreateSession, ForkSession, GetMessages
+from holdfast.engine.gate.ids import Ids, system_clock
+from holdfast.model.identity import Principal
+from holdfast.ops.sessions import AddMessage, CreateSession, ForkSession, GetMessages
 from holdfast.store.database import Database
 
 

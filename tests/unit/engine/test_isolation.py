@@ -6,24 +6,16 @@ import msgspec
 import pytest
 
 from holdfast.engine import Engine
-from holdfast.engine.access import RANK
 from holdfast.engine.engine import RULES
+from holdfast.engine.gate.access import RANK
 from holdfast.errors import HoldfastError, InvalidArgumentError, PermissionDeniedError
-from holdfast.model import Key, Principal
-from holdfast.ops import (
-    OPERATIONS,
-    AddMessage,
-    CreateAccount,
-    GetMessages,
-    GetSession,
-    ListKeys,
-    ListToolResults,
-    Operation,
-    RecordUse,
-)
-from holdfast.parts import ToolPart
+from holdfast.model.identity import Key, Principal
+from holdfast.model.parts import ToolPart
+from holdfast.ops.administration import CreateAccount, ListKeys
+from holdfast.ops.sessions import AddMessage, GetMessages, GetSession, ListToolResults, RecordUse
+from holdfast.ops.table import OPERATIONS, Operation
 from holdfast.store.database import Database
-from holdfast.store.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.testing.examples import blurred, example
 
 OWNER = Principal("acme", "alice", "user")

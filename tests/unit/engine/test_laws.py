@@ -12,72 +12,72 @@ import pytest
 
 import holdfast
 from holdfast.engine import Engine
-from holdfast.engine.ids import Ids
+from holdfast.engine.gate.ids import Ids
 from holdfast.errors import NotFoundError
-from holdfast.model import Principal
-from holdfast.ops import (
-    OPERATIONS,
-    AddMessage,
-    AddMessages,
-    CancelTask,
-    CheckHealth,
-    CommitSession,
-    ConfigureSession,
+from holdfast.model.identity import Principal
+from holdfast.model.parts import TextPart, ToolPart
+from holdfast.ops.administration import (
     CreateAccount,
     CreateKey,
-    CreateSession,
     CreateUser,
     DeleteAccount,
-    DeleteSession,
     DeleteUser,
-    ExpandContext,
-    ForkSession,
-    GetMemoryStats,
-    GetMessages,
-    GetSession,
-    GetSessionArchive,
-    GetSessionContext,
-    GetSessionStats,
-    GetSystemStatus,
-    GetTask,
     ListAccounts,
-    ListArchives,
     ListAudit,
-    ListFiles,
     ListKeys,
     ListOperatorAudit,
-    ListSessions,
-    ListTasks,
-    ListToolResults,
-    ListUsage,
     ListUsers,
-    ObserveComponent,
-    ObserveSystem,
-    Operation,
-    ReadAbstract,
-    ReadEvents,
-    ReadFile,
-    ReadOverview,
-    ReadToolResult,
-    RecordUse,
-    RetryArchive,
-    RetryTask,
     RevokeKey,
     RotateKey,
-    SearchToolResult,
     SetRole,
-    ShowTree,
-    StatFile,
+)
+from holdfast.ops.commits import (
+    CancelTask,
+    CommitSession,
+    ExpandContext,
+    GetSessionArchive,
+    GetSessionContext,
+    GetTask,
+    ListArchives,
+    ListTasks,
+    RetryArchive,
+    RetryTask,
+)
+from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
+from holdfast.ops.sessions import (
+    AddMessage,
+    AddMessages,
+    ConfigureSession,
+    CreateSession,
+    DeleteSession,
+    ForkSession,
+    GetMessages,
+    GetSession,
+    GetSessionStats,
+    ListSessions,
+    ListToolResults,
+    ListUsage,
+    ReadEvents,
+    ReadToolResult,
+    RecordUse,
+    SearchToolResult,
     UpdateSession,
+)
+from holdfast.ops.system import (
+    CheckHealth,
+    GetMemoryStats,
+    GetSystemStatus,
+    ObserveComponent,
+    ObserveSystem,
     WaitUntilIdle,
     WhoAmI,
 )
-from holdfast.parts import TextPart, ToolPart
-from holdfast.store import postgres as postgres_store
-from holdfast.store import sqlite
+from holdfast.ops.table import OPERATIONS, Operation
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
-from holdfast.store.postgres import PostgresDatabase
-from holdfast.store.sqlite import SqliteDatabase
+from holdfast.store.drivers import postgres as postgres_store
+from holdfast.store.drivers import sqlite
+from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.testing.postgres import PostgresServer
 
 ALICE = Principal("acme", "alice", "root")

@@ -18,8 +18,8 @@ import typing_extensions
 import holdfast
 from holdfast.config import Settings
 from holdfast.errors import InvalidArgumentError
-from holdfast.formats import ITEMS
-from holdfast.formats.contents import ANTHROPIC_BLOCKS
+from holdfast.provider_formats import ITEMS
+from holdfast.provider_formats.contents import ANTHROPIC_BLOCKS
 
 chat = pytest.importorskip("openai.types.chat")
 responses = pytest.importorskip("openai.types.responses")

@@ -20,14 +20,14 @@ import numpy as np
 import pytest
 
 from holdfast import Settings
-from holdfast.context.tokens import estimate
 from holdfast.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
 from holdfast.model.summaries import Prompt, TokenUsage
 from holdfast.providers.anthropic import AnthropicChat
-from holdfast.providers.choose import limiter_for, open_embedder, open_model
+from holdfast.providers.configured import limiter_for, open_embedder, open_model
+from holdfast.providers.http_service import told_wait
 from holdfast.providers.openai import OpenAIChat, OpenAIEmbedder, _usage
-from holdfast.providers.service import told_wait
 from holdfast.testing.model import Behaviour, FakeModel, running_model
+from holdfast.text.tokens import estimate
 
 KEY = "sk-very-secret-0123456789"
 SCHEMA = {
@@ -494,11 +494,11 @@ def test_static_vectors_are_loaded_once_for_all_threads() -> None:
     code = """
 import threading
 from holdfast import Settings
-from holdfast.providers import local
-from holdfast.providers.choose import open_embedder
+from holdfast.providers import static_vectors
+from holdfast.providers.configured import open_embedder
 loads = []
-find = local._folder
-local._folder = lambda: loads.append(1) or find()
+find = static_vectors._folder
+static_vectors._folder = lambda: loads.append(1) or find()
 threads = [threading.Thread(target=lambda: open_embedder(Settings()).embed(["x"])) for _ in range(8)]
 [t.start() for t in threads]; [t.join() for t in threads]
 import sys
@@ -512,7 +512,7 @@ def test_neither_holdfast_nor_the_choice_of_a_model_imports_numpy_or_http() -> N
     code = """
 import sys, holdfast
 from holdfast import Settings
-from holdfast.providers.choose import open_embedder, open_model
+from holdfast.providers.configured import open_embedder, open_model
 open_model(Settings(), len), open_embedder(Settings())
 print(sorted({"numpy", "httpx2", "tokenizers"} & sys.modules.keys()))
 """

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from holdfast.store.groupcommit import GroupCommit, Job
+from holdfast.store.drivers.group_commit import GroupCommit, Job
 
 
 class Recorder:

@@ -9,7 +9,7 @@ import pytest
 import holdfast
 from holdfast import ToolPart
 from holdfast.errors import UnavailableError
-from holdfast.store.postgres import PostgresDatabase
+from holdfast.store.drivers.postgres import PostgresDatabase
 from holdfast.testing.postgres import PostgresServer
 
 

@@ -3,8 +3,8 @@
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.engine import FORGET_AT_ONCE
-from holdfast.model import Principal
-from holdfast.ops import AddMessage, GetMessages
+from holdfast.model.identity import Principal
+from holdfast.ops.sessions import AddMessage, GetMessages
 from holdfast.store.database import Database
 
 HOUR = 3_600_000_000

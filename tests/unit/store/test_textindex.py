@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast.store import textindex
 from holdfast.store.database import Tx
-from holdfast.store.sqlite import SqliteDatabase
-from holdfast.store.words import cut
+from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.index import sqlite_text
+from holdfast.text.words import cut
 
 BEHIND = 64
 
@@ -88,7 +88,7 @@ def test_other_accounts_words_cost_a_search_nothing(tmp_path: Path) -> None:
         small.add_message("s", "user", "fox")
         small.batch_add_messages("t", [{"role": "user", "content": "filler"}] * 64)
         database = SqliteDatabase(str(file))
-        condition, (query, *_) = textindex.match("small", ["fox"])
+        condition, (query, *_) = sqlite_text.match("small", ["fox"])
         sql = "SELECT rowid FROM message_text WHERE message_text MATCH ?"
         rows = database.read("small", lambda tx: tx.all(sql, (query,)))
         assert ("MATCH" in condition, rows) == (True, [(65,)])

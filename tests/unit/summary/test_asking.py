@@ -8,14 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.context.asking import LISTS, PHRASES, SCHEMA, ask, ask_again, chunks, read, room
-from holdfast.context.repair import find_object
-from holdfast.context.tokens import estimate
 from holdfast.model.messages import Message, Role
+from holdfast.model.parts import ImagePart, Part, TextPart, ToolPart
 from holdfast.model.summaries import Line, Prompt, Reply, TokenUsage
-from holdfast.parts import ImagePart, Part, TextPart, ToolPart
 from holdfast.providers.openai import OpenAIChat
+from holdfast.summary.prompting.json_repair import find_object
+from holdfast.summary.prompting.prompts import LISTS, PHRASES, SCHEMA, ask, ask_again, chunks, read, room
 from holdfast.testing.model import Behaviour, Kind, running_model
+from holdfast.text.tokens import estimate
 
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NOW = datetime(2026, 3, 24, tzinfo=UTC)

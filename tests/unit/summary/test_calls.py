@@ -8,12 +8,12 @@ import pytest
 
 from conversations import CONVERSATIONS, Conversation
 from conversations.spoken import hashed, spoken
-from holdfast.context import tokens
-from holdfast.context.summary import Rendered, as_of, combine, fold, open_calls, render, render_rolling, summarise
-from holdfast.context.summary.calls import pair
 from holdfast.model.messages import Message, Role
+from holdfast.model.parts import Part, TextPart, ToolPart
 from holdfast.model.summaries import Line, Summary
-from holdfast.parts import Part, TextPart, ToolPart
+from holdfast.summary import Rendered, as_of, combine, fold, open_calls, render, render_rolling, summarise
+from holdfast.summary.tools.pairing import pair
+from holdfast.text import tokens
 
 Shape = Callable[[list[Message]], list[Message]]
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import holdfast
 from holdfast import ToolPart
-from holdfast.engine.outputs import Limits, with_outputs
-from holdfast.model import Message
-from holdfast.store import messages
+from holdfast.engine.commits.tool_outputs import Limits, with_outputs
+from holdfast.model.messages import Message
 from holdfast.store.database import Tx
-from holdfast.store.lineage import Stretch
-from holdfast.store.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.tables import messages
+from holdfast.store.tables.lineage import Stretch
 
 
 def test_outputs_of_stored_messages_are_whole_within_limits(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from conversations import CONVERSATIONS
 from conversations.spoken import spoken
 from conversations.standing import LATER, STANDING
 from conversations.standing.kept import PIECES, extracted, rules_kept
-from holdfast.context.summary.rules import StandingRules, join, settle, standing
 from holdfast.model.messages import Message
+from holdfast.model.parts import ContextPart, Part, TextPart, ToolPart
 from holdfast.model.summaries import Line
-from holdfast.parts import ContextPart, Part, TextPart, ToolPart
+from holdfast.summary.rules import StandingRules, join, settle, standing
 
 MADE = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -14,8 +14,9 @@ import pytest
 from conversations import CONVERSATIONS, Conversation
 from conversations.script import Turn, assistant, failed, system, tool, user
 from conversations.spoken import hashed, spoken
-from holdfast.context import tokens
-from holdfast.context.summary import (
+from holdfast.model.summaries import Line, Summary
+from holdfast.providers.static_vectors import StaticVectors
+from holdfast.summary import (
     Rendered,
     as_of,
     combine,
@@ -27,9 +28,8 @@ from holdfast.context.summary import (
     verbatim,
     with_late,
 )
-from holdfast.context.summary.sentences import split
-from holdfast.model.summaries import Line, Summary
-from holdfast.providers.local import StaticVectors
+from holdfast.text import tokens
+from holdfast.text.sentences import split
 
 BOUND = 1_500
 NOTHING = Rendered("", "")
@@ -509,7 +509,7 @@ def test_a_megabyte_of_anything_is_read_in_passing() -> None:
 
 
 def test_numpy_is_not_loaded_by_the_summariser_itself() -> None:
-    code = "import sys, holdfast.context.summary; sys.exit('numpy' in sys.modules)"
+    code = "import sys, holdfast.summary; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

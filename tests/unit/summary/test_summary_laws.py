@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.context import tokens
-from holdfast.context.summary import Rendered, combine, fold, render, render_rolling, summarise
 from holdfast.model.messages import Message
+from holdfast.model.parts import ContextPart, ImagePart, TextPart, ToolPart
 from holdfast.model.summaries import Line, Summary
-from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
+from holdfast.summary import Rendered, combine, fold, render, render_rolling, summarise
+from holdfast.text import tokens
 
 HEADINGS = [
     "# Session Summary",

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from conversations.script import Turn, assistant, tool, user
 from conversations.spoken import hashed, spoken
-from holdfast.context.summary import render, summarise
-from holdfast.context.summary.calls import pair
-from holdfast.context.summary.structure import decode, fields, pairs
-from holdfast.context.summary.values import value_lines
 from holdfast.model.messages import Message
+from holdfast.summary import render, summarise
+from holdfast.summary.tools.pairing import pair
+from holdfast.summary.tools.structure import decode, fields, pairs
+from holdfast.summary.tools.values import value_lines
 
 ORDER = {
     "order": "ORD-4711",

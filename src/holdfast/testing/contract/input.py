@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from holdfast.errors import InvalidArgumentError, NotFoundError
-from holdfast.parts import TextPart, ToolPart
+from holdfast.model.parts import TextPart, ToolPart
 
 DEEP: list[Any] = []
 for _ in range(200):

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from holdfast.errors import ConflictError, FailedPreconditionError
-from holdfast.model import Principal
-from holdfast.store import accounts, audit, messages, migrations
+from holdfast.model.identity import Principal
+from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Database, Params, Reply, Row, Submission, Tx, in_transaction
-from holdfast.store.lineage import Stretch
+from holdfast.store.tables import accounts, audit, messages
+from holdfast.store.tables.lineage import Stretch
 
 TEXT = '[{"type":"text","text":"Be brief."}]'
 ACME = "acme"

@@ -3,17 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from holdfast.client.client import Client
-from holdfast.client.opening import open_database
-from holdfast.client.transport import LocalTransport
+from holdfast.client.local import LocalTransport
+from holdfast.client.sync.client import Client
+from holdfast.composition import open_database
 from holdfast.config import Settings
-from holdfast.context import tokens
 from holdfast.engine import Engine
 from holdfast.errors import NotFoundError
-from holdfast.model import Message, Principal
-from holdfast.parts import TextPart, ToolPart
+from holdfast.model.identity import Principal
+from holdfast.model.messages import Message
+from holdfast.model.parts import TextPart, ToolPart
 from holdfast.store.database import Database, Tx
 from holdfast.testing.faults.workload import Append, Ledger, attempt
+from holdfast.text import tokens
 
 PROBE = "probe"
 """The writer of the appends with which `verify` shows that the next append works."""

@@ -18,12 +18,13 @@ from typing import Any
 
 import msgspec
 
-from holdfast.client.opening import open_database
+from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.engine import Engine
-from holdfast.engine.workers import Workers
-from holdfast.providers.local import StaticVectors
-from holdfast.store.tasks import Claim
+from holdfast.engine.commits.background import COMMIT
+from holdfast.engine.tasks.workers import Workers
+from holdfast.providers.static_vectors import StaticVectors
+from holdfast.store.tables.tasks import Claim
 
 FIRST = 1
 """The number of the archive whose worker is killed; those behind it wait for it."""
@@ -48,7 +49,7 @@ class Doomed(Workers):
     """Workers that kill their process where its fate says."""
 
     def __init__(self, engine: Engine, orders: Orders) -> None:
-        super().__init__(engine.db, engine.settings, engine.moment, polls=True)
+        super().__init__(engine.db, engine.settings, engine.moment, COMMIT, polls=True)
         self._orders = orders
 
     def _do(self, claim: Claim) -> None:
@@ -83,7 +84,7 @@ def work(orders: Orders) -> None:
 
 def warm_up() -> None:
     """Load what every worker needs, once: a fork has it at once."""
-    for module in ("holdfast.engine.archiving", "holdfast.providers.openai", "httpx2"):
+    for module in ("holdfast.engine.commits.archiving", "holdfast.providers.openai", "httpx2"):
         importlib.import_module(module)
     StaticVectors().embed(["warm"])
 

@@ -15,8 +15,9 @@ from typing import Any, Self
 
 import msgspec
 
-from holdfast.client.client import Client
-from holdfast.model import Event, SessionContext
+from holdfast.client.sync.client import Client
+from holdfast.model.archives import SessionContext
+from holdfast.model.sessions import Event
 from holdfast.testing.faults.watching import wait_for
 from holdfast.testing.faults.worker import Orders
 from holdfast.testing.model import Asked, Behaviour, FakeModel

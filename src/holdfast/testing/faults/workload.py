@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from holdfast.client.client import Client
+from holdfast.client.sync.client import Client
 from holdfast.errors import UnavailableError
-from holdfast.model import Appended
+from holdfast.model.messages import Appended
 
 SHAPES = (
     ("text",),

@@ -10,7 +10,7 @@ import threading
 
 import msgspec
 
-from holdfast.client.client import Client, connect
+from holdfast.client.sync.client import Client, connect
 from holdfast.testing.faults.workload import Append, Event, attempt
 
 TRIES = 10

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import NotFoundError
-from holdfast.parts import TextPart, ToolPart
+from holdfast.model.parts import TextPart, ToolPart
 
 Work = Callable[..., None]
 

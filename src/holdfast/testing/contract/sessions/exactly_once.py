@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import ConflictError
-from holdfast.parts import ToolPart
+from holdfast.model.parts import ToolPart
 
 
 def count(client: Any) -> int:

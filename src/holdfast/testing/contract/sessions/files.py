@@ -6,14 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.errors import (
-    FailedPreconditionError,
-    HoldfastError,
-    InvalidArgumentError,
-    InvalidUriError,
-    NotFoundError,
-)
-from holdfast.parts import ToolPart
+from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, InvalidUriError, NotFoundError
+from holdfast.model.parts import ToolPart
 
 HERE = "viking://session/chat_001"
 CANONICAL = "viking://user/alice/sessions/chat_001"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import AlreadyExistsError, NotFoundError
-from holdfast.parts import ToolPart
+from holdfast.model.parts import ToolPart
 
 
 def texts(client: Any, session_id: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import ConflictError, NotFoundError
-from holdfast.parts import ContextPart, ImagePart, TextPart, ToolPart
+from holdfast.model.parts import ContextPart, ImagePart, TextPart, ToolPart
 
 
 def texts(client: Any, session_id: str = "chat_001", **where: Any) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import ConflictError, InvalidArgumentError, NotFoundError
-from holdfast.parts import ImagePart, ProviderPart, TextPart, ToolPart
+from holdfast.model.parts import ImagePart, ProviderPart, TextPart, ToolPart
 
 ARGUMENTS = '{"day":  "Friday",\n "n": 1e0}'
 CALL = {"id": "c1", "type": "function", "function": {"name": "book", "arguments": ARGUMENTS}}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import NotFoundError
-from holdfast.parts import ToolPart
+from holdfast.model.parts import ToolPart
 
 MARK = re.compile(r"\n\[\.\.\. ([0-9,]+) more characters: (tr_[0-9a-f]+) \.\.\.\]")
 LARGE = "".join(f"line {n}: über the lazy dog 🦊\n" for n in range(2_000))

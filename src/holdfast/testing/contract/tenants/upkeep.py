@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import InvalidArgumentError, NotFoundError
-from holdfast.parts import ToolPart
+from holdfast.model.parts import ToolPart
 
 POLICY = {"self": {"enabled": True}, "peer": {"enabled": False}, "memory_types": ["profile", "events"]}
 AUTO = {"pending_token_threshold": 8000, "keep_recent_count": 4, "idle_timeout_seconds": 1.5}

@@ -1,0 +1,70 @@
+"""An engine in the process of an asynchronous client."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from holdfast import forking
+from holdfast.composition import Target, open_engine
+from holdfast.engine import Engine
+from holdfast.errors import FailedPreconditionError
+from holdfast.model.identity import Principal
+from holdfast.ops.table import Operation
+
+R = TypeVar("R")
+
+
+class AsyncLocalTransport:
+    """Into an engine in this process, one thread hop per operation, so that the event loop never waits for a disk.
+
+    The engine is opened by the first operation, in its thread. A cancelled caller stops waiting; the operation
+    itself runs to its end, as a commit cannot be half called off.
+    """
+
+    THREADS = 32
+
+    def __init__(self, open_one: Callable[[], Engine], who: Principal) -> None:
+        self.who = who
+        self._open_one = open_one
+        self._engine: Engine | None = None
+        self._closed = False
+        self.start()
+        _open_transports.add(self)
+
+    def start(self) -> None:
+        """Get threads: at first, and in a forked child, which has none of its parent's."""
+        self._opening = threading.Lock()
+        self._threads = ThreadPoolExecutor(self.THREADS, thread_name_prefix="holdfast")
+
+    async def call(self, op: Operation[R]) -> R:
+        if self._closed:
+            raise FailedPreconditionError("this client was closed; connect again to use it")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._call, op)
+
+    async def close(self) -> None:
+        """Let what was begun come to its end, also what nobody waits for any more."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.get_running_loop().run_in_executor(None, self._finish)
+        _open_transports.discard(self)
+
+    def _call(self, op: Operation[R]) -> R:
+        with self._opening:
+            if self._engine is None:
+                self._engine = self._open_one()
+        return self._engine.call(self.who, op)
+
+    def _finish(self) -> None:
+        self._threads.shutdown(wait=True)
+        if self._engine is not None:
+            self._engine.close()
+
+
+_open_transports = forking.reset_in_child(AsyncLocalTransport.start)
+
+
+def open_async_local(target: Target, principal: Principal) -> AsyncLocalTransport:
+    return AsyncLocalTransport(lambda: open_engine(target), principal)

@@ -1,0 +1,1 @@
+"""The asynchronous client. Generated from `client/sync` by `tools/unasync.py`; do not edit."""

@@ -1,0 +1,28 @@
+"""An engine in the process of the client."""
+
+from typing import TypeVar
+
+from holdfast.composition import Target, open_engine
+from holdfast.engine import Engine
+from holdfast.model.identity import Principal
+from holdfast.ops.table import Operation
+
+R = TypeVar("R")
+
+
+class LocalTransport:
+    """Calls an engine directly."""
+
+    def __init__(self, engine: Engine, who: Principal) -> None:
+        self.who = who
+        self.engine = engine
+
+    def call(self, op: Operation[R]) -> R:
+        return self.engine.call(self.who, op)
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+def open_local(target: Target, principal: Principal) -> LocalTransport:
+    return LocalTransport(open_engine(target), principal)

@@ -1,0 +1,1 @@
+"""The client, written once. `client/generated` is its asynchronous version."""

@@ -1,0 +1,144 @@
+"""A handle on one session. `asession.py` is its asynchronous twin."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.client.sync.operations import Content, Operations, PartLike
+from holdfast.errors import NotFoundError
+from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
+from holdfast.model.messages import Appended, Message, NewMessage
+from holdfast.model.sessions import SessionInfo, SkillUse, Usage, UseRecorded, session_uri
+from holdfast.provider_formats import AnyRole
+
+
+class Session:
+    """A handle on one session: an id and a client, nothing cached."""
+
+    def __init__(self, client: Operations, session_id: str) -> None:
+        self._client = client
+        self.session_id = session_id
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.session_id!r})"
+
+    @property
+    def uri(self) -> str:
+        me = self._client.whoami()
+        return session_uri(me.user_id, self.session_id)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The live messages, oldest first."""
+        found: list[Message] = []
+        first: int | None = 1
+        while first is not None:
+            try:
+                page = self._client.get_messages(self.session_id, first, live=True, limit=10_000)
+            except NotFoundError:  # nothing was added yet
+                return []
+            found += page.messages
+            first = page.next_seq
+        return found
+
+    @property
+    def summary(self) -> str:
+        """What all its finished archives are about; nothing as long as there is none."""
+        try:
+            return self._client.overview(f"viking://session/{self.session_id}")
+        except NotFoundError:
+            return ""
+
+    @property
+    def stats(self) -> SessionInfo:
+        return self._client.get_session(self.session_id, auto_create=True)
+
+    @property
+    def usage_records(self) -> list[Usage]:
+        found: list[Usage] = []
+        while True:
+            try:
+                page = self._client.list_usage(self.session_id, after=found[-1].id if found else None, limit=10_000)
+            except NotFoundError:  # nothing was added yet
+                return []
+            found += page
+            if len(page) < 10_000:  # noqa: PLR2004 - the limit above
+                return found
+
+    def add_message(
+        self,
+        role: AnyRole | None = None,
+        parts: Sequence[PartLike] | str | None = None,
+        content: Content | None = None,
+        *,
+        id: str | None = None,
+        peer_id: str | None = None,
+        turn_id: str | None = None,
+        message_kind: str | None = None,
+        source_message_ids: list[str] | None = None,
+        created_at: datetime | str | None = None,
+        metadata: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        expected_seq: int | None = None,
+        **provider_fields: Any,
+    ) -> Appended:
+        """Append one message: parts, or simply a text; `add_message(**message)` takes one of OpenAI or Anthropic."""
+        return self._client.add_message(
+            self.session_id,
+            role,
+            parts if isinstance(parts, str) else content,
+            None if isinstance(parts, str) else parts,
+            id=id,
+            peer_id=peer_id,
+            turn_id=turn_id,
+            message_kind=message_kind,
+            source_message_ids=source_message_ids,
+            created_at=created_at,
+            metadata=metadata,
+            idempotency_key=idempotency_key,
+            expected_seq=expected_seq,
+            **provider_fields,
+        )
+
+    def add_messages(
+        self,
+        messages: Sequence[dict[str, Any] | NewMessage],
+        *,
+        idempotency_key: str | None = None,
+        expected_seq: int | None = None,
+    ) -> Appended:
+        """Append 1 to 100 messages, all or none: dictionaries as on the wire, or as OpenAI or Anthropic have them."""
+        return self._client.batch_add_messages(
+            self.session_id, messages, idempotency_key=idempotency_key, expected_seq=expected_seq
+        )
+
+    def used(self, contexts: list[str] | None = None, skill: SkillUse | dict[str, Any] | None = None) -> UseRecorded:
+        return self._client.session_used(self.session_id, contexts, skill)
+
+    def fork(self, at: int | str | None = None, *, new_session_id: str | None = None) -> "Session":
+        forked = self._client.fork_session(self.session_id, at, new_session_id=new_session_id)
+        return Session(self._client, forked.session_id)
+
+    def commit(self, keep_recent_count: int = 0) -> Committed:
+        """Seal the live messages in an archive, but for the last `keep_recent_count`; a task summarises it."""
+        return self._client.commit_session(self.session_id, keep_recent_count)
+
+    def context(self, token_budget: int = 128_000) -> SessionContext:
+        """What to show a model: the latest system message, messages that no archive stands for, the latest overview."""
+        return self._client.get_session_context(self.session_id, token_budget)
+
+    @property
+    def archives(self) -> list[ArchiveInfo]:
+        found: list[ArchiveInfo] = []
+        while True:
+            page = self._client.list_archives(self.session_id, after=len(found), limit=1_000)
+            found += page
+            if len(page) < 1_000:  # noqa: PLR2004 - the limit above
+                return found
+
+    def archive(self, archive_id: str) -> Archive:
+        return self._client.get_session_archive(self.session_id, archive_id)
+
+    def expand(self, ref: str, token_budget: int = 32_000) -> Expanded:
+        """Bring back what an overview stands for: an archive, a message, or seqs: `12-40`, `[#3, #12-40]`."""
+        return self._client.expand(self.session_id, ref, token_budget)

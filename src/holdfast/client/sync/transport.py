@@ -1,0 +1,23 @@
+"""How operations reach an engine: in this process, or over HTTP."""
+
+from typing import Protocol, TypeVar
+
+from holdfast.client.local import open_local
+from holdfast.client.sync.http import HttpTransport
+from holdfast.client.target import ClientTarget
+from holdfast.client.wire import Courier
+from holdfast.ops.table import Operation
+
+R = TypeVar("R")
+
+
+class Transport(Protocol):
+    def call(self, op: Operation[R]) -> R: ...
+    def close(self) -> None: ...
+
+
+def open_transport(client_target: ClientTarget) -> Transport:
+    target = client_target.target
+    if target.url is not None:
+        return HttpTransport(Courier(target.url, client_target.headers, target.settings))
+    return open_local(target, client_target.principal)

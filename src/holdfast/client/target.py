@@ -1,0 +1,38 @@
+"""What a client connects to, and as whom."""
+
+from pathlib import Path
+
+import msgspec
+
+from holdfast.client.wire import headers_for
+from holdfast.composition import Target, find_target
+from holdfast.config import Settings
+from holdfast.errors import InvalidArgumentError
+from holdfast.model.identity import AccessRole, Principal
+
+
+class ClientTarget(msgspec.Struct, frozen=True):
+    target: Target
+    principal: Principal
+    """The caller of an embedded engine. A server decides by `headers`."""
+    headers: dict[str, str]
+
+
+def find_client_target(
+    target: str | Path | None,
+    api_key: str | None,
+    account: str | None,
+    user: str | None,
+    role: AccessRole | None,
+    settings: Settings | None,
+) -> ClientTarget:
+    found = find_target(target, settings)
+    if found.url is None and api_key is not None:
+        raise InvalidArgumentError("api_key", "is for a server; give its http:// URL as the target")
+    principal = Principal(
+        "default" if account is None else account,
+        "default" if user is None else user,
+        "root" if role is None else role,
+    )
+    headers = {} if found.url is None else headers_for(api_key or found.settings.api_key, account, user, role)
+    return ClientTarget(found, principal, headers)

@@ -1,0 +1,110 @@
+"""The composition root: finds what a target names, and builds an engine on a database.
+
+The library of a database is imported when that database is opened.
+"""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from holdfast import lazy
+from holdfast.config import Settings
+from holdfast.engine import Engine
+from holdfast.errors import InvalidArgumentError
+from holdfast.store.database import Database
+from holdfast.validation import conform
+
+POSTGRES = ("postgresql://", "postgres://")
+HTTP = ("http://", "https://")
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A database or a server, and the settings to use it with."""
+
+    settings: Settings
+    database: str | None
+    """A path, `:memory:`, a `postgresql://` URL, or None for the default path."""
+    url: str | None
+    """The URL of a server. None if the target is a database."""
+
+
+def find_target(target: str | Path | None, settings: Settings | None) -> Target:
+    """Find what `target` names, or else what the settings name."""
+    chosen = _checked_settings(settings)
+    named = _target_name(target) or chosen.url or chosen.path
+    if named is not None and named.startswith(HTTP):
+        return Target(chosen, None, _checked_url(named))
+    if named is not None and "://" in named and not named.startswith(POSTGRES):
+        raise InvalidArgumentError("target", f"{named!r} is neither a path nor a postgresql:// or http:// URL")
+    return Target(chosen, named, None)
+
+
+def open_engine(target: Target, *, polls: bool = False) -> Engine:
+    """Open an engine that also does background work.
+
+    An engine that `polls` looks regularly for tasks of other processes.
+    """
+    engine = Engine(open_database(target.database, target.settings), target.settings)
+    try:
+        engine.work(polls=polls)
+    except BaseException:
+        engine.close()
+        raise
+    return engine
+
+
+def open_database(target: str | None, settings: Settings) -> Database:
+    if target is None or not target.startswith(POSTGRES):
+        return _open_sqlite(target, settings)
+    return _open_postgres(target, settings)
+
+
+def _open_sqlite(target: str | None, settings: Settings) -> Database:
+    driver = lazy.load("holdfast.store.drivers.sqlite")
+    database: Database = driver.SqliteDatabase(
+        settings.database_file(target),
+        busy_timeout_ms=settings.sqlite_busy_timeout_ms,
+        idle_readers=settings.sqlite_idle_readers,
+    )
+    return database
+
+
+def _open_postgres(url: str, settings: Settings) -> Database:
+    try:
+        driver = lazy.load("holdfast.store.drivers.postgres")
+    except ImportError as error:
+        raise InvalidArgumentError(
+            "target", f"PostgreSQL needs its driver: pip install 'holdfast[postgres]' ({error})"
+        ) from None
+    database: Database = driver.PostgresDatabase(
+        url, pool_max=settings.postgres_pool_max, wait_seconds=settings.postgres_wait_seconds
+    )
+    return database
+
+
+def _checked_settings(settings: Settings | None) -> Settings:
+    if settings is None:
+        return Settings.load()
+    if not isinstance(settings, Settings):
+        raise InvalidArgumentError("settings", f"is a {type(settings).__name__}; give a holdfast.Settings")
+    return conform(msgspec.structs.asdict(settings), Settings)
+
+
+def _target_name(target: str | Path | None) -> str | None:
+    if target is None or isinstance(target, str | Path):
+        return None if target is None else str(target)
+    raise InvalidArgumentError("target", f"is a {type(target).__name__}; give a path or a URL")
+
+
+def _checked_url(url: str) -> str:
+    try:
+        pieces = urlsplit(url)
+        host, _ = pieces.hostname, pieces.port
+    except ValueError:
+        host = None
+    if not host:
+        raise InvalidArgumentError("target", "is not a URL with a host; give one such as http://127.0.0.1:1933")
+    if "@" in pieces.netloc or pieces.query:
+        raise InvalidArgumentError("target", f"the URL of {host} has a user or a query; give the key as api_key")
+    return url.rstrip("/")

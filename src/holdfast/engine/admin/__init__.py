@@ -1,0 +1,1 @@
+"""Accounts, users, keys, the audit, and the state of the system."""

@@ -1,0 +1,1 @@
+"""Commits: sealing archives, summarising them in the background, and reading them."""

@@ -1,0 +1,1 @@
+"""What every operation passes: its rule, access control, the clock and the ids."""

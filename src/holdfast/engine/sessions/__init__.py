@@ -1,0 +1,1 @@
+"""Sessions, their messages, their events and their large tool outputs."""

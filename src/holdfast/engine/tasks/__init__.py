@@ -1,0 +1,1 @@
+"""Background tasks: the worker threads, a claimed task, failures and retries."""

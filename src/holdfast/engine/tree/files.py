@@ -1,0 +1,113 @@
+"""Listing and reading the `viking://` tree."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from holdfast.engine.gate.rule import Moment, Rule
+from holdfast.engine.tree import nodes
+from holdfast.engine.tree.nodes import File, Folder
+from holdfast.errors import FailedPreconditionError, NotFoundError
+from holdfast.model.files import ABSTRACT, FILE_MODE, FOLDER_MODE, OVERVIEW, FileEntry, FilePage
+from holdfast.model.identity import Principal
+from holdfast.model.uris import segments
+from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
+from holdfast.store.database import Tx
+from holdfast.store.timestamps import from_micros
+
+DEEPEST = 100
+Names = tuple[str, ...]
+
+
+def _list(tx: Tx, who: Principal, op: ListFiles, names: Names, _moment: Moment) -> FilePage:
+    return _page(_folder(tx, who, op.uri, names), op, DEEPEST if op.recursive else 1)
+
+
+def _tree(tx: Tx, who: Principal, op: ShowTree, names: Names, _moment: Moment) -> FilePage:
+    return _page(_folder(tx, who, op.uri, names), op, op.level_limit)
+
+
+def _stat(tx: Tx, who: Principal, op: StatFile, names: Names, _moment: Moment) -> FileEntry:
+    node = _require(tx, who, op.uri, names)
+    return _entry(node, node.name, None)
+
+
+def _read(tx: Tx, who: Principal, op: ReadFile, names: Names, _moment: Moment) -> str:
+    return _file(tx, who, op.uri, names).read(op.offset, None if op.limit < 0 else op.limit)
+
+
+def _abstract(tx: Tx, who: Principal, op: ReadAbstract, names: Names, _moment: Moment) -> str:
+    return _file(tx, who, op.uri, (*names, ABSTRACT)).read(0, None)
+
+
+def _overview(tx: Tx, who: Principal, op: ReadOverview, names: Names, _moment: Moment) -> str:
+    return _file(tx, who, op.uri, (*names, OVERVIEW)).read(0, None)
+
+
+def _require(tx: Tx, who: Principal, uri: str, names: Names) -> File | Folder:
+    node = nodes.find(tx, who, names)
+    if node is None:
+        raise NotFoundError("file", uri)
+    return node
+
+
+def _file(tx: Tx, who: Principal, uri: str, names: Names) -> File:
+    node = _require(tx, who, uri, names)
+    if isinstance(node, Folder):
+        raise FailedPreconditionError(f"{uri} is a folder; list it, or read a file in it", resource=uri)
+    return node
+
+
+def _folder(tx: Tx, who: Principal, uri: str, names: Names) -> Folder:
+    node = _require(tx, who, uri, names)
+    if isinstance(node, File):
+        raise FailedPreconditionError(f"{uri} is a file; read it, or list the folder it is in", resource=uri)
+    return node
+
+
+def _page(folder: Folder, op: ListFiles | ShowTree, depth: int) -> FilePage:
+    limit = op.node_limit if op.limit is None else min(op.limit, op.node_limit)
+    visible = (node for node in _walk(folder, depth) if op.show_all_hidden or not node.name.startswith("."))
+    found = list(islice(visible, op.offset, op.offset + limit + 1))
+    shown = found[:limit]
+    if op.simple:
+        return FilePage([node.uri for node in shown], len(found) > limit)
+    abs_limit = op.abs_limit if op.output == "agent" else None
+    place = len(folder.uri.rstrip("/")) + 1 if folder.name else len(folder.uri)
+    return FilePage([_entry(node, node.uri[place:], abs_limit) for node in shown], len(found) > limit)
+
+
+def _walk(folder: Folder, depth: int) -> Iterator[File | Folder]:
+    """What is below a folder, each folder followed by what is in it."""
+    for node in folder.children():
+        yield node
+        if isinstance(node, Folder) and depth > 1:
+            yield from _walk(node, depth - 1)
+
+
+def _entry(node: File | Folder, rel_path: str, abs_limit: int | None) -> FileEntry:
+    is_dir = isinstance(node, Folder)
+    return FileEntry(
+        name=node.name,
+        uri=node.uri,
+        rel_path=rel_path,
+        size=node.size if isinstance(node, File) else 0,
+        mode=FOLDER_MODE if is_dir else FILE_MODE,
+        is_dir=is_dir,
+        mod_time=from_micros(node.changed_at),
+        abstract=None if abs_limit is None else node.abstract()[:abs_limit] if isinstance(node, Folder) else "",
+    )
+
+
+def _parse(_moment: Moment, _who: Principal, op: Any) -> Names:
+    return segments(op.uri)
+
+
+RULES: dict[type, Rule] = {
+    ListFiles: Rule(_list, prepare=_parse),
+    ShowTree: Rule(_tree, prepare=_parse),
+    StatFile: Rule(_stat, prepare=_parse),
+    ReadFile: Rule(_read, prepare=_parse),
+    ReadAbstract: Rule(_abstract, prepare=_parse),
+    ReadOverview: Rule(_overview, prepare=_parse),
+}

@@ -1,0 +1,1 @@
+"""Export: sessions from Holdfast into a folder."""

@@ -1,0 +1,1 @@
+"""Import: sessions from files into Holdfast."""

@@ -1,0 +1,1 @@
+"""Queries as functions of a transaction, a file per table or noun."""

@@ -1,0 +1,26 @@
+"""Who did what. A record commits or vanishes with the deed."""
+
+from holdfast.model.identity import AuditRecord, Principal
+from holdfast.store.database import Tx
+from holdfast.store.timestamps import from_micros
+
+
+def record(tx: Tx, id: str, who: Principal, action: str, resource: str, now: int) -> None:
+    tx.execute(
+        "INSERT INTO audit (account_id, id, at, user_id, role, action, resource) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (tx.account, id, now, who.user_id, who.role, action, resource),
+    )
+
+
+def page(tx: Tx, limit: int, before: str | None) -> list[AuditRecord]:
+    """Newest first."""
+    earlier, cursor = ("", []) if before is None else (" AND id < ?", [before])
+    rows = tx.all(
+        "SELECT id, at, user_id, role, action, resource FROM audit"
+        f" WHERE account_id = ?{earlier} ORDER BY id DESC LIMIT ?",
+        (tx.account, *cursor, limit),
+    )
+    return [
+        AuditRecord(id=row[0], at=from_micros(row[1]), user_id=row[2], role=row[3], action=row[4], resource=row[5])
+        for row in rows
+    ]

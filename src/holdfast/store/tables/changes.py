@@ -1,0 +1,58 @@
+"""What happened to a session other than its messages. Messages are their own record."""
+
+from typing import Any
+
+import msgspec
+
+from holdfast.model.sessions import Change
+from holdfast.store.database import Tx
+from holdfast.store.tables.sessions import StoredSession
+from holdfast.store.timestamps import from_micros
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class StoredChange(msgspec.Struct, frozen=True):
+    number: int
+    after_seq: int
+    """The last message when it happened."""
+    change: Change
+
+
+def record(tx: Tx, session: StoredSession, kind: str, user_id: str, now: int, data: dict[str, Any]) -> None:
+    """Put a change behind the last message and the last change of a session, which is locked or new."""
+    tx.execute(
+        "INSERT INTO changes (account_id, log_id, number, after_seq, kind, at, user_id, data)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            tx.account,
+            session.log_id,
+            last_number(tx, session.log_id) + 1,
+            session.last_seq,
+            kind,
+            now,
+            user_id,
+            msgspec.json.encode(data).decode(),
+        ),
+    )
+
+
+def last_number(tx: Tx, log_id: int) -> int:
+    row = tx.one("SELECT MAX(number) FROM changes WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
+    return row[0] or 0 if row else 0
+
+
+def read(tx: Tx, log_id: int, after: int, limit: int) -> list[StoredChange]:
+    rows = tx.all(
+        "SELECT number, after_seq, kind, at, user_id, data FROM changes"
+        " WHERE account_id = ? AND log_id = ? AND number > ? ORDER BY number LIMIT ?",
+        (tx.account, log_id, after, limit),
+    )
+    return [
+        StoredChange(row[0], row[1], Change(kind=row[2], at=from_micros(row[3]), user_id=row[4], data=_decode(row[5])))
+        for row in rows
+    ]
+
+
+def delete(tx: Tx, log_id: int) -> None:
+    tx.execute("DELETE FROM changes WHERE account_id = ? AND log_id = ?", (tx.account, log_id))

@@ -1,0 +1,44 @@
+"""All that is known of a session, gathered from the tables that know it."""
+
+from typing import get_args
+
+from holdfast.model.identity import UserRef
+from holdfast.model.sessions import Fork, MemoryType, SessionInfo, session_uri
+from holdfast.model.summaries import EmbeddingUsage
+from holdfast.store.database import Tx
+from holdfast.store.tables import archives, usages
+from holdfast.store.tables.sessions import StoredSession, decode_config, decode_metadata
+from holdfast.store.timestamps import from_micros
+
+
+def gather(tx: Tx, session: StoredSession) -> SessionInfo:
+    contexts_used, skills_used = usages.totals(tx, session.log_id)
+    committed = archives.totals(tx, session.log_id)
+    config = decode_config(session.config)
+    policy = config.auto_commit_policy
+    return SessionInfo(
+        session_id=session.session_id,
+        uri=session_uri(session.user_id, session.session_id),
+        user=UserRef(tx.account, session.user_id),
+        title=session.title,
+        metadata=decode_metadata(session.metadata),
+        state=session.state,
+        created_at=from_micros(session.created_at),
+        updated_at=from_micros(session.changed_at),
+        last_message_at=None if session.last_message_at is None else from_micros(session.last_message_at),
+        message_count=session.live_count,
+        total_message_count=session.last_seq,
+        pending_tokens=session.tokens_total - session.tokens_archived,
+        contexts_used=contexts_used,
+        skills_used=skills_used,
+        forked_from=None if session.forked_from is None else Fork(session.forked_from, session.fork_seq),
+        commit_count=committed.done,
+        last_commit_at=None if committed.last_at is None else from_micros(committed.last_at),
+        memories_extracted=dict.fromkeys((*get_args(MemoryType), "total"), 0),
+        llm_token_usage=committed.usage,
+        embedding_token_usage=EmbeddingUsage(committed.embedding_tokens),
+        keep_recent_count=(policy and policy.keep_recent_count) or 0,
+        memory_policy=config.memory_policy,
+        auto_commit_policy=policy,
+        memory_extraction_config=config.memory_extraction_config,
+    )

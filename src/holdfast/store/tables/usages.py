@@ -1,0 +1,73 @@
+"""Which contexts and skills a session used."""
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.model.sessions import SkillUse, Usage
+from holdfast.store.database import Tx
+from holdfast.store.timestamps import from_micros
+
+_decode_skill = msgspec.json.Decoder(SkillUse).decode
+
+
+class Use(msgspec.Struct, frozen=True):
+    id: str
+    kind: Literal["context", "skill"]
+    uri: str
+    detail: str | None
+    """A skill's input, output and success."""
+
+
+def insert(tx: Tx, log_id: int, author: str, use: Use, now: int) -> None:
+    tx.execute(
+        "INSERT INTO usages (account_id, log_id, id, kind, uri, detail, author, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (tx.account, log_id, use.id, use.kind, use.uri, use.detail, author, now),
+    )
+
+
+def read(tx: Tx, log_id: int, after: str | None, limit: int) -> list[Usage]:
+    """In the order in which they were recorded, behind the one with the id `after`."""
+    rows = tx.all(
+        "SELECT id, kind, uri, detail, created_at FROM usages WHERE account_id = ? AND log_id = ? AND id > ?"
+        " ORDER BY id LIMIT ?",
+        (tx.account, log_id, after or "", limit),
+    )
+    return [_usage(*row) for row in rows]
+
+
+def totals(tx: Tx, log_id: int) -> tuple[int, int]:
+    """How many contexts and how many skills."""
+    rows = tx.all(
+        "SELECT kind, COUNT(*) FROM usages WHERE account_id = ? AND log_id = ? GROUP BY kind",
+        (tx.account, log_id),
+    )
+    counts: dict[str, int] = dict(rows)
+    return counts.get("context", 0), counts.get("skill", 0)
+
+
+def used_between(tx: Tx, log_id: int, after: int, through: int) -> int:
+    """How many different contexts and skills were recorded in a span of time. Ids begin with their milliseconds."""
+    row = tx.one(
+        "SELECT COUNT(DISTINCT uri) FROM usages WHERE account_id = ? AND log_id = ? AND id >= ? AND id < ?",
+        (tx.account, log_id, f"use_{after // 1_000 + 1:012x}", f"use_{through // 1_000 + 1:012x}"),
+    )
+    return row[0] if row else 0
+
+
+def delete(tx: Tx, log_id: int) -> None:
+    tx.execute("DELETE FROM usages WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
+
+
+def _usage(id: str, kind: Literal["context", "skill"], uri: str, detail: str | None, created_at: int) -> Usage:
+    skill = SkillUse(uri) if detail is None else _decode_skill(detail)
+    return Usage(
+        id=id,
+        kind=kind,
+        uri=uri,
+        input=skill.input,
+        output=skill.output,
+        success=skill.success,
+        created_at=from_micros(created_at),
+    )

@@ -1,0 +1,106 @@
+"""Users of an account, and their keys: of a key only its id and its hash are kept."""
+
+import msgspec
+
+from holdfast.model.identity import Key, TenantRole, User
+from holdfast.store.database import Tx
+from holdfast.store.timestamps import from_micros
+
+_ALIVE = "(expires_at IS NULL OR expires_at > ?)"
+
+
+class StoredKey(msgspec.Struct, frozen=True):
+    user_id: str
+    role: TenantRole
+    hash: str
+    expires_at: int | None
+    last_used_at: int | None
+
+
+def insert(tx: Tx, account_id: str, user_id: str, role: TenantRole, now: int) -> bool:
+    """Whether the name was free."""
+    row = tx.one(
+        "INSERT INTO users (account_id, user_id, role, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        " RETURNING 1",
+        (account_id, user_id, role, now),
+    )
+    return row is not None
+
+
+def find(tx: Tx, user_id: str, now: int, *, lock: bool = False) -> User | None:
+    """The user, or None. With `lock` nobody else changes them or their keys until the transaction ends."""
+    if lock and tx.dialect.lock_row:
+        key = (tx.account, user_id)
+        tx.one(f"SELECT 1 FROM users WHERE account_id = ? AND user_id = ?{tx.dialect.lock_row}", key)
+    return next(iter(every(tx, now, user_id)), None)
+
+
+def every(tx: Tx, now: int, user_id: str | None = None) -> list[User]:
+    """All users of the account, or the one."""
+    one, name = ("", []) if user_id is None else (" AND u.user_id = ?", [user_id])
+    rows = tx.all(
+        "SELECT u.user_id, u.role, u.created_at, (SELECT COUNT(*) FROM keys WHERE account_id = u.account_id"
+        f" AND user_id = u.user_id AND {_ALIVE}) FROM users u WHERE u.account_id = ?{one} ORDER BY u.user_id",
+        (now, tx.account, *name),
+    )
+    return [
+        User(account_id=tx.account, user_id=row[0], role=row[1], created_at=from_micros(row[2]), key_count=row[3])
+        for row in rows
+    ]
+
+
+def set_role(tx: Tx, user_id: str, role: TenantRole) -> None:
+    tx.execute("UPDATE users SET role = ? WHERE account_id = ? AND user_id = ?", (role, tx.account, user_id))
+
+
+def delete(tx: Tx, user_id: str) -> None:
+    delete_keys(tx, user_id)
+    tx.execute("DELETE FROM users WHERE account_id = ? AND user_id = ?", (tx.account, user_id))
+
+
+def insert_key(tx: Tx, account_id: str, key_id: str, user_id: str, hash: str, now: int, expires_at: int | None) -> None:
+    tx.execute(
+        "INSERT INTO keys (account_id, key_id, user_id, hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+        (account_id, key_id, user_id, hash, now, expires_at),
+    )
+
+
+def find_key(tx: Tx, key_id: str) -> StoredKey | None:
+    row = tx.one(
+        "SELECT k.user_id, u.role, k.hash, k.expires_at, k.last_used_at FROM keys k"
+        " JOIN users u ON u.account_id = k.account_id AND u.user_id = k.user_id"
+        " WHERE k.account_id = ? AND k.key_id = ?",
+        (tx.account, key_id),
+    )
+    return StoredKey(*row) if row else None
+
+
+def keys(tx: Tx, user_id: str) -> list[Key]:
+    """A user's keys, oldest first."""
+    rows = tx.all(
+        "SELECT key_id, created_at, expires_at, last_used_at FROM keys WHERE account_id = ? AND user_id = ?"
+        " ORDER BY created_at, key_id",
+        (tx.account, user_id),
+    )
+    return [
+        Key(
+            key_id=row[0],
+            user_id=user_id,
+            created_at=from_micros(row[1]),
+            expires_at=None if row[2] is None else from_micros(row[2]),
+            last_used_at=None if row[3] is None else from_micros(row[3]),
+        )
+        for row in rows
+    ]
+
+
+def touch_key(tx: Tx, key_id: str, now: int) -> None:
+    tx.execute("UPDATE keys SET last_used_at = ? WHERE account_id = ? AND key_id = ?", (now, tx.account, key_id))
+
+
+def delete_key(tx: Tx, key_id: str) -> None:
+    tx.execute("DELETE FROM keys WHERE account_id = ? AND key_id = ?", (tx.account, key_id))
+
+
+def delete_keys(tx: Tx, user_id: str) -> None:
+    tx.execute("DELETE FROM keys WHERE account_id = ? AND user_id = ?", (tx.account, user_id))

@@ -1,0 +1,1 @@
+"""Summaries without a model: sentences are read, ranked and selected."""

@@ -1,0 +1,1 @@
+"""Summaries by a model: the prompt, and the parsing of its answer."""

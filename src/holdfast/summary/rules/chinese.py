@@ -1,0 +1,119 @@
+"""The Chinese words by which a standing rule or preference is recognised, and where its clause begins and ends."""
+
+# ruff: noqa: RUF001 - the punctuation of Chinese
+import re
+
+from holdfast.summary.rules.clauses import Segment, Sentence, quoted
+from holdfast.summary.rules.english import MAX_CLAUSE, Clause
+
+HAN = re.compile(r"[\u3400-\u9fff]")
+_RULE = re.compile(
+    r"不要|必须|禁止|务必|不得(?!不|了)|严禁|千万|一定要|切勿|只能|不许|绝不|绝对不|不准|不允许|不可以|仅限|一律|不超过|不低于|不能超过|永远|始终|不耐受|吃不了|喝不了|吃不惯|受不了|从不|向来不?"
+    r"|用不着|别超过|不可(?!能|以|思)|千篇一律"
+    r"|别(?:再|动|用|把|让|给|在|碰|删|改)|只(?:允许|准|用|读|接受|看)|每[次回](?!我|他|她|一|都(?:是|会|跌|出|这|那)).{0,8}(?:要|请|先|给|把|用|别|不|附|写|带|加"
+    r"|都)|凡是|今后|从现在(?:起|开始)|从今(?:天起|往后|以后)|过敏|最多|尽量"
+    r"|(?:我|我们|本人)(?!妈|爸|姐|哥|弟|妹|同事|领导|老公|老婆|儿子|女儿|朋友).{0,8}(?:喜欢|偏好|偏爱|讨厌|倾向|习惯|受不了|不爱|宁愿|宁可|吃素|不吃|不喝|看重|注重|在意|讲究|追求"
+    r"|更愿意|只吃|只喝|只用|只听|只看|只买|只穿|只坐|只住|只玩|只喝|最怕|怕|爱(?!人|好|心)|不碰|不坐|不看|不买|不抽|不开车|不穿|不熬夜|离不开|没兴趣|不感冒|不擅长|看不惯|吃不|一般不|一般都"
+    r"|一般只|通常|基本(?:不|只|都)|平时(?:不|只|都)|信(?:佛|教|奉)|是(?:回民|回族|穆斯林|素食|左撇子|色盲|孕妇)|有(?:糖尿病|高血压|哮喘|乳糖|色盲|痛风|胃病|心脏病|关节炎|幽闭|恐高"
+    r"|洁癖|选择困难)|恐高|晕车|晕船|血糖高|血压高|坐轮椅|在备孕|怀孕|哺乳期|更适合|就喜欢|比较(?:喜欢|看重|在意|怕|习惯)|对.{1,8}(?:没兴趣|无感|不感冒|不耐)|宁|只要.{1,12}(?:就行"
+    r"|就好|就够))|素食|忌口|(?:涉及|任何|所有|凡).{0,12}不想"
+    r"|以后(?:都|请|凡|的|所有|每|要|就|只|再也|一直|回|写|给|用|任何|遇到|涉及|如果)|(?:都|全部|统一|默认)(?:要|用(?!不|了|过)|先|按|采用|使用|写(?!在|了|着|的)"
+    r"|以(?!为))|默认|原则上|保持"
+    r"|不能(?:动|改|用|吃|喝|出现|有|删|碰|泄露|透露|修改|使用|涉及|包含|早于|晚于)|预算(?:是|为|在|控制)|控制在|上限|不接受|不考虑|优先|(?:跟我|对我|给我|和我)(?:说话|讲|解释|推荐"
+    r"|回复|发).{0,10}(?:不用|不必|别|直接|要|就|尽量|用)|(?:不用|不必|不需要)(?:跟我|给我|那么|这么|每次|再)|直接(?:叫我|称呼|说结论|给结论|给代码|说重点)"
+    r"|叫我.{1,8}(?:就行|就好|吧)|(?:回答|回复|答案|代码|变量|注释|单位|价格|日期|金额|文件|邮件|报告).{0,10}(?:统一|一律|尽量|控制|不用|要用|都用|都写|都要|带上)|(?:周末"
+    r"|周[一二三四五六日]|晚上|早上).{0,3}(?:我|我们)?(?:一般|从来|都|基本)?不(?!想|好|太|知)"
+)
+_WHEN = re.compile(r"(?:的时候|时)(?:请|也|都|要|先|把|用|不|别|尽量|一定|只|务必|给)|(?:的时候|时)$")
+_DOING = re.compile(r"^(?:请|也|都|要|先|把|用|不要|别|尽量|一定|只|务必|给)|(?:写上|标上|附上|注明|带上|加上)")
+_TALK = re.compile(
+    r"不要紧|要不要|必须要吗|可不可|不可能|不得不|不得了|[区特分级识类性]别|别的|能不能|最多的|尽量快|不要了|千万(?:级|元|用户|条|别急)|[\d一二三四五六七八九十]千万"
+)
+_PRESENT = re.compile(
+    r"下个?月|先(?:别|不要|不用|不管)|当时|那时|那天|小时候|以前|最后改|今天|今晚|明天|昨天|这次|这周|下周|上周|刚才|上次|去年|目前|暂时|(?<![出表体])现在(?!起|开始)"
+)
+_OTHERS = re.compile(
+    r"(?:他|她|他们|同事|领导|服务员|客服|老师|老板|上司|导师|医生|合同|说明书|规则|妈妈?|爸爸?|爱人|邻居|物业|网站|对方|系统|脚本|文档|规定|[姐哥弟妹])(?!妹)[^，]{0,8}(?:总是"
+    r"|从来|说|写(?:了|道|着|的)|要求|规定|必须|禁止|不让|觉得|认为)"
+)
+_ASKS = re.compile(
+    r"吗|呢|是不是|要不要|能不能|可不可以|有没有|会不会|什么|怎么|怎样|如何|哪|多少|多久|几[个点天次]|还是应该|为何|合适|是否|对不对"
+)
+_LEAD = re.compile(
+    r"[\s*]*(?:所以|但是|但|另外说明一下|另外|还有|而且|并且|因此|那么|不过|对了|然后|嗯|好的|好|哦|最后|注意|记住|请注意|同时|顺便|其次|首先)?(?:[,，:：\s])*"
+)
+_TAIL = re.compile(
+    r".{2,18}(?:无所谓|就够了|就行了?|就好|都行|都可以|没关系|不重要|都会.{1,6}|才行|为主|更好)[。.！!]?$|[\s*]*(?:不(?!过|然|错|好意思|知道|好)|也|但|而|除|都|就|则"
+    r"|只|或|并|尤其|包括|哪怕|即使|否则不|如果|除非|以免)|.{0,8}保持"
+)
+_CONDITION = re.compile(
+    r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|假如|当|只要|凡是|凡|以后|今后|每次|每当|遇到|涉及|除了|从现在|在).{0,40}|.{1,30}(?:的时候|时|的话|方面|之前|以后|之后)$"
+)
+_EMPTY = re.compile(
+    r"[\s*]*(?:这一点|这个|那个|它|这)?(?:一定要|必须|千万|务必|不要|都要)[^\u3400-\u9fff]*$|[\s*]*(?:这个|这|那个|它)(?:一定要|必须|务必).{1,4}$"
+)
+_NO_TAIL = re.compile(r"[\s*]*(?:我|你|他|她|谢|好|行|对|这|那|上次|去年|所以|因为|先看|怎)")
+_OPENS = re.compile(r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|凡是|凡|每次|每当|遇到|以后凡是|只要)")
+_MAX_GROWN, _SHORT = 80, 7
+
+
+def clauses(sentence: Sentence, *, announced: bool) -> list[Clause]:
+    """The rules and preferences in a Chinese sentence, as places in its text."""
+    segments = sentence.segments[: _question(sentence)] if sentence.asks else sentence.segments
+    found: list[Clause] = []
+    for number, segment in enumerate(segments):
+        if found and segment.start < found[-1].end:
+            continue
+        text = sentence.lower[segment.start : segment.end]
+        if not (announced or _rules(sentence, segments, number, text)):
+            continue
+        clause = _grow(sentence, segments, number)
+        if clause.end > clause.start:
+            found.append(clause)
+    return found
+
+
+def _rules(sentence: Sentence, segments: list[Segment], number: int, text: str) -> bool:
+    if quoted(text) or _PRESENT.search(text) or _OTHERS.search(text) or (sentence.asks and _ASKS.search(text)):
+        return False
+    bare = _TALK.sub("  ", text)
+    if _EMPTY.match(bare):
+        return False
+    if _RULE.search(bare):
+        return True
+    if when := _WHEN.search(bare):
+        following = segments[number + 1] if number + 1 < len(segments) else None
+        after = sentence.lower[following.start : following.end] if following else ""
+        return bool(_DOING.search(bare[when.start() + 1 :].lstrip("的时候"))) or bool(_DOING.search(after))
+    return False
+
+
+def _question(sentence: Sentence) -> int:
+    number = max(0, len(sentence.segments) - 1)
+    while number and _ASKS.search(sentence.lower, *sentence.segments[number - 1]):
+        number -= 1
+    return number
+
+
+def _grow(sentence: Sentence, segments: list[Segment], number: int) -> Clause:
+    lower, segment = sentence.lower, segments[number]
+    lead = _LEAD.match(lower, segment.start, segment.end)
+    start, end = (lead.end() if lead else segment.start), segment.end
+    for following in segments[number + 1 :]:
+        text = lower[following.start : following.end]
+        opened = lower[segment.start : segment.end].rstrip("，, ")
+        complete = end != segment.end or not (_WHEN.search(opened) or _OPENS.match(opened))
+        short = len(text.strip()) <= _SHORT and not _NO_TAIL.match(text)
+        if complete and not short and not _TAIL.match(text):
+            break
+        if quoted(text) or following.end - start > _MAX_GROWN or _PRESENT.search(text):
+            break
+        end = following.end
+    if number:
+        before = segments[number - 1]
+        if _CONDITION.fullmatch(lower[before.start : before.end]) and not quoted(lower[before.start : before.end]):
+            lead = _LEAD.match(lower, before.start, before.end)
+            start = lead.end() if lead else before.start
+    while end > start and lower[end - 1] in " ，。；：！,.;:!*":
+        end -= 1
+    return Clause(start, min(end, start + MAX_CLAUSE))

@@ -1,0 +1,1 @@
+"""Text: tokens, words, sentences, scripts and literals. Pure functions."""
