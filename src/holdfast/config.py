@@ -12,7 +12,7 @@ import platformdirs
 from holdfast import config_file
 from holdfast.config_file import Source
 from holdfast.errors import InvalidArgumentError
-from holdfast.validation import conform, introduce
+from holdfast.validation import conform, prebuild_decoder
 
 AuthMode = Literal["dev", "api_key", "trusted"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -31,7 +31,7 @@ log = logging.getLogger("holdfast.settings")
 _KEYS_OF = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 
-@introduce
+@prebuild_decoder
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every knob with its default. `HOLDFAST_TOOL_OUTPUT_THRESHOLD=500` sets `tool_output_threshold`."""
 

@@ -12,7 +12,7 @@ MAX_DEPTH = 64
 _encode = msgspec.json.encode
 
 
-def sound_text(field: str, text: str) -> str:
+def storable_text(field: str, text: str) -> str:
     """`text`, or an error if it holds NUL or half of a surrogate pair."""
     if "\0" in text:
         raise InvalidArgumentError(field, f"has a NUL character at position {text.index(chr(0))}; remove it")
@@ -26,7 +26,7 @@ def sound_text(field: str, text: str) -> str:
     return text
 
 
-def sound_json(field: str, value: Any) -> str:
+def storable_json(field: str, value: Any) -> str:
     """`value` as JSON text, or an error if it is not JSON or would not come back as it is."""
     _check(field, value, 0)
     try:
@@ -45,7 +45,7 @@ def _check(field: str, value: Any, depth: int) -> None:
         raise InvalidArgumentError(field, f"is nested deeper than {MAX_DEPTH} levels; flatten it")
     match value:
         case str():
-            sound_text(field, value)
+            storable_text(field, value)
         case None | bool() | int():
             pass
         case float() if math.isfinite(value):
@@ -66,4 +66,4 @@ def _check(field: str, value: Any, depth: int) -> None:
 def _check_key(field: str, key: Any) -> None:
     if not isinstance(key, str):
         raise InvalidArgumentError(field, f"has the key {shown(key)}; JSON keys are strings")
-    sound_text(field, key)
+    storable_text(field, key)

@@ -11,7 +11,7 @@ from holdfast.errors import InvalidArgumentError, shown
 T = TypeVar("T")
 
 
-def introduce(cls: type[T]) -> type[T]:
+def prebuild_decoder(cls: type[T]) -> type[T]:
     """Let msgspec look through a struct while it is imported: two threads that do so at once crash the process."""
     msgspec.json.Decoder(cls)
     return cls

@@ -52,4 +52,6 @@ def test_a_forked_child_may_use_the_asynchronous_client_of_its_parent(target: st
         program.finish()
     with holdfast.connect(target) as client:
         texts = [message.text for message in client.session("chat").messages]
-    assert sorted(texts) == sorted(f"{who} {number}" for who in ("before", "child", "after") for number in range(5))
+    assert sorted(texts) == sorted(
+        f"{writer} {number}" for writer in ("before", "child", "after") for number in range(5)
+    )

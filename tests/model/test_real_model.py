@@ -13,7 +13,7 @@ from holdfast.errors import FailedPreconditionError
 from holdfast.model.messages import Message, Role
 from holdfast.model.parts import TextPart
 from holdfast.providers.configured import open_model
-from holdfast.providers.limits import Limited
+from holdfast.providers.limits import LimitedModel
 from holdfast.summary.prompting.prompts import LISTS, PHRASES, ask, chunks, read, room
 from holdfast.text.tokens import estimate
 
@@ -26,7 +26,7 @@ ANSWER = 220
 
 
 @pytest.fixture(scope="module")
-def model(model_url: str) -> Iterator[Limited]:
+def model(model_url: str) -> Iterator[LimitedModel]:
     settings = Settings(
         model_provider="openai", model_name="smollm2", model_base_url=model_url, model_timeout_seconds=150
     )
@@ -44,7 +44,7 @@ def talk() -> list[Message]:
     ]
 
 
-def test_a_real_model_summarises_a_conversation(model: Limited) -> None:
+def test_a_real_model_summarises_a_conversation(model: LimitedModel) -> None:
     messages = talk()
     (whole,) = chunks(messages, room(2000))
     reply = model.complete(ask(whole, max_tokens=ANSWER))
@@ -62,7 +62,7 @@ def test_a_real_model_summarises_a_conversation(model: Limited) -> None:
     assert 0.2 < model.correction < 1.5
 
 
-def test_a_real_model_is_held_to_a_schema(model: Limited) -> None:
+def test_a_real_model_is_held_to_a_schema(model: LimitedModel) -> None:
     schema = {
         "type": "object",
         "properties": {"colour": {"type": "string", "enum": ["red", "green"]}, "count": {"type": "integer"}},
@@ -77,7 +77,7 @@ def test_a_real_model_is_held_to_a_schema(model: Limited) -> None:
     assert answer["colour"] in {"red", "green"}
 
 
-def test_a_prompt_that_is_too_long_for_it_says_so(model: Limited) -> None:
+def test_a_prompt_that_is_too_long_for_it_says_so(model: LimitedModel) -> None:
     prompt = msgspec.structs.replace(ask(talk(), max_tokens=20), user="boat " * 6000, schema=None)
     with pytest.raises(FailedPreconditionError, match="lower model_input_tokens"):
         model.complete(prompt)

@@ -171,6 +171,7 @@ def test_a_transaction_may_import_while_a_fork_waits_for_it() -> None:
     """The lock of imports is taken after the databases are quiet, or the two would wait for each other."""
     code = """
         import time
+        import logging  # it registers hooks of its own, which must not happen during the fork
         from holdfast import lazy
         from holdfast.store.drivers import sqlite
 

@@ -11,9 +11,9 @@ import typer
 
 from holdfast import lazy
 from holdfast.cli import options
-from holdfast.model.base import Noun
+from holdfast.model.base import WireStruct
 
-LONGEST_CELL = 500
+MAX_CELL_WIDTH = 500
 """More than this of one text is no use in a table."""
 WIDE = 10_000
 """The width where there is no terminal to fit in."""
@@ -37,7 +37,7 @@ class Column(msgspec.Struct, frozen=True):
     """Whether this is the column that is shortened where the terminal is too narrow."""
 
 
-def details(ctx: typer.Context, noun: Noun, *, apart: Sequence[str] = ()) -> None:
+def details(ctx: typer.Context, noun: WireStruct, *, apart: Sequence[str] = ()) -> None:
     """One thing with all its fields; a table leaves out the empty ones, and those that stand `apart`."""
     if _as_json(ctx, noun, [noun]):
         return
@@ -51,7 +51,9 @@ def details(ctx: typer.Context, noun: Noun, *, apart: Sequence[str] = ()) -> Non
     _print(table)
 
 
-def rows(ctx: typer.Context, items: Sequence[Any], columns: Sequence[Column], document: Noun | None = None) -> None:
+def rows(
+    ctx: typer.Context, items: Sequence[Any], columns: Sequence[Column], document: WireStruct | None = None
+) -> None:
     """A list of things. As one JSON document it is `document`, where the wire has more than the bare list."""
     if _as_json(ctx, items if document is None else document, items):
         return
@@ -77,7 +79,7 @@ def gap() -> None:
     _write("\n")
 
 
-def said(ctx: typer.Context, noun: Noun, sentence: str) -> None:
+def said(ctx: typer.Context, noun: WireStruct, sentence: str) -> None:
     """What was done, where there is nothing more to see."""
     if not _as_json(ctx, noun, [noun]):
         _write(f"{one_line(sentence)}\n")
@@ -93,7 +95,7 @@ def text(ctx: typer.Context, content: str, *, exact: bool = False) -> None:
         _write("{}\n".format(content.translate(_COMMANDING).removesuffix("\n")))
 
 
-def line(ctx: typer.Context, noun: Noun, *texts: tuple[str, int, str]) -> None:
+def line(ctx: typer.Context, noun: WireStruct, *texts: tuple[str, int, str]) -> None:
     """One line of a list that is printed as it comes about: texts with their widths and styles, the last as it is."""
     if options.of(ctx).output == "jsonl":
         lines([noun])
@@ -142,8 +144,8 @@ def one_line(text: str) -> str:
     >>> one_line("two\nlines, \x1b[31mred")
     'two lines, [31mred'
     """
-    flat = " ".join(text[: LONGEST_CELL * 4].translate(_UNPRINTABLE).split())
-    return flat if len(flat) <= LONGEST_CELL else f"{flat[: LONGEST_CELL - 1]}…"
+    flat = " ".join(text[: MAX_CELL_WIDTH * 4].translate(_UNPRINTABLE).split())
+    return flat if len(flat) <= MAX_CELL_WIDTH else f"{flat[: MAX_CELL_WIDTH - 1]}…"
 
 
 def finish() -> None:

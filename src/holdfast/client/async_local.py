@@ -25,8 +25,8 @@ class AsyncLocalTransport:
 
     THREADS = 32
 
-    def __init__(self, open_one: Callable[[], Engine], who: Principal) -> None:
-        self.who = who
+    def __init__(self, open_one: Callable[[], Engine], principal: Principal) -> None:
+        self.principal = principal
         self._open_one = open_one
         self._engine: Engine | None = None
         self._closed = False
@@ -55,7 +55,7 @@ class AsyncLocalTransport:
         with self._opening:
             if self._engine is None:
                 self._engine = self._open_one()
-        return self._engine.call(self.who, op)
+        return self._engine.call(self.principal, op)
 
     def _finish(self) -> None:
         self._threads.shutdown(wait=True)

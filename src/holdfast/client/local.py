@@ -13,12 +13,12 @@ R = TypeVar("R")
 class LocalTransport:
     """Calls an engine directly."""
 
-    def __init__(self, engine: Engine, who: Principal) -> None:
-        self.who = who
+    def __init__(self, engine: Engine, principal: Principal) -> None:
+        self.principal = principal
         self.engine = engine
 
     def call(self, op: Operation[R]) -> R:
-        return self.engine.call(self.who, op)
+        return self.engine.call(self.principal, op)
 
     def close(self) -> None:
         self.engine.close()

@@ -10,7 +10,7 @@ import msgspec
 from holdfast.config import Settings
 from holdfast.engine.engine import RULES
 from holdfast.engine.gate.ids import Ids, system_clock
-from holdfast.engine.gate.rule import Moment, Signal
+from holdfast.engine.gate.rule import CallContext, Signal
 from holdfast.errors import (
     FailedPreconditionError,
     HoldfastError,
@@ -23,12 +23,12 @@ from holdfast.model.identity import AccessRole, Principal
 from holdfast.ops.sessions import AddMessage, AddMessages
 from holdfast.ops.table import OPERATIONS, Operation, checked, fields_of
 from holdfast.storable import plain
-from holdfast.validation import introduce
+from holdfast.validation import prebuild_decoder
 
 R = TypeVar("R")
 
 FIRST_WAIT = 0.05
-LONGEST_WAIT = 5.0
+MAX_WAIT = 5.0
 CONNECT_SECONDS = 5.0
 KEEP_SECONDS = 4.0
 """Shorter than a server keeps an idle connection, so that we are the one who ends it."""
@@ -53,13 +53,13 @@ class Problem(msgspec.Struct, frozen=True):
     details: dict[str, Any] | None = None
 
 
-@introduce
+@prebuild_decoder
 class Answer(msgspec.Struct, frozen=True):
     result: msgspec.Raw = msgspec.Raw(b"null")
     error: Problem | None = None
 
 
-class Courier:
+class HttpCodec:
     """Turns operations into requests and answers into results; the network is somebody else's."""
 
     def __init__(self, url: str, headers: dict[str, str], settings: Settings) -> None:
@@ -72,8 +72,8 @@ class Courier:
         """The request for `op`. What is wrong with it is said here, in the words of the gate, before it is sent."""
         cls, entry = type(op), OPERATIONS[type(op)]
         valid = checked(cls, fields_of(op))
-        moment = Moment(system_clock(), self.ids, self.settings, lambda: 0, Signal())
-        RULES[cls].prepare(moment, Principal(), valid)
+        context = CallContext(system_clock(), self.ids, self.settings, lambda: 0, Signal())
+        RULES[cls].prepare(context, Principal(), valid)
         keyed = isinstance(valid, AddMessage | AddMessages)
         if keyed and valid.idempotency_key is None:  # type: ignore[attr-defined]  # as just asked
             valid = msgspec.structs.replace(valid, idempotency_key=self.ids.new("idem"))
@@ -141,7 +141,7 @@ class Courier:
         wait = FIRST_WAIT
         for _ in range(self.settings.http_attempts - 1):
             yield wait * (0.5 + self.ids.chance() / 2**49)
-            wait = min(2 * wait, LONGEST_WAIT)
+            wait = min(2 * wait, MAX_WAIT)
         yield None
 
     def asks_again(self, request: Request, status: int) -> bool:
@@ -162,7 +162,7 @@ def headers_for(api_key: str | None, account: str | None, user: str | None, role
     return {"Content-Type": "application/json", **{name: value for name, value in given.items() if value is not None}}
 
 
-def told_wait(headers: Mapping[str, str], planned: float) -> float:
+def retry_after_seconds(headers: Mapping[str, str], planned: float) -> float:
     """The server's own word on when to come back, if it gave one."""
     try:
         return max(planned, min(float(headers.get("Retry-After", planned)), 60.0))

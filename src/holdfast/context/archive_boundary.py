@@ -39,7 +39,7 @@ def spans(calls: Sequence[Call]) -> list[Span]:
     return found
 
 
-def whole_through(last: int, calls: Sequence[Call], turn: int) -> int:
+def last_sealable_seq(last: int, calls: Sequence[Call], turn: int) -> int:
     """The last message up to `last` behind which no call is cut off from its result, nor one that still runs.
 
     One that nobody answered before message `turn`, when the user spoke again, will not be answered.

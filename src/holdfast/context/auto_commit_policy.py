@@ -7,7 +7,7 @@ from holdfast.model.sessions import AutoCommitPolicy
 SECOND = 1_000_000
 
 
-class Upkeep(NamedTuple):
+class SessionActivity(NamedTuple):
     """What the decision rests on. Times are microseconds."""
 
     message_count: int
@@ -19,7 +19,7 @@ class Upkeep(NamedTuple):
 NOW = 0
 
 
-def due_at(policy: AutoCommitPolicy, upkeep: Upkeep, now: int) -> int | None:
+def due_at(policy: AutoCommitPolicy, upkeep: SessionActivity, now: int) -> int | None:
     """When to commit: a moment that has come (NOW), one to come, or None as long as nothing else happens.
 
     A threshold of 0 is none.

@@ -8,7 +8,7 @@ from holdfast.model.archives import ReceiptLine
 from holdfast.model.messages import Message
 from holdfast.model.parts import ToolPart
 
-Count = Callable[[str], int]
+TokenCounter = Callable[[str], int]
 Read = Callable[[str], str | None]
 """The whole output with this `tool_result_id`."""
 
@@ -24,8 +24,8 @@ class Room(msgspec.Struct, frozen=True):
     """What whole outputs may cost, and how that is counted."""
 
     tokens: int
-    count: Count
-    bound: Count
+    count: TokenCounter
+    bound: TokenCounter
     """Counts so that what fits by it fits in fact."""
 
 
@@ -43,7 +43,7 @@ def find(messages: Sequence[Message]) -> list[int]:
     return [at for at in dict.fromkeys(tools) if any(_outputs(messages[at]))]
 
 
-def mark_previews(messages: Sequence[Message], places: Sequence[int], count: Count) -> list[Message]:
+def mark_previews(messages: Sequence[Message], places: Sequence[int], count: TokenCounter) -> list[Message]:
     """The messages with a mark at the end of each preview, at `places`; their tokens count what is shown."""
     marked = list(messages)
     for at in places:
@@ -121,7 +121,7 @@ def _outputs(message: Message) -> Iterator[tuple[int, ToolPart]]:
             yield number, part
 
 
-def _marked(message: Message, count: Count) -> Message:
+def _marked(message: Message, count: TokenCounter) -> Message:
     for number, part in _outputs(message):
         text = mark(part)
         message = _with(message, number, text, count(text) - count(str(part.tool_output)))

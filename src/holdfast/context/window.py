@@ -152,7 +152,7 @@ def _reserve(view: View, marked: Sequence[Message], active: int, budget: int, ap
     return max(0, tokens.upper_bound("\n".join(texts)) - active)
 
 
-def _choose(overview: Overview | None, room: int, bound: tool_outputs.Count) -> Chosen:
+def _choose(overview: Overview | None, room: int, bound: tool_outputs.TokenCounter) -> Chosen:
     """The richest form of the overview that fits even if its estimate is too low."""
     if overview is None:
         return Chosen("", [], [])

@@ -12,7 +12,7 @@ from holdfast.engine.commits import archives, commits, tasks
 from holdfast.engine.commits.background import COMMIT
 from holdfast.engine.gate import access
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
-from holdfast.engine.gate.rule import Moment, Patience, Rule, Signal
+from holdfast.engine.gate.rule import CallContext, Rule, Signal, WaitContext
 from holdfast.engine.sessions import events, messages, sessions, tool_results
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
@@ -53,7 +53,7 @@ USED_LATELY = 60_000_000
 class Identified(msgspec.Struct, frozen=True):
     """Whose a key is, and until when."""
 
-    who: Principal
+    principal: Principal
     expires_at: int | None
 
 
@@ -68,12 +68,12 @@ class Plan(msgspec.Struct, Generic[R], frozen=True):
     wake: Callable[[], None]
     """To be called once it is committed, if the signal was raised."""
 
-    first: Callable[[], None] | None = None
+    wait_for: Callable[[], None] | None = None
     """What it waits for, if it does: then it is to be run where waiting does no harm."""
 
     def run(self) -> R:
-        if self.first is not None:
-            self.first()
+        if self.wait_for is not None:
+            self.wait_for()
         result = (self.db.write if self.writes else self.db.read)(self.account, self.work)
         if self.signal.raised:
             self.wake()
@@ -106,34 +106,36 @@ class Engine:
             db.close()
             raise
 
-    def call(self, who: Principal, op: Operation[R]) -> R:
-        """Do `op` on behalf of `who`, and wait for it."""
-        return self.plan(who, type(op), fields_of(op)).run()
+    def call(self, principal: Principal, op: Operation[R]) -> R:
+        """Do `op` on behalf of `principal`, and wait for it."""
+        return self.plan(principal, type(op), fields_of(op)).run()
 
-    def plan(self, who: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool = True) -> Plan[R]:
+    def plan(
+        self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool = True
+    ) -> Plan[R]:
         """Allow, check and prepare an operation, outside any transaction."""
         self._asked += 1
         entry, rule = OPERATIONS[cls], RULES[cls]
-        access.allow(who, entry, cls.__name__)
+        access.allow(principal, entry, cls.__name__)
         op = checked(cls, fields, strict=strict)
-        account = access.account_of(who, entry, op)
+        account = access.account_of(principal, entry, op)
         if account == EVERY_ACCOUNT and isinstance(getattr(op, "task_id", None), str):
             account = self._account_of_task(op.task_id)  # type: ignore[attr-defined]  # as just asked
-        moment = self.moment()
-        self._look_around(moment.now)
-        ready = rule.prepare(moment, who, op)
+        context = self.new_context()
+        self._look_around(context.now)
+        ready = rule.prepare(context, principal, op)
 
         def work(tx: Tx) -> R:
-            result: R = rule.handle(tx, who, op, ready, moment)
+            result: R = rule.handle(tx, principal, op, ready, context)
             if entry.audited:
-                access.record(tx, who, cls.__name__, access.resource_of(op, result), moment)
+                access.record(tx, principal, cls.__name__, access.resource_of(op, result), context)
             return result
 
-        first = None if rule.first is None else partial(rule.first, self.patience(), who, op)
-        return Plan(self.db, account, rule.writes(op), work, moment.signal, self.wake, first)
+        wait_for = None if rule.wait_for is None else partial(rule.wait_for, self.wait_context(), principal, op)
+        return Plan(self.db, account, rule.writes(op), work, context.signal, self.wake, wait_for)
 
-    def patience(self) -> Patience:
-        return Patience(self.db, self.settings, lambda: self._stopping)
+    def wait_context(self) -> WaitContext:
+        return WaitContext(self.db, self.settings, lambda: self._stopping)
 
     def _account_of_task(self, task_id: str) -> str:
         """The operator looks after a task in the account that has it."""
@@ -148,8 +150,8 @@ class Engine:
             self._looked_at = now
             self.wake()
 
-    def moment(self) -> Moment:
-        return Moment(self.clock(), self.ids, self.settings, self.db.waiting, Signal())
+    def new_context(self) -> CallContext:
+        return CallContext(self.clock(), self.ids, self.settings, self.db.waiting, Signal())
 
     def submit(self, asked: Sequence[tuple[Plan[Any], Reply]]) -> None:
         """Run writes whose callers do not wait; each reply is called in another thread."""
@@ -157,10 +159,10 @@ class Engine:
 
     def identify(self, key: str) -> Identified | None:
         """Whose key this is, if it is one that works."""
-        told = keys.told_by(key)
-        if told is None:
+        parsed = keys.parse_key(key)
+        if parsed is None:
             return None
-        account, key_id = told
+        account, key_id = parsed
         found = self.db.read(account, lambda tx: users.find_key(tx, key_id))
         now = self.clock()
         if found is None or not keys.same(found.hash, keys.hash_of(key)):
@@ -183,7 +185,7 @@ class Engine:
             (stored_tasks.forget_before, self.settings.task_retention_hours),
         ):
             before = self.clock() - hours * HOUR
-            while self.db.write(EVERY_ACCOUNT, partial(forget, moment=before, most=FORGET_AT_ONCE)):
+            while self.db.write(EVERY_ACCOUNT, partial(forget, before=before, limit=FORGET_AT_ONCE)):
                 pass
 
     def work(self, *, polls: bool) -> None:
@@ -196,7 +198,7 @@ class Engine:
             self.workers = Workers(
                 self.db,
                 self.settings,
-                self.moment,
+                self.new_context,
                 COMMIT,
                 polls=polls,
                 activity=lambda: self._asked,

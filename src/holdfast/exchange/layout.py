@@ -9,13 +9,13 @@ from holdfast.exchange.file_names import file_name
 from holdfast.model.base import Name
 from holdfast.model.files import TOOLS, Meta
 from holdfast.model.sessions import SessionConfig, SessionInfo
-from holdfast.validation import introduce
+from holdfast.validation import prebuild_decoder
 
 MANIFEST = ".export.json"
 VERSION = 1
 
 
-@introduce
+@prebuild_decoder
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Whose export a folder is, and of which sessions."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal
 
-from holdfast.model.base import Noun
+from holdfast.model.base import WireStruct
 
 Progress = Callable[[int, int, str], None]
 """Takes how many messages are done, of how many, and the session at hand."""
@@ -13,19 +13,19 @@ State = Literal["imported", "completed", "already there", "failed"]
 """`completed`: it was there in part, as after an import that was interrupted."""
 
 
-class ExportedSession(Noun, frozen=True, kw_only=True):
+class ExportedSession(WireStruct, frozen=True, kw_only=True):
     session_id: str
     messages: int
     state: Literal["exported", "removed", "gone"]
     """`removed` from the folder, as it is no longer in Holdfast; `gone` from Holdfast before its turn came."""
 
 
-class ExportReport(Noun, frozen=True, kw_only=True):
+class ExportReport(WireStruct, frozen=True, kw_only=True):
     folder: str
     sessions: list[ExportedSession]
 
 
-class ImportedSession(Noun, frozen=True, kw_only=True):
+class ImportedSession(WireStruct, frozen=True, kw_only=True):
     session_id: str
     messages: int
     """As many as the source has, unless it failed."""
@@ -36,7 +36,7 @@ class ImportedSession(Noun, frozen=True, kw_only=True):
     """Why it failed, or in what it differs from what it was."""
 
 
-class ImportReport(Noun, frozen=True, kw_only=True):
+class ImportReport(WireStruct, frozen=True, kw_only=True):
     format: str
     """The one that was recognised."""
     dry_run: bool

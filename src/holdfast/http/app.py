@@ -13,20 +13,20 @@ from starlette.routing import Route
 from holdfast.errors import HoldfastError, MethodNotAllowedError, NotFoundError
 from holdfast.http import pages, responses
 from holdfast.http.endpoint import Endpoint
-from holdfast.http.request_middleware import Surface
-from holdfast.http.server_state import Service
+from holdfast.http.request_middleware import RequestMiddleware
+from holdfast.http.server_state import ServerState
 
 
-def build(service: Service) -> Surface:
-    return Surface(service, Endpoint(service), _pages(service))
+def build(state: ServerState) -> RequestMiddleware:
+    return RequestMiddleware(state, Endpoint(state), _pages(state))
 
 
-def _pages(service: Service) -> Starlette:
+def _pages(state: ServerState) -> Starlette:
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
-        service.open()
+        state.open()
         yield
-        service.close()
+        state.close()
 
     app = Starlette(
         routes=[
@@ -41,7 +41,7 @@ def _pages(service: Service) -> Starlette:
         lifespan=life,
     )
     app.router.redirect_slashes = False  # clients of this protocol follow no redirects
-    app.state.service = service
+    app.state.server = state
     return app
 
 

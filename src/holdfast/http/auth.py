@@ -18,7 +18,7 @@ from holdfast.errors import (
     PermissionDeniedError,
     UnauthenticatedError,
 )
-from holdfast.http.gate import Bridge
+from holdfast.http.executor import EngineExecutor
 from holdfast.model.identity import OPERATOR, AccessRole, Principal
 
 Headers = Mapping[bytes, bytes]
@@ -26,11 +26,11 @@ Headers = Mapping[bytes, bytes]
 ACCOUNT = b"x-openviking-account"
 USER = b"x-openviking-user"
 ROLE = b"x-openviking-role"
-MOST_KEYS = 10_000
+MAX_CACHED_KEYS = 10_000
 
 
 class Caller(msgspec.Struct, frozen=True):
-    who: Principal
+    principal: Principal
     operator: bool = False
     """Whether this is the operator's key alone, which opens no tenant's data."""
 
@@ -69,12 +69,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Gatekeeper:
+class Authenticator:
     """Tells who is calling from what they show."""
 
-    def __init__(self, bridge: Bridge, settings: Settings, clock: Callable[[], int]) -> None:
+    def __init__(self, executor: EngineExecutor, settings: Settings, clock: Callable[[], int]) -> None:
         self.mode = mode_of(settings)
-        self._bridge = bridge
+        self._bridge = executor
         self._clock = clock
         self._root_key = settings.root_api_key or ""
         self._timeout = settings.request_timeout_seconds
@@ -111,9 +111,9 @@ class Gatekeeper:
         if found is None:
             self._known.pop(hashed, None)
             raise _unknown()
-        caller = Caller(found.who)
+        caller = Caller(found.principal)
         if self._keep and before == self._changes:  # else it may be what was true before the change
-            if len(self._known) >= MOST_KEYS:
+            if len(self._known) >= MAX_CACHED_KEYS:
                 self._known.clear()
             self._known[hashed] = (caller, min(now + self._keep, found.expires_at or now + self._keep))
         return caller

@@ -9,7 +9,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from holdfast.errors import HoldfastError, InvalidArgumentError, TooLargeError
 from holdfast.http import responses
 
-MOST_HEAD = 64 * 1024
+MAX_HEAD_BYTES = 64 * 1024
 """How many bytes the request line and the headers may have."""
 
 
@@ -42,8 +42,10 @@ class PatientProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self.waits_since is not None and not began_in_body:
             self.head_size += len(data)
-            if self.head_size > MOST_HEAD and not self.transport.is_closing():
-                self._refuse(HeadTooLargeError(f"the head has more than {MOST_HEAD} bytes; send less", limit=MOST_HEAD))
+            if self.head_size > MAX_HEAD_BYTES and not self.transport.is_closing():
+                self._refuse(
+                    HeadTooLargeError(f"the head has more than {MAX_HEAD_BYTES} bytes; send less", limit=MAX_HEAD_BYTES)
+                )
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

@@ -20,11 +20,11 @@ from holdfast.errors import (
 from holdfast.http import responses
 from holdfast.http.auth import Caller, Headers
 from holdfast.http.event_stream import Stream
-from holdfast.http.gate import LARGE
+from holdfast.http.executor import LARGE
 from holdfast.http.limits import Disconnected, read_body
-from holdfast.http.request_middleware import Note
+from holdfast.http.request_middleware import RequestRecord
 from holdfast.http.routes import Route, Routes
-from holdfast.http.server_state import Service
+from holdfast.http.server_state import ServerState
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
 from holdfast.ops.sessions import ReadEvents
 from holdfast.ops.table import checked
@@ -43,24 +43,24 @@ SAID_ONCE = {
     b"if-match",
     b"last-event-id",
 }
-MOST_DIGITS = 18
-MOST_KEY = 255
+MAX_DIGITS = 18
+MAX_KEY_LENGTH = 255
 
 
 class Endpoint:
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
         self._routes = Routes()
-        self._most = service.settings.max_body_bytes
+        self._most = state.settings.max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        note: Note = scope["note"]
+        note: RequestRecord = scope["note"]
         try:
             headers = _once(scope["headers"])
             route, fields = self._routes.find(scope["method"], scope["raw_path"])
             note.operation = route.name
             caller = await self._admit(route, headers)
-            note.who = caller.who
+            note.principal = caller.principal
             if route.entry.stream and b"text/event-stream" in headers.get(b"accept", b""):
                 await self._stream(scope, receive, send, route, caller, fields, headers)
                 return
@@ -73,12 +73,12 @@ class Endpoint:
         await responses.send(answer, send)
 
     async def _admit(self, route: Route, headers: Headers) -> Caller:
-        caller = await self._service.gatekeeper.identify(headers)
+        caller = await self._state.authenticator.identify(headers)
         if caller.operator and route.entry.scope == "tenant":
             raise PermissionDeniedError(
                 f"the root key does not open {route.name}, which is about a tenant's data; use a user's key"
             )
-        self._service.rate.spend(caller.who)
+        self._state.rate.spend(caller.principal)
         return caller
 
     async def _answer(
@@ -90,29 +90,31 @@ class Endpoint:
         in_path: dict[str, Any],
         headers: Headers,
     ) -> responses.Answer:
-        note: Note = scope["note"]
+        note: RequestRecord = scope["note"]
         arrived = in_query = route.entry.verb in {"GET", "DELETE"}
         size = 0
         try:
-            with self._service.deadlines:
+            with self._state.deadlines:
                 if in_query:
                     given = _in_query(scope["query_string"])
                 else:
                     body = await read_body(receive, headers, self._most)
                     size = len(body)
                     read = partial(_in_body, body)
-                    given = read() if size <= LARGE else await self._service.bridge.in_thread(read)
+                    given = read() if size <= LARGE else await self._state.executor.in_thread(read)
                     arrived = True
                 telemetry = given.pop("telemetry", None)
                 fields = {**given, **_in_headers(route, headers, given), **in_path}
-                result = await self._service.bridge.call(caller.who, route.cls, fields, strict=not in_query, size=size)
+                result = await self._state.executor.call(
+                    caller.principal, route.cls, fields, strict=not in_query, size=size
+                )
         except TimeoutError:
-            raise _too_late(self._service.deadlines.seconds, route, arrived=arrived) from None
+            raise _too_late(self._state.deadlines.seconds, route, arrived=arrived) from None
         finally:
             if route.cls in ABOUT_KEYS:
-                self._service.gatekeeper.forget_keys()
+                self._state.authenticator.forget_keys()
         if route.entry.verb != "GET" and "session_id" in fields:
-            self._service.hub.wake((caller.who.account_id, caller.who.user_id, fields["session_id"]))
+            self._state.hub.wake((caller.principal.account_id, caller.principal.user_id, fields["session_id"]))
         told = note.request_id.decode() if _is_wanted(telemetry) else None
         return responses.success(route, result, note.seconds(), told)
 
@@ -126,12 +128,12 @@ class Endpoint:
         in_path: dict[str, Any],
         headers: Headers,
     ) -> None:
-        service = self._service
+        state = self._state
         given = {**_in_query(scope["query_string"]), **_in_headers(route, headers, {})}
         op = checked(ReadEvents, {**given, **in_path}, strict=False)
-        with service.streams.one_more(caller.who):
-            identify = functools.partial(service.gatekeeper.identify, headers)
-            await Stream(service.bridge, service.hub, service.settings, caller.who, op, identify).run(receive, send)
+        with state.streams.one_more(caller.principal):
+            identify = functools.partial(state.authenticator.identify, headers)
+            await Stream(state.executor, state.hub, state.settings, caller.principal, op, identify).run(receive, send)
 
 
 def _once(headers: list[tuple[bytes, bytes]]) -> Headers:
@@ -181,11 +183,11 @@ def _in_headers(route: Route, headers: Headers, given: Mapping[str, Any]) -> dic
         if value is None:
             continue
         text = value.decode("latin-1")
-        if field == "idempotency_key" and not 1 <= len(text) <= MOST_KEY:
-            raise InvalidArgumentError("idempotency_key", f"has not 1 to {MOST_KEY} characters")
+        if field == "idempotency_key" and not 1 <= len(text) <= MAX_KEY_LENGTH:
+            raise InvalidArgumentError("idempotency_key", f"has not 1 to {MAX_KEY_LENGTH} characters")
         if field == "expected_seq":
             text = text.strip().removeprefix("W/").strip('"')
-            if not text.isascii() or not text.isdigit() or len(text) > MOST_DIGITS:
+            if not text.isascii() or not text.isdigit() or len(text) > MAX_DIGITS:
                 raise InvalidArgumentError("If-Match", f'{shown(text)} is not the number of a message; send "12"')
             found[field] = int(text)
         else:

@@ -9,7 +9,7 @@ from starlette.types import Receive, Send
 from holdfast.config import Settings
 from holdfast.errors import HoldfastError, NotFoundError, UnauthenticatedError
 from holdfast.http.auth import Caller
-from holdfast.http.gate import Bridge
+from holdfast.http.executor import EngineExecutor
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import Event, EventPage
 from holdfast.ops.sessions import ReadEvents
@@ -56,22 +56,22 @@ class Stream:
 
     def __init__(
         self,
-        bridge: Bridge,
+        executor: EngineExecutor,
         hub: Hub,
         settings: Settings,
-        who: Principal,
+        principal: Principal,
         op: ReadEvents,
         identify: Callable[[], Awaitable[Caller]],
     ) -> None:
-        self._bridge = bridge
+        self._bridge = executor
         self._identify = identify
         self._hub = hub
         self._settings = settings
-        self._who = who
+        self._principal = principal
         self._op = op
         self._cursor = op.after
         self._begun = False
-        self._place = (who.account_id, who.user_id, op.session_id)
+        self._place = (principal.account_id, principal.user_id, op.session_id)
 
     async def run(self, receive: Receive, send: Send) -> None:
         """Send until the reader goes, the session is deleted or the server stops."""
@@ -113,10 +113,10 @@ class Stream:
 
     async def _next_page(self) -> EventPage:
         """What comes behind the cursor. A new session of the same name is as good as none: its reader must begin."""
-        if (await self._identify()).who != self._who:  # a stream lives long; its key may not
+        if (await self._identify()).principal != self._principal:  # a stream lives long; its key may not
             raise UnauthenticatedError("this key is not what it was; open the stream again")
         fields = {"session_id": self._op.session_id, "after": self._cursor, "limit": self._op.limit}
-        page = await self._bridge.call(self._who, ReadEvents, fields, strict=True, size=0)
+        page = await self._bridge.call(self._principal, ReadEvents, fields, strict=True, size=0)
         if self._begun and self._cursor and _log(self._cursor) != _log(page.cursor):
             raise NotFoundError("session", self._op.session_id)
         self._cursor, self._begun = page.cursor, True

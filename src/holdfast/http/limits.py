@@ -11,7 +11,7 @@ from holdfast.errors import ResourceExhaustedError, TooLargeError
 from holdfast.http.auth import Headers
 from holdfast.model.identity import Principal
 
-MOST_BUCKETS = 10_000
+MAX_BUCKETS = 10_000
 
 
 class Disconnected(Exception):  # noqa: N818 - not an error: they went away
@@ -52,11 +52,11 @@ class RateLimit:
         self._burst = float(settings.rate_limit_burst or max(1, settings.rate_limit_per_second))
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
-    def spend(self, who: Principal) -> None:
+    def spend(self, principal: Principal) -> None:
         if not self._per_second:
             return
         now = time.monotonic()
-        caller = (who.account_id, who.user_id)
+        caller = (principal.account_id, principal.user_id)
         left, since = self._buckets.get(caller, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._per_second)
         if left < 1:
@@ -65,7 +65,7 @@ class RateLimit:
                 retry_after=round((1 - left) / self._per_second, 3),
                 limit=self._per_second,
             )
-        if len(self._buckets) >= MOST_BUCKETS:
+        if len(self._buckets) >= MAX_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
         self._buckets[caller] = (left - 1, now)
 
@@ -83,8 +83,8 @@ class StreamLimit:
         return sum(self._open.values())
 
     @contextmanager
-    def one_more(self, who: Principal) -> Iterator[None]:
-        caller = (who.account_id, who.user_id)
+    def one_more(self, principal: Principal) -> Iterator[None]:
+        caller = (principal.account_id, principal.user_id)
         mine = self._open.get(caller, 0)
         if mine >= self._most_each or self.count >= self._most:
             most = self._most_each if mine >= self._most_each else self._most

@@ -13,7 +13,7 @@ from holdfast.config import AuthMode
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.http import openapi, responses
 from holdfast.http.auth import Caller
-from holdfast.http.server_state import Service
+from holdfast.http.server_state import ServerState
 from holdfast.model.identity import Principal
 from holdfast.ops.system import CheckHealth
 
@@ -22,55 +22,55 @@ NOBODY = Principal("default", "nobody", "user")
 
 async def health(request: Request) -> Response:
     """Answers whatever the key; a key that works is told whose it is."""
-    service = _service(request)
+    state = _state(request)
     told: dict[str, Any] = {
         "status": "ok",
         "healthy": True,
         "version": holdfast.__version__,
-        "auth_mode": service.gatekeeper.mode,
+        "auth_mode": state.authenticator.mode,
     }
     try:
         caller = await _caller(request)
     except HoldfastError:
         caller = None
     if caller is not None and not caller.operator:
-        who = caller.who
-        told |= {"account_id": who.account_id, "user_id": who.user_id, "role": who.role}
+        principal = caller.principal
+        told |= {"account_id": principal.account_id, "user_id": principal.user_id, "role": principal.role}
     return _json(200, told)
 
 
 async def ready(request: Request) -> Response:
     """Whether requests can be served now: the database is asked."""
-    service = _service(request)
+    state = _state(request)
     try:
-        async with asyncio.timeout(service.settings.request_timeout_seconds):
-            await service.bridge.call(NOBODY, CheckHealth, {}, strict=True, size=0)
+        async with asyncio.timeout(state.settings.request_timeout_seconds):
+            await state.executor.call(NOBODY, CheckHealth, {}, strict=True, size=0)
     except HoldfastError:
-        service.log.failure("storage is away")
+        state.log.failure("storage is away")
         return _json(503, {"status": "not_ready", "checks": {"storage": "it cannot be used; the log tells more"}})
     except TimeoutError:
         return _json(503, {"status": "not_ready", "checks": {"storage": "it does not answer"}})
-    if service.hub.closing:
+    if state.hub.closing:
         return _json(503, {"status": "not_ready", "checks": {"storage": "ok", "server": "it is stopping"}})
     return _json(200, {"status": "ready", "checks": {"storage": "ok"}})
 
 
 async def metrics(request: Request) -> Response:
     """For the operator: what all tenants together do is not for each of them."""
-    service = _service(request)
+    state = _state(request)
     try:
         caller = await _caller(request)
-        if caller.who.role != "root":
+        if caller.principal.role != "root":
             raise PermissionDeniedError("metrics are the operator's; send the root key")
-        tasks = await service.bridge.in_thread(service.engine.count_tasks)
+        tasks = await state.executor.in_thread(state.engine.count_tasks)
     except HoldfastError as error:
         answer = responses.failure(error)
         return Response(answer.body, answer.status, media_type="application/json")
-    return Response(service.metrics.text(tasks), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(state.metrics.text(tasks), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def openapi_document(request: Request) -> Response:
-    return Response(_document(_service(request).gatekeeper.mode), media_type="application/json")
+    return Response(_document(_state(request).authenticator.mode), media_type="application/json")
 
 
 async def reference(_request: Request) -> Response:
@@ -87,13 +87,13 @@ def _page() -> str:
     return (resources.files("holdfast.http") / "page.html").read_text("utf-8")
 
 
-def _service(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
+def _state(request: Request) -> ServerState:
+    state: ServerState = request.app.state.server
+    return state
 
 
 async def _caller(request: Request) -> Caller:
-    return await _service(request).gatekeeper.identify(dict(request.scope["headers"]))
+    return await _state(request).authenticator.identify(dict(request.scope["headers"]))
 
 
 def _json(status: int, value: Any) -> Response:

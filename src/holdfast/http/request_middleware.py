@@ -11,36 +11,36 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.http import responses
-from holdfast.http.server_state import Service
+from holdfast.http.server_state import ServerState
 from holdfast.model.identity import Principal
 
 _SANE = re.compile(rb"[\x21-\x7e]{1,128}")
 
 
-class Note:
+class RequestRecord:
     """What is known of a request so far."""
 
-    __slots__ = ("began", "operation", "request_id", "status", "who")
+    __slots__ = ("began", "operation", "principal", "request_id", "status")
 
     def __init__(self, request_id: bytes) -> None:
         self.began = time.perf_counter()
         self.request_id = request_id
         self.operation = "page"
         self.status = 0
-        self.who: Principal | None = None
+        self.principal: Principal | None = None
 
     def seconds(self) -> float:
         return time.perf_counter() - self.began
 
 
-class Surface:
+class RequestMiddleware:
     """What the server shows to the world: operations below `/api/`, and pages."""
 
-    def __init__(self, service: Service, operations: ASGIApp, pages: ASGIApp) -> None:
-        self._service = service
+    def __init__(self, state: ServerState, operations: ASGIApp, pages: ASGIApp) -> None:
+        self._state = state
         self._operations = operations
         self._pages = pages
-        self._prefix = service.engine.ids.new("req")[:-8].encode()
+        self._prefix = state.engine.ids.new("req")[:-8].encode()
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,7 +48,7 @@ class Surface:
             await self._pages(scope, receive, send)
             return
         app = self._operations if scope["path"].startswith("/api/") else self._pages
-        note = scope["note"] = Note(self._request_id(scope))
+        note = scope["note"] = RequestRecord(self._request_id(scope))
 
         async def sending(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
@@ -66,7 +66,7 @@ class Surface:
             if not note.status:
                 await responses.send(responses.failure(_stopping()), sending)
         except Exception:  # noqa: BLE001 - whatever it is, the caller gets an answer and the log the story
-            self._service.log.failure("failed", request_id=note.request_id.decode(), operation=note.operation)
+            self._state.log.failure("failed", request_id=note.request_id.decode(), operation=note.operation)
             if not note.status:
                 await _apologise(note, sending)
         finally:
@@ -79,19 +79,19 @@ class Surface:
                 return given
         return b"%b%08x" % (self._prefix, next(self._numbers))
 
-    def _write_down(self, note: Note) -> None:
+    def _write_down(self, note: RequestRecord) -> None:
         seconds = note.seconds()
-        self._service.metrics.answered(note.operation, note.status, seconds)
-        who = note.who
-        self._service.log.write(
+        self._state.metrics.answered(note.operation, note.status, seconds)
+        principal = note.principal
+        self._state.log.write(
             "info",
             "request",
             request_id=note.request_id.decode(),
             operation=note.operation,
             status=note.status,
             ms=round(seconds * 1_000, 3),
-            account=who.account_id if who else None,
-            user=who.user_id if who else None,
+            account=principal.account_id if principal else None,
+            user=principal.user_id if principal else None,
         )
 
 
@@ -103,6 +103,6 @@ def _stopping() -> UnavailableError:
     )
 
 
-async def _apologise(note: Note, send: Send) -> None:
+async def _apologise(note: RequestRecord, send: Send) -> None:
     told = HoldfastError(f"something went wrong here; the log has it under {note.request_id.decode()}")
     await responses.send(responses.failure(told), send)

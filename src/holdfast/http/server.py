@@ -19,7 +19,7 @@ from holdfast.errors import HoldfastError, InvalidArgumentError, UnavailableErro
 from holdfast.http.app import build
 from holdfast.http.auth import require_safe
 from holdfast.http.connections import PatientProtocol
-from holdfast.http.server_state import Service
+from holdfast.http.server_state import ServerState
 from holdfast.http.telemetry.logs import Log
 
 TIDY_SECONDS = 600.0
@@ -41,22 +41,22 @@ NO_FILE = Source()
 class Server(uvicorn.Server):
     """Tells its streams to end before it waits for them, and lets no slow client hold it."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, state: ServerState) -> None:
         super().__init__(config)
-        self._service = service
+        self._state = state
         self._tidying: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._sweeping = asyncio.create_task(self._sweep())
-        if self._service.engine.workers is None:  # who works tidies up as well
+        if self._state.engine.workers is None:  # who works tidies up as well
             self._tidying = asyncio.create_task(self._tidy())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        limit = threading.Timer(self._service.settings.shutdown_seconds + 1, self._give_up)
+        limit = threading.Timer(self._state.settings.shutdown_seconds + 1, self._give_up)
         limit.daemon = True
         limit.start()
-        self._service.hub.close()
+        self._state.hub.close()
         if self._tidying is not None:
             self._tidying.cancel()
         await super().shutdown(sockets)
@@ -69,13 +69,13 @@ class Server(uvicorn.Server):
     def _give_up(self) -> None:
         """End whatever still waits, perhaps for a database that somebody holds. Nobody was told that it is done."""
         try:
-            self._service.log.write("error", "stopped before everything was done")
-            self._service.log.flush()
+            self._state.log.write("error", "stopped before everything was done")
+            self._state.log.flush()
         finally:
             os._exit(UNFINISHED)
 
     async def _sweep(self) -> None:
-        patience = self._service.settings.slow_client_seconds
+        patience = self._state.settings.slow_client_seconds
         while True:
             await asyncio.sleep(min(SWEEP_SECONDS, patience / 2))
             now = asyncio.get_running_loop().time()
@@ -83,18 +83,16 @@ class Server(uvicorn.Server):
                 if not isinstance(connection, PatientProtocol):
                     continue
                 # What has not arrived was not accepted: the end waits for it only as long as it goes on coming.
-                given_up = (
-                    self._service.hub.closing and connection.in_body and now - connection.heard_at > SWEEP_SECONDS
-                )
+                given_up = self._state.hub.closing and connection.in_body and now - connection.heard_at > SWEEP_SECONDS
                 if given_up or connection.is_stuck(now, patience):
                     connection.transport.abort()
 
     async def _tidy(self) -> None:
         while True:
             try:
-                await self._service.bridge.in_thread(self._service.engine.tidy)
+                await self._state.executor.in_thread(self._state.engine.tidy)
             except HoldfastError:  # the database is away; the next time it may be back
-                self._service.log.failure("tidying failed")
+                self._state.log.failure("tidying failed")
             await asyncio.sleep(TIDY_SECONDS)
 
 
@@ -107,21 +105,21 @@ def serve(settings: Settings, host: str, port: int, source: Source = NO_FILE) ->
     if target.url is not None:
         raise InvalidArgumentError("path", f"{target.url} is a server itself; name a folder, a file or a database")
     engine = open_engine(target, polls=True)
-    service = Service(engine, settings)
-    service.log.take_over()
+    state = ServerState(engine, settings)
+    state.log.take_over()
     config = uvicorn.Config(
-        build(service),
+        build(state),
         lifespan="on",
         timeout_graceful_shutdown=settings.shutdown_seconds,  # type: ignore[arg-type]  # a part of a second is fine
         **{**OPTIONS, "http": PatientProtocol},
     )
-    server = Server(config, service)
+    server = Server(config, state)
     # What is there now stays: the collector need not look through it at every turn, nor turn so often.
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
     name = f"[{host}]" if ":" in host else host
     url = f"http://{name}:{listener.getsockname()[1]}"
-    sys.stdout.write(f"Holdfast serves {url} ({service.gatekeeper.mode} mode); Ctrl-C stops it\n")
+    sys.stdout.write(f"Holdfast serves {url} ({state.authenticator.mode} mode); Ctrl-C stops it\n")
     sys.stdout.flush()
     server.run(sockets=[listener])
 

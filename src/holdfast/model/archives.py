@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from holdfast.model.base import Noun
+from holdfast.model.base import WireStruct
 from holdfast.model.messages import Message
 from holdfast.model.sessions import session_uri
 from holdfast.model.summaries import TokenUsage
@@ -28,7 +28,7 @@ class Run(msgspec.Struct, frozen=True):
     tokens: int
 
 
-class Committed(Noun, frozen=True, kw_only=True):
+class Committed(WireStruct, frozen=True, kw_only=True):
     """What a commit began: an archive, and a task that will finish it."""
 
     session_id: str
@@ -40,7 +40,7 @@ class Committed(Noun, frozen=True, kw_only=True):
     """Why there was nothing to do."""
 
 
-class ArchiveInfo(Noun, frozen=True, kw_only=True):
+class ArchiveInfo(WireStruct, frozen=True, kw_only=True):
     archive_id: str
     uri: str
     state: ArchiveState
@@ -59,7 +59,7 @@ class ArchiveInfo(Noun, frozen=True, kw_only=True):
     token_usage: TokenUsage
 
 
-class Archive(Noun, frozen=True, kw_only=True):
+class Archive(WireStruct, frozen=True, kw_only=True):
     """A finished archive, whole."""
 
     archive_id: str
@@ -68,7 +68,7 @@ class Archive(Noun, frozen=True, kw_only=True):
     messages: list[Message]
 
 
-class Expanded(Noun, frozen=True, kw_only=True):
+class Expanded(WireStruct, frozen=True, kw_only=True):
     """Messages that were brought back, and the archives they are in."""
 
     session_id: str
@@ -84,7 +84,7 @@ class Expanded(Noun, frozen=True, kw_only=True):
     """A line for each large tool output that is shown as a preview."""
 
 
-class ContextStats(Noun, frozen=True, rename="camel"):
+class ContextStats(WireStruct, frozen=True, rename="camel"):
     total_archives: int
     included_archives: int
     dropped_archives: int
@@ -93,7 +93,7 @@ class ContextStats(Noun, frozen=True, rename="camel"):
     archive_tokens: int
 
 
-class ReceiptLine(Noun, frozen=True, kw_only=True):
+class ReceiptLine(WireStruct, frozen=True, kw_only=True):
     """One piece of a context, or of what was left out of it."""
 
     what: Literal["system", "live", "archive", "overview", "rolling_overview", "rules", "tool_output"]
@@ -108,7 +108,7 @@ class ReceiptLine(Noun, frozen=True, kw_only=True):
     """Of a tool output: what `read_tool_result` reads it by."""
 
 
-class Receipt(Noun, frozen=True, kw_only=True):
+class Receipt(WireStruct, frozen=True, kw_only=True):
     """What is in a context, what is not, and why."""
 
     token_budget: int
@@ -120,7 +120,7 @@ class Receipt(Noun, frozen=True, kw_only=True):
     """Tokens of the budget kept free, since estimates may be too low. None where tokens are counted exactly."""
 
 
-class SessionContext(Noun, frozen=True, kw_only=True, rename={"estimated_tokens": "estimatedTokens"}):
+class SessionContext(WireStruct, frozen=True, kw_only=True, rename={"estimated_tokens": "estimatedTokens"}):
     latest_archive_overview: str
     pre_archive_abstracts: list[str]
     messages: list[Message]

@@ -29,7 +29,7 @@ def require_name(field: str, value: Any) -> None:
         raise InvalidArgumentError(field, f"{shown(value)} is not allowed; {_NAME_REMEDY}")
 
 
-class Noun(msgspec.Struct, frozen=True):
+class WireStruct(msgspec.Struct, frozen=True):
     """A struct that also reads as the dictionary it is on the wire."""
 
     def __getitem__(self, key: str) -> Any:

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from holdfast.model.base import Name, Noun
+from holdfast.model.base import Name, WireStruct
 from holdfast.model.messages import Message
 from holdfast.model.parts import ToolPart
 from holdfast.model.sessions import AutoCommitPolicy, Fork, MemoryPolicy, SessionInfo, SessionState, Usage
-from holdfast.validation import introduce
+from holdfast.validation import prebuild_decoder
 
 MESSAGES = "messages.jsonl"
 META = ".meta.json"
@@ -32,7 +32,9 @@ FILE_MODE = 0o444
 _encode = msgspec.json.Encoder().encode
 
 
-class FileEntry(Noun, frozen=True, kw_only=True, omit_defaults=True, rename={"is_dir": "isDir", "mod_time": "modTime"}):
+class FileEntry(
+    WireStruct, frozen=True, kw_only=True, omit_defaults=True, rename={"is_dir": "isDir", "mod_time": "modTime"}
+):
     """A file or a folder."""
 
     name: str
@@ -49,7 +51,7 @@ class FileEntry(Noun, frozen=True, kw_only=True, omit_defaults=True, rename={"is
     """One line about a folder, if that was asked for."""
 
 
-class FilePage(Noun, frozen=True):
+class FilePage(WireStruct, frozen=True):
     entries: list[FileEntry | str]
     has_more: bool
 
@@ -62,7 +64,7 @@ class FileList(list[Any]):
         self.has_more = has_more
 
 
-@introduce
+@prebuild_decoder
 class Meta(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a session, but for what a server sets itself."""
 
@@ -91,7 +93,7 @@ class Use(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     success: bool = True
 
 
-@introduce
+@prebuild_decoder
 class Relations(msgspec.Struct, frozen=True):
     uses: list[Use]
     """In the order in which they were recorded."""

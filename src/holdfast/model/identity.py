@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import msgspec
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.base import Noun, require_name
+from holdfast.model.base import WireStruct, require_name
 
 AccessRole = Literal["user", "admin", "root"]
 TenantRole = Literal["user", "admin"]
@@ -30,7 +30,7 @@ class Principal(msgspec.Struct, frozen=True):
             raise InvalidArgumentError("role", f"{self.role!r} is not one of {', '.join(get_args(AccessRole))}")
 
 
-class Identity(Noun, frozen=True):
+class Identity(WireStruct, frozen=True):
     """Whom the gate takes the caller for."""
 
     account_id: str
@@ -38,30 +38,30 @@ class Identity(Noun, frozen=True):
     role: AccessRole
 
 
-class UserRef(Noun, frozen=True):
+class UserRef(WireStruct, frozen=True):
     account_id: str
     user_id: str
 
 
-class Account(Noun, frozen=True, kw_only=True):
+class Account(WireStruct, frozen=True, kw_only=True):
     account_id: str
     created_at: datetime
     user_count: int
     status: Literal["active"] = "active"
 
 
-class AccountRef(Noun, frozen=True):
+class AccountRef(WireStruct, frozen=True):
     account_id: str
 
 
-class AccountCreated(Noun, frozen=True, kw_only=True):
+class AccountCreated(WireStruct, frozen=True, kw_only=True):
     account_id: str
     admin_user_id: str
     user_key: str
     """The administrator's key. It is shown this once; only its hash is kept."""
 
 
-class User(Noun, frozen=True, kw_only=True):
+class User(WireStruct, frozen=True, kw_only=True):
     account_id: str
     user_id: str
     role: TenantRole
@@ -70,7 +70,7 @@ class User(Noun, frozen=True, kw_only=True):
     """Keys that work: neither revoked nor expired."""
 
 
-class UserCreated(Noun, frozen=True, kw_only=True):
+class UserCreated(WireStruct, frozen=True, kw_only=True):
     account_id: str
     user_id: str
     role: TenantRole
@@ -78,7 +78,7 @@ class UserCreated(Noun, frozen=True, kw_only=True):
     """Shown this once; only its hash is kept."""
 
 
-class Key(Noun, frozen=True, kw_only=True):
+class Key(WireStruct, frozen=True, kw_only=True):
     """What is known of a key. The key itself is not."""
 
     key_id: str
@@ -89,14 +89,14 @@ class Key(Noun, frozen=True, kw_only=True):
     """To the minute."""
 
 
-class KeyCreated(Noun, frozen=True, kw_only=True):
+class KeyCreated(WireStruct, frozen=True, kw_only=True):
     key_id: str
     user_key: str
     """Shown this once; only its hash is kept."""
     expires_at: datetime | None
 
 
-class AuditRecord(Noun, frozen=True, kw_only=True):
+class AuditRecord(WireStruct, frozen=True, kw_only=True):
     """Who did what to which resource; written in the transaction of the deed itself."""
 
     id: str
@@ -107,7 +107,7 @@ class AuditRecord(Noun, frozen=True, kw_only=True):
     resource: str
 
 
-class AuditPage(Noun, frozen=True):
+class AuditPage(WireStruct, frozen=True):
     records: list[AuditRecord]
     next_cursor: str | None
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from holdfast.model.base import Name, Noun
+from holdfast.model.base import Name, WireStruct
 from holdfast.model.parts import Part, ProviderPart, TextPart
 
 Role = Literal["user", "assistant", "system", "tool"]
@@ -33,7 +33,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     metadata: dict[str, Any] | None = None
 
 
-class Message(Noun, frozen=True, omit_defaults=True, gc=False):
+class Message(WireStruct, frozen=True, omit_defaults=True, gc=False):
     id: str
     role: Role
     parts: list[Part]
@@ -56,14 +56,14 @@ class Message(Noun, frozen=True, omit_defaults=True, gc=False):
         )
 
 
-class MessagePage(Noun, frozen=True):
+class MessagePage(WireStruct, frozen=True):
     session_id: str
     messages: list[Message]
     next_seq: int | None
     """Where the next page begins, or None at the end of the range."""
 
 
-class Appended(Noun, frozen=True, kw_only=True):
+class Appended(WireStruct, frozen=True, kw_only=True):
     """What an append did. A retry of the same append answers the same."""
 
     session_id: str
@@ -79,7 +79,7 @@ class Appended(Noun, frozen=True, kw_only=True):
         return self.message_ids[-1]
 
 
-class ToolResult(Noun, frozen=True, kw_only=True):
+class ToolResult(WireStruct, frozen=True, kw_only=True):
     """A tool output that was too large for its message."""
 
     tool_result_id: str
@@ -90,11 +90,11 @@ class ToolResult(Noun, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class ToolResultPage(Noun, frozen=True):
+class ToolResultPage(WireStruct, frozen=True):
     tool_results: list[ToolResult]
 
 
-class ToolResultSlice(Noun, frozen=True, kw_only=True):
+class ToolResultSlice(WireStruct, frozen=True, kw_only=True):
     tool_result_id: str
     tool_name: str
     content: str
@@ -104,12 +104,12 @@ class ToolResultSlice(Noun, frozen=True, kw_only=True):
     has_more: bool
 
 
-class TextMatch(Noun, frozen=True):
+class TextMatch(WireStruct, frozen=True):
     offset: int
     context: str
 
 
-class ToolResultMatches(Noun, frozen=True):
+class ToolResultMatches(WireStruct, frozen=True):
     tool_result_id: str
     matches: list[TextMatch]
 
@@ -123,10 +123,10 @@ def message_id(millis: int, seq: int, chance: int) -> str:
     return f"msg_{millis:012x}{seq:08x}{chance:012x}"
 
 
-def seq_told_by(id: str) -> int | None:
+def seq_from_id(id: str) -> int | None:
     """The place that an id made by `message_id` tells, or None if it was not made so.
 
-    >>> seq_told_by("msg_018bcfe5680000000007000000c0ffee")
+    >>> seq_from_id("msg_018bcfe5680000000007000000c0ffee")
     7
     """
     return int(id[16:24], 16) if _MADE.fullmatch(id) else None

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from holdfast.model.base import Noun
+from holdfast.model.base import WireStruct
 
 ToolStatus = Literal["pending", "running", "completed", "error"]
 ContextType = Literal["memory", "resource", "skill"]
-Count = Annotated[int, msgspec.Meta(ge=0)]
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def stated(default: str) -> Any:
@@ -18,7 +18,7 @@ def stated(default: str) -> Any:
     return msgspec.field(default_factory=lambda: default)
 
 
-class PartBase(Noun, frozen=True, tag_field="type", omit_defaults=True):
+class PartBase(WireStruct, frozen=True, tag_field="type", omit_defaults=True):
     @property
     def type(self) -> str:
         return str(type(self).__struct_config__.tag)
@@ -110,8 +110,8 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnyTool):
     tool_output: Any = stated("")
     tool_status: ToolStatus = stated("pending")
     duration_ms: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    prompt_tokens: Count | None = None
-    completion_tokens: Count | None = None
+    prompt_tokens: NonNegative | None = None
+    completion_tokens: NonNegative | None = None
     tool_result_id: str = ""
     tool_output_chars: int = 0
     provider_fields: dict[str, Any] | None = None

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from holdfast.model.base import Noun
+from holdfast.model.base import WireStruct
 from holdfast.model.identity import UserRef
 from holdfast.model.messages import Message
 from holdfast.model.summaries import EmbeddingUsage, TokenUsage
 
 SessionState = Literal["active", "archived"]
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+NonNegative = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 MemoryType = Literal[
     "profile",
@@ -27,11 +27,11 @@ MemoryType = Literal[
 ]
 
 
-class Switch(Noun, frozen=True, forbid_unknown_fields=True):
+class Switch(WireStruct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
 
 
-class MemoryPolicy(Noun, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class MemoryPolicy(WireStruct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What may be remembered of a session, and for whom. All kinds, if `memory_types` does not say which."""
 
     self: Switch | None = None
@@ -40,13 +40,13 @@ class MemoryPolicy(Noun, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     memory_types: list[MemoryType] | None = None
 
 
-class AutoCommitPolicy(Noun, frozen=True, kw_only=True, omit_defaults=True):
+class AutoCommitPolicy(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
     """When a session is committed without being asked."""
 
-    pending_token_threshold: Count | None = None
-    message_count_threshold: Count | None = None
+    pending_token_threshold: NonNegative | None = None
+    message_count_threshold: NonNegative | None = None
     idle_timeout_seconds: Seconds | None = None
-    keep_recent_count: Count | None = None
+    keep_recent_count: NonNegative | None = None
     min_commit_interval_seconds: Seconds | None = None
 
 
@@ -58,14 +58,14 @@ class SessionConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     memory_extraction_config: dict[str, Any] | None = None
 
 
-class Fork(Noun, frozen=True):
+class Fork(WireStruct, frozen=True):
     """Where a session branched off: it shares everything up to `seq` with `session_id`."""
 
     session_id: str
     seq: int
 
 
-class SessionInfo(Noun, frozen=True, kw_only=True):
+class SessionInfo(WireStruct, frozen=True, kw_only=True):
     session_id: str
     uri: str
     user: UserRef
@@ -95,7 +95,7 @@ class SessionInfo(Noun, frozen=True, kw_only=True):
     memory_extraction_config: dict[str, Any] | None
 
 
-class SessionRow(Noun, frozen=True, kw_only=True):
+class SessionRow(WireStruct, frozen=True, kw_only=True):
     """One line of a listing."""
 
     session_id: str
@@ -109,7 +109,7 @@ class SessionRow(Noun, frozen=True, kw_only=True):
     total_message_count: int
 
 
-class SessionPage(Noun, frozen=True):
+class SessionPage(WireStruct, frozen=True):
     sessions: list[SessionRow]
     next_cursor: str | None
 
@@ -122,24 +122,24 @@ class SessionList(list[SessionRow]):
         self.next_cursor = next_cursor
 
 
-class SessionRef(Noun, frozen=True):
+class SessionRef(WireStruct, frozen=True):
     session_id: str
 
 
-class SkillUse(Noun, frozen=True):
+class SkillUse(WireStruct, frozen=True):
     uri: Annotated[str, msgspec.Meta(min_length=1, description="name the skill that was used")]
     input: Any = None
     output: Any = None
     success: bool = True
 
 
-class UseRecorded(Noun, frozen=True):
+class UseRecorded(WireStruct, frozen=True):
     session_id: str
     contexts_used: int
     skills_used: int
 
 
-class Usage(Noun, frozen=True, kw_only=True):
+class Usage(WireStruct, frozen=True, kw_only=True):
     """One recorded use of a context or a skill."""
 
     id: str
@@ -151,7 +151,7 @@ class Usage(Noun, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class Change(Noun, frozen=True, kw_only=True):
+class Change(WireStruct, frozen=True, kw_only=True):
     """Something that happened to a session other than a message."""
 
     kind: Literal[
@@ -172,7 +172,7 @@ class Change(Noun, frozen=True, kw_only=True):
     data: dict[str, Any]
 
 
-class Event(Noun, frozen=True, kw_only=True):
+class Event(WireStruct, frozen=True, kw_only=True):
     """A message or a change of a session, in the order in which they happened."""
 
     id: str
@@ -182,7 +182,7 @@ class Event(Noun, frozen=True, kw_only=True):
     change: Change | None = None
 
 
-class EventPage(Noun, frozen=True):
+class EventPage(WireStruct, frozen=True):
     events: list[Event]
     cursor: str
     """Where the next page begins: `after` this."""

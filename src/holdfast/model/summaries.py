@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from holdfast.model.base import Noun
-from holdfast.model.messages import seq_told_by
+from holdfast.model.base import WireStruct
+from holdfast.model.messages import seq_from_id
 
 Language = Literal["en", "zh"]
 _CITED = re.compile(r'"sources":\[((?:"[^"\\]*",?)*)\]')
@@ -62,11 +62,11 @@ def cited_by_number(stored: str) -> str:
 
 
 def _numbered(found: re.Match[str]) -> str:
-    seqs = [seq_told_by(id) for id in _ID.findall(found[1])]  # noqa: A001
+    seqs = [seq_from_id(id) for id in _ID.findall(found[1])]  # noqa: A001
     return f'"sources":[{",".join(str(seq) for seq in seqs if seq is not None)}]'
 
 
-class TokenUsage(Noun, frozen=True):
+class TokenUsage(WireStruct, frozen=True):
     """What calls of a language model cost, as its provider counts."""
 
     prompt_tokens: int = 0
@@ -80,17 +80,17 @@ class TokenUsage(Noun, frozen=True):
         return TokenUsage(*(a + b for a, b in zip(mine, theirs, strict=True)))
 
 
-class Spent(msgspec.Struct, frozen=True):
+class Cost(msgspec.Struct, frozen=True):
     """What a piece of work cost."""
 
     llm: TokenUsage = TokenUsage()
     embedding_tokens: int = 0
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(self.llm + other.llm, self.embedding_tokens + other.embedding_tokens)
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.llm + other.llm, self.embedding_tokens + other.embedding_tokens)
 
 
-class EmbeddingUsage(Noun, frozen=True):
+class EmbeddingUsage(WireStruct, frozen=True):
     total_tokens: int = 0
 
 

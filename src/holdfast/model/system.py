@@ -3,40 +3,40 @@
 from datetime import datetime
 from typing import Literal
 
-from holdfast.model.base import Noun
+from holdfast.model.base import WireStruct
 
 ComponentName = Literal["storage", "queue", "vikingdb", "models", "lock", "retrieval", "filesystem"]
 
 
-class SystemStatus(Noun, frozen=True):
+class SystemStatus(WireStruct, frozen=True):
     initialized: bool
     user: str
 
 
-class Health(Noun, frozen=True):
+class Health(WireStruct, frozen=True):
     healthy: bool
 
 
-class QueueCounts(Noun, frozen=True):
+class QueueCounts(WireStruct, frozen=True):
     pending: int
     in_progress: int = 0
     failed: int = 0
 
 
-class Component(Noun, frozen=True, kw_only=True):
+class Component(WireStruct, frozen=True, kw_only=True):
     name: str
     is_healthy: bool
     has_errors: bool
     status: str
 
 
-class SystemHealth(Noun, frozen=True, kw_only=True):
+class SystemHealth(WireStruct, frozen=True, kw_only=True):
     is_healthy: bool
     errors: list[str]
     components: dict[str, Component]
 
 
-class MemoryStats(Noun, frozen=True, kw_only=True):
+class MemoryStats(WireStruct, frozen=True, kw_only=True):
     """Counts of what a user has."""
 
     sessions: int
@@ -46,7 +46,7 @@ class MemoryStats(Noun, frozen=True, kw_only=True):
     by_category: dict[str, int]
 
 
-class SessionStats(Noun, frozen=True, kw_only=True):
+class SessionStats(WireStruct, frozen=True, kw_only=True):
     session_id: str
     messages: int
     live_messages: int

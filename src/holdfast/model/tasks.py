@@ -3,19 +3,19 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from holdfast.model.base import Noun
-from holdfast.model.sessions import Count
+from holdfast.model.base import WireStruct
+from holdfast.model.sessions import NonNegative
 from holdfast.model.summaries import EmbeddingUsage, TokenUsage
 
 TaskStatus = Literal["pending", "running", "completed", "failed", "cancelled"]
 TaskKind = Literal["session_commit"]
 
 
-class TotalUsage(Noun, frozen=True):
+class TotalUsage(WireStruct, frozen=True):
     total_tokens: int = 0
 
 
-class CommitUsage(Noun, frozen=True):
+class CommitUsage(WireStruct, frozen=True):
     """What one commit cost."""
 
     llm: TokenUsage
@@ -23,7 +23,7 @@ class CommitUsage(Noun, frozen=True):
     total: TotalUsage
 
 
-class CommitOutcome(Noun, frozen=True, kw_only=True):
+class CommitOutcome(WireStruct, frozen=True, kw_only=True):
     """What a finished commit did. Counts are for this commit."""
 
     session_id: str
@@ -39,12 +39,12 @@ class CommitOutcome(Noun, frozen=True, kw_only=True):
     """What did not go as it should have, and what was done about it."""
 
 
-class Progress(Noun, frozen=True):
-    done: Count
-    total: Count
+class Progress(WireStruct, frozen=True):
+    done: NonNegative
+    total: NonNegative
 
 
-class Task(Noun, frozen=True, kw_only=True):
+class Task(WireStruct, frozen=True, kw_only=True):
     task_id: str
     account_id: str
     user_id: str

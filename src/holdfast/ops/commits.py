@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
 from holdfast.model.base import Name
-from holdfast.model.sessions import Count
+from holdfast.model.sessions import NonNegative
 from holdfast.model.tasks import Task, TaskStatus
 from holdfast.ops.table import Operation, operation
 
@@ -25,7 +25,7 @@ class CommitSession(Operation[Committed], frozen=True, kw_only=True):
     """Seals the live messages in an archive, but for the last `keep_recent_count`; a task summarises it."""
 
     session_id: Name
-    keep_recent_count: Count | None = None
+    keep_recent_count: NonNegative | None = None
     """None, if it is not said."""
 
 
@@ -38,7 +38,7 @@ class GetSessionContext(Operation[SessionContext], frozen=True, kw_only=True):
     """
 
     session_id: Name
-    token_budget: Count = 128_000
+    token_budget: NonNegative = 128_000
 
 
 @operation("GET /sessions/{session_id}/archives")
@@ -46,7 +46,7 @@ class ListArchives(Operation[list[ArchiveInfo]], frozen=True, kw_only=True):
     """In order, behind archive number `after`, each with its state."""
 
     session_id: Name
-    after: Count = 0
+    after: NonNegative = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
 
 
@@ -75,7 +75,7 @@ class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
 
     session_id: Name
     ref: Ref
-    token_budget: Count = 32_000
+    token_budget: NonNegative = 32_000
 
 
 @operation("GET /tasks/{task_id}", scope="tenant_or_operator")

@@ -10,8 +10,8 @@ from msgspec.structs import asdict
 
 from holdfast.errors import InvalidArgumentError, shown
 from holdfast.model.identity import AccessRole
-from holdfast.storable import sound_text
-from holdfast.validation import conform, introduce
+from holdfast.storable import storable_text
+from holdfast.validation import conform, prebuild_decoder
 
 R = TypeVar("R")
 Scope = Literal["tenant", "tenant_or_operator", "account", "all_accounts", "system"]
@@ -86,7 +86,7 @@ def operation(
             stream=stream,
             retriable=verb in {"GET", "PUT"},
         )
-        return introduce(cls)
+        return prebuild_decoder(cls)
 
     return enter
 
@@ -130,7 +130,7 @@ def checked(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
     valid = conform(fields, cls, strict=strict)
     for name, value in fields.items():
         if isinstance(value, str) and (not value.isascii() or "\0" in value) and name in cls.__struct_fields__:
-            sound_text(name, value)
+            storable_text(name, value)
     if not strict:
         _refuse_null(valid, fields)
     return valid

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from holdfast.model.messages import NewMessage, Role
-from holdfast.validation import introduce
+from holdfast.validation import prebuild_decoder
 
 AnyRole = Literal["user", "assistant", "system", "developer", "tool", "function"]
 ROLES: dict[str, Role] = {
@@ -20,7 +20,7 @@ PROVIDER_FIELDS = "provider_fields"
 """The key of a message's metadata that holds what its provider says of it beside its content, such as its `status`."""
 
 
-@introduce
+@prebuild_decoder
 class ProviderFields(msgspec.Struct, frozen=True, kw_only=True):
     """What a message of OpenAI, of a server that is compatible with it, or of Anthropic may have."""
 

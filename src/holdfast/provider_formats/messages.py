@@ -27,7 +27,7 @@ from holdfast.provider_formats.tools import (
     read_tool_use,
     result,
 )
-from holdfast.storable import sound_json
+from holdfast.storable import storable_json
 from holdfast.validation import conform
 
 Fields = dict[str, Any]
@@ -76,7 +76,7 @@ def read_message(where: str, given: Fields, names: Names) -> Fields:
     _refuse_misspelled(where, unknown)
     stated = {key: value for key, value in given.items() if key in ProviderFields.__struct_fields__}
     for key, value in stated.items():
-        sound_json(f"{where}{key}", value)
+        storable_json(f"{where}{key}", value)
     fields = conform(stated, ProviderFields, where=where.rstrip(", .")) if where else conform(stated, ProviderFields)
     read: Fields = {key: value for key, value in given.items() if key in OWN and key not in SHARED}
     read["role"] = _role(fields)
@@ -108,7 +108,7 @@ def _read_item(where: str, given: Fields, names: Names) -> Fields:
     own = {key: value for key, value in given.items() if key in OWN and key not in {*SHARED, "id"}}
     item = {key: value for key, value in given.items() if key not in own}
     for key, value in item.items():
-        sound_json(f"{where}{key}", value)
+        storable_json(f"{where}{key}", value)
     role, part = read_item(item, names)
     return {**own, "role": role, "parts": [part]}
 
@@ -172,7 +172,7 @@ def _is_refusal(fields: ProviderFields) -> bool:
 
 def _with_unknown(where: str, metadata: Any, unknown: Fields) -> Fields:
     for key, value in unknown.items():
-        sound_json(f"{where}{key}", value)
+        storable_json(f"{where}{key}", value)
     if metadata is None:
         return {PROVIDER_FIELDS: unknown}
     if not isinstance(metadata, dict):

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
-from holdfast.providers.base import Count, unavailable
-from holdfast.providers.http_service import Refused, Service
+from holdfast.providers.base import NonNegative, unavailable
+from holdfast.providers.http_service import HttpService, Refused
 from holdfast.providers.openai import in_words
 
 URL = "https://api.anthropic.com"
@@ -16,10 +16,10 @@ WAYS = ("format", "tool", "words")
 
 
 class _Usage(msgspec.Struct, frozen=True):
-    input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    cache_creation_input_tokens: Count | None = None
-    cache_read_input_tokens: Count | None = None
+    input_tokens: NonNegative | None = None
+    output_tokens: NonNegative | None = None
+    cache_creation_input_tokens: NonNegative | None = None
+    cache_read_input_tokens: NonNegative | None = None
 
 
 class AnthropicChat:
@@ -28,7 +28,7 @@ class AnthropicChat:
     def __init__(self, model: str, *, base_url: str = URL, api_key: str | None = None, timeout: float = 120.0) -> None:
         self._model = model
         headers = {"anthropic-version": VERSION} | ({"x-api-key": api_key} if api_key else {})
-        self._service = Service(base_url.rstrip("/").removesuffix("/v1"), api_key, headers, timeout)
+        self._service = HttpService(base_url.rstrip("/").removesuffix("/v1"), api_key, headers, timeout)
         self._way = WAYS[0]
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 """What a provider counted. A number below zero is not believed."""
 
 

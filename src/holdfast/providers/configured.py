@@ -7,18 +7,18 @@ from holdfast.config import Settings
 from holdfast.errors import FailedPreconditionError
 from holdfast.providers import anthropic, openai
 from holdfast.providers.base import ChatModel, Embedder
-from holdfast.providers.limits import Limited, Limiter
+from holdfast.providers.limits import LimitedModel, Limiter
 from holdfast.providers.static_vectors import StaticVectors
 
 _limiters: dict[tuple[object, ...], Limiter] = {}
 _lock = forking.Lock()
 
 
-def open_model(settings: Settings, estimate: Callable[[str], int]) -> Limited | None:
+def open_model(settings: Settings, estimate: Callable[[str], int]) -> LimitedModel | None:
     """The model that the settings name, within their limits, or None. `estimate` tells the tokens of a text."""
     if settings.model_provider == "none":
         return None
-    return Limited(_model(settings), limiter_for(settings), estimate)
+    return LimitedModel(_model(settings), limiter_for(settings), estimate)
 
 
 def open_embedder(settings: Settings) -> Embedder:

@@ -15,8 +15,8 @@ from holdfast.providers import error_messages
 from holdfast.providers.base import unavailable
 
 CONNECT_SECONDS = 10.0
-LARGEST_ANSWER = 64 * 1024 * 1024
-LONGEST_PAUSE = 3_600.0
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_PAUSE = 3_600.0
 """Nobody is left alone for longer than that, whatever they say."""
 FIRST_FAILURE = 300
 """Redirects are not followed: a key is for the address it was given for."""
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
     """What was sent, with the key: no word of an answer that occurs in it is shown."""
 
 
-class Service:
+class HttpService:
     """Posts JSON and reads JSON, from any thread. It asks once: when to ask again is the caller's decision."""
 
     def __init__(self, url: str, key: str | None, headers: dict[str, str], timeout: float) -> None:
@@ -111,8 +111,8 @@ class Service:
                 content += piece
                 if time.monotonic() > late:
                     raise self._httpx.ReadTimeout("the answer took too long")
-                if len(content) > LARGEST_ANSWER:
-                    raise self._httpx.DecodingError(f"the answer is larger than {LARGEST_ANSWER} bytes")
+                if len(content) > MAX_ANSWER_BYTES:
+                    raise self._httpx.DecodingError(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
         return Answer(response.status_code, response.headers, bytes(content), (self._key or "").encode() + body)
 
     def _decoded(self, answer: Answer) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class Service:
         status = answer.status
         said = f"{self} answered {status}{self._code(answer)}"
         if status in MAY_PASS or status >= 500:  # noqa: PLR2004 - where the server is to blame
-            return unavailable(said, reason=str(status), retry_after=told_wait(answer.headers))
+            return unavailable(said, reason=str(status), retry_after=retry_after_seconds(answer.headers))
         advice = {
             401: "check the API key",
             403: "check what the API key may do",
@@ -153,8 +153,8 @@ class Service:
         return f" ({code})" if code else ""
 
 
-def told_wait(headers: Mapping[str, str]) -> float | None:
-    """How many seconds the service asks to be left alone, whichever way it says so; at most `LONGEST_PAUSE`."""
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """How many seconds the service asks to be left alone, whichever way it says so; at most `MAX_PAUSE`."""
     try:
         if "retry-after-ms" in headers:
             said = float(headers["retry-after-ms"]) / 1000
@@ -167,7 +167,7 @@ def told_wait(headers: Mapping[str, str]) -> float | None:
             said = (until - parsedate_to_datetime(headers["date"])).total_seconds()
     except (ValueError, KeyError, TypeError):
         return None
-    return min(max(0.0, said), LONGEST_PAUSE) if said == said else None  # noqa: PLR0124 - what is not a number
+    return min(max(0.0, said), MAX_PAUSE) if said == said else None  # noqa: PLR0124 - what is not a number
 
 
 def without_secrets(url: str) -> str:

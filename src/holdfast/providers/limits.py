@@ -14,12 +14,12 @@ from holdfast.model.summaries import Prompt, Reply
 from holdfast.providers.base import ChatModel, unavailable
 
 MINUTE = 60.0
-LONGEST_WAIT = 60.0
+MAX_WAIT = 60.0
 """A pause longer than this is told to the caller instead of waited for: a thread has better things to do."""
 SLICE = 0.25
 """How often who waits looks whether it still wants to."""
 SMOOTHING = 0.2
-LEAST_TOLD = 20
+MIN_REPORTED = 20
 """Below so many tokens an estimate says nothing about estimates."""
 
 
@@ -112,7 +112,7 @@ class Limiter:
 
     def learn(self, estimated: int, told: int) -> None:
         """What a prompt was estimated at, and what the provider counted."""
-        if estimated < LEAST_TOLD or told <= 0:
+        if estimated < MIN_REPORTED or told <= 0:
             return
         with self._changed:
             ratio = min(max(told / estimated, 0.1), 10.0)
@@ -130,7 +130,7 @@ class Limiter:
         """Seconds until the first in line may start; None for the others, who wait until something changes."""
         now = self._clock()
         pause = self._paused_until - now
-        if pause > LONGEST_WAIT:
+        if pause > MAX_WAIT:
             raise unavailable(
                 f"the model's provider asked to be left alone for {pause:.0f} s more",
                 reason="paused",
@@ -160,7 +160,7 @@ class Limiter:
         return wait
 
 
-class Limited:
+class LimitedModel:
     """A model whose calls wait for their turn at a limiter. `estimate` tells the tokens of a text."""
 
     def __init__(self, model: ChatModel, limiter: Limiter, estimate: Callable[[str], int]) -> None:

@@ -8,14 +8,14 @@ import msgspec
 
 from holdfast import lazy
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
-from holdfast.providers.base import Count, Embedded, unavailable
-from holdfast.providers.http_service import Refused, Service
+from holdfast.providers.base import Embedded, NonNegative, unavailable
+from holdfast.providers.http_service import HttpService, Refused
 
 URL = "https://api.openai.com/v1"
 FORMATS = ("json_schema", "json_object", "text")
 BOUNDS = ("max_tokens", "max_completion_tokens")
 BATCH = 128
-LONGEST_TEXT = 5_000
+MAX_TEXT_CHARS = 5_000
 """In characters. Longer texts are refused by models that read 8,192 tokens, and their vectors say little."""
 
 
@@ -25,9 +25,9 @@ class _TokenDetails(msgspec.Struct, frozen=True):
 
 
 class _Usage(msgspec.Struct, frozen=True):
-    prompt_tokens: Count = 0
-    completion_tokens: Count = 0
-    total_tokens: Count = 0
+    prompt_tokens: NonNegative = 0
+    completion_tokens: NonNegative = 0
+    total_tokens: NonNegative = 0
     prompt_tokens_details: _TokenDetails | None = None
     completion_tokens_details: _TokenDetails | None = None
 
@@ -41,7 +41,7 @@ class OpenAIChat:
 
     def __init__(self, model: str, *, base_url: str = URL, api_key: str | None = None, timeout: float = 120.0) -> None:
         self._model = model
-        self._service = Service(base_url, api_key, bearer(api_key), timeout)
+        self._service = HttpService(base_url, api_key, bearer(api_key), timeout)
         self._way = ("json_schema", "max_tokens")
 
     def __repr__(self) -> str:
@@ -92,7 +92,7 @@ class OpenAIEmbedder:
 
     def __init__(self, model: str, *, base_url: str = URL, api_key: str | None = None, timeout: float = 120.0) -> None:
         self._model = model
-        self._service = Service(base_url, api_key, bearer(api_key), timeout)
+        self._service = HttpService(base_url, api_key, bearer(api_key), timeout)
         self._dimensions = 0
         self._lock = threading.Lock()
 
@@ -122,7 +122,7 @@ class OpenAIEmbedder:
         said = [at for at, text in enumerate(texts) if text.strip()]  # an empty text is refused by some servers
         for start in range(0, len(said), BATCH):
             batch = said[start : start + BATCH]
-            answer, cost = self._ask([texts[at][:LONGEST_TEXT] for at in batch])
+            answer, cost = self._ask([texts[at][:MAX_TEXT_CHARS] for at in batch])
             tokens += cost
             rows = np.asarray(answer, dtype=np.float32)
             if rows.shape != (len(batch), self.dimensions):

@@ -11,7 +11,7 @@ from holdfast.errors import FailedPreconditionError
 from holdfast.providers.base import Embedded
 
 DIMENSIONS = 256
-LONGEST_TEXT = 20_000
+MAX_TEXT_CHARS = 20_000
 """In characters. The mean of more than that is the same grey for every text."""
 
 _lock = forking.Lock()
@@ -30,7 +30,7 @@ class StaticVectors:
             tokenizer, table = _loaded()
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for at, text in enumerate(texts):  # a batch would start threads of its own, which no fork survives
-            ids = tokenizer.encode(text[:LONGEST_TEXT], add_special_tokens=False).ids
+            ids = tokenizer.encode(text[:MAX_TEXT_CHARS], add_special_tokens=False).ids
             if ids:
                 vectors[at] = table[ids].sum(axis=0, dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

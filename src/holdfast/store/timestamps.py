@@ -8,19 +8,19 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def to_micros(moment: datetime) -> int:
+def to_micros(time: datetime) -> int:
     """A datetime without a zone is taken as UTC."""
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
     return (aware - _EPOCH) // _MICROSECOND
 
 
-def sound_micros(field: str, moment: datetime) -> int:
+def storable_micros(field: str, time: datetime) -> int:
     """The moment, or an error if it would not come back as it is."""
     try:
-        micros = to_micros(moment)
+        micros = to_micros(time)
         from_micros(micros)
     except (OverflowError, TypeError, ValueError):
-        raise InvalidArgumentError(field, f"{moment} lies outside the years 1 to 9999 in UTC") from None
+        raise InvalidArgumentError(field, f"{time} lies outside the years 1 to 9999 in UTC") from None
     return micros
 
 

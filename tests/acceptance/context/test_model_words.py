@@ -14,7 +14,7 @@ import holdfast
 from holdfast.config import Settings
 from holdfast.model.summaries import Prompt, Reply
 from holdfast.providers import configured
-from holdfast.providers.limits import Limited, Limiter
+from holdfast.providers.limits import LimitedModel, Limiter
 from holdfast.testing.model import Behaviour, FakeModel, running_model
 from holdfast.testing.server import running_server
 
@@ -138,7 +138,9 @@ class Gossip:
 def test_an_error_that_nobody_foresaw_is_told_by_its_kind_and_its_place(
     target: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(configured, "open_model", lambda _settings, estimate: Limited(Gossip(), Limiter(), estimate))
+    monkeypatch.setattr(
+        configured, "open_model", lambda _settings, estimate: LimitedModel(Gossip(), Limiter(), estimate)
+    )
     with holdfast.connect(target, settings=Settings(task_attempts=1)) as client:
         client.add_message("s", "user", WORDS)
         task = client.wait_for_task(str(client.commit_session("s").task_id), PATIENCE)

@@ -154,12 +154,12 @@ def test_an_id_that_is_none_of_ours_is_refused(http: httpx2.Client, chat: str, g
 
 def test_a_stranger_cannot_tell_a_session_from_none(http: httpx2.Client, chat: str) -> None:
     for headers in (STREAM, {}):
-        for who in ({"X-OpenViking-User": "mallory"}, {"X-OpenViking-Account": "other"}):
-            response = http.get(f"/api/v1/sessions/{chat}/events", headers={**headers, **who})
+        for principal in ({"X-OpenViking-User": "mallory"}, {"X-OpenViking-Account": "other"}):
+            response = http.get(f"/api/v1/sessions/{chat}/events", headers={**headers, **principal})
             error = response.json()["error"]
             assert (response.status_code, error["code"]) == (404, "NOT_FOUND")
             assert error["details"] == {"type": "session", "resource": chat}
-            nothing = http.get("/api/v1/sessions/none/events", headers={**headers, **who})
+            nothing = http.get("/api/v1/sessions/none/events", headers={**headers, **principal})
             assert nothing.text == response.text.replace(chat, "none")
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.context.archive_boundary import Call, Span, spans, whole_through
+from holdfast.context.archive_boundary import Call, Span, last_sealable_seq, spans
 
 LENGTH = 12
 TOOLS = "abcde"
@@ -29,18 +29,18 @@ def test_no_call_is_separated_from_its_result_and_the_border_is_the_last_one_pos
     last: int, calls: list[Call], turn: int
 ) -> None:
     possible = [place for place in range(last + 1) if is_whole(place, calls, turn)]
-    assert whole_through(last, calls, turn) == possible[-1]
+    assert last_sealable_seq(last, calls, turn) == possible[-1]
 
 
 @given(places, calls_of_a_conversation, places)
 def test_a_border_that_was_found_stays_where_it_is(last: int, calls: list[Call], turn: int) -> None:
-    found = whole_through(last, calls, turn)
-    assert whole_through(found, calls, turn) == found
+    found = last_sealable_seq(last, calls, turn)
+    assert last_sealable_seq(found, calls, turn) == found
 
 
 @given(calls_of_a_conversation)
 def test_behind_the_user_nothing_runs_and_a_border_is_where_it_was_asked_for(calls: list[Call]) -> None:
-    assert whole_through(LENGTH, calls, LENGTH) == LENGTH
+    assert last_sealable_seq(LENGTH, calls, LENGTH) == LENGTH
 
 
 @given(calls_of_a_conversation)
@@ -68,4 +68,4 @@ def test_each_mention_of_a_call_belongs_to_one_span(calls: list[Call]) -> None:
 def test_an_id_that_is_used_again_after_an_answer_is_another_call() -> None:
     calls = [Call(2, "a", is_open=True), Call(3, "a", is_open=False), Call(5, "a", is_open=True)]
     assert spans(calls) == [Span(2, 3, is_answered=True), Span(5, 5, is_answered=False)]
-    assert whole_through(6, calls, turn=1) == 4
+    assert last_sealable_seq(6, calls, turn=1) == 4

@@ -106,7 +106,7 @@ def test_what_is_too_long_to_be_read_at_once_is_refused_and_can_be_read_in_piece
 ) -> None:
     add(engine, 4)
     engine.call(ALICE, RecordUse(session_id="chat", contexts=[f"viking://{n}" for n in range(4)]))
-    monkeypatch.setattr(nodes, "MOST_LINES", 3)
+    monkeypatch.setattr(nodes, "MAX_LINES", 3)
     remedies = {"messages.jsonl": "in pieces", ".relations.json": "list the uses", "tools/c1/tool.json": "the messages"}
     for name, remedy in remedies.items():
         with pytest.raises(TooLargeError, match=remedy):

@@ -74,22 +74,22 @@ def test_log_ids_that_two_processes_drew_alike_do_not_get_in_each_others_way(dat
         return Ids(lambda: 1, lambda _bits: next(draws))
 
     engines = [Engine(database, ids=drawing(start)) for start in (100, 200)]
-    who = Principal("acme", "alice", "root")
-    made = [engine.call(who, CreateSession(session_id=f"s{number}")) for number, engine in enumerate(engines)]
-    engines[1].call(who, AddMessage(session_id="s1", role="user", content="mine"))
+    principal = Principal("acme", "alice", "root")
+    made = [engine.call(principal, CreateSession(session_id=f"s{number}")) for number, engine in enumerate(engines)]
+    engines[1].call(principal, AddMessage(session_id="s1", role="user", content="mine"))
     assert [info.session_id for info in made] == ["s0", "s1"]
-    assert engines[0].call(who, GetMessages(session_id="s0")).messages == []
+    assert engines[0].call(principal, GetMessages(session_id="s0")).messages == []
 
 
 def test_message_ids_sort_in_order_though_the_clock_goes_back_also_across_a_fork(database: Database) -> None:
     times = iter(range(9_000_000_000, 0, -1_000_000))
     engine = Engine(database, clock=lambda: next(times))
-    who = Principal("acme", "alice", "root")
+    principal = Principal("acme", "alice", "root")
     for _ in range(3):
-        engine.call(who, AddMessage(session_id="parent", role="user", content="hi"))
-    engine.call(who, ForkSession(session_id="parent", at=2, new_session_id="child"))
+        engine.call(principal, AddMessage(session_id="parent", role="user", content="hi"))
+    engine.call(principal, ForkSession(session_id="parent", at=2, new_session_id="child"))
     for _ in range(2):
-        engine.call(who, AddMessage(session_id="child", role="user", content="hi"))
-    ids = [message.id for message in engine.call(who, GetMessages(session_id="child")).messages]
+        engine.call(principal, AddMessage(session_id="child", role="user", content="hi"))
+    ids = [message.id for message in engine.call(principal, GetMessages(session_id="child")).messages]
     assert len(ids) == 4
     assert ids == sorted(ids)

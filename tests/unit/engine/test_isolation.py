@@ -40,10 +40,10 @@ def engine(database: Database) -> Engine:
     return engine
 
 
-def outcome(engine: Engine, who: Principal, op: Operation[Any], name: str) -> Any:
+def outcome(engine: Engine, principal: Principal, op: Operation[Any], name: str) -> Any:
     """What a caller gets to see, with the session's name and what differs by nature left out."""
     try:
-        seen = msgspec.to_builtins(engine.call(who, op))
+        seen = msgspec.to_builtins(engine.call(principal, op))
     except HoldfastError as error:
         seen = error.to_dict()
     return blurred(seen, name)

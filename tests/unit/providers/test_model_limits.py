@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.errors import UnavailableError
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
-from holdfast.providers.limits import Limited, Limiter
+from holdfast.providers.limits import LimitedModel, Limiter
 from holdfast.providers.openai import OpenAIChat
 from holdfast.testing.model import Behaviour, running_model
 
@@ -191,7 +191,7 @@ class Said:
 
 def test_the_providers_count_corrects_the_estimate() -> None:
     shared = Limiter()
-    model = Limited(Said(), shared, estimate)
+    model = LimitedModel(Said(), shared, estimate)
     assert model.correction == 1.0
     model.complete(PROMPT)
     assert 1.0 < model.correction < 1.5
@@ -206,7 +206,7 @@ def test_tokens_are_reserved_as_corrected_with_the_whole_answer_and_settled_afte
     shared = limiter(hands)
     shared._correction = 2.0
     reserved = list[int]()
-    model = Limited(Said(lambda: reserved.append(shared._recent[-1].tokens)), shared, estimate)
+    model = LimitedModel(Said(lambda: reserved.append(shared._recent[-1].tokens)), shared, estimate)
     model.complete(PROMPT)
     assert reserved == [2 * 200 + 100]
     assert shared._recent[-1].tokens == 310
@@ -217,7 +217,7 @@ def test_a_failed_call_gives_its_turn_and_its_tokens_back() -> None:
         raise UnavailableError("gone", service="model", reason="gone")
 
     shared = Limiter(concurrency=1)
-    model = Limited(Said(fail), shared, estimate)
+    model = LimitedModel(Said(fail), shared, estimate)
     for _ in range(3):
         with pytest.raises(UnavailableError):
             model.complete(PROMPT)
@@ -279,8 +279,8 @@ def test_a_fork_does_not_inherit_the_calls_of_its_parent() -> None:
 
 
 @contextmanager
-def opened(url: str, concurrency: int = 4) -> Iterator[Limited]:
-    model = Limited(OpenAIChat("small", base_url=url), Limiter(concurrency=concurrency), estimate)
+def opened(url: str, concurrency: int = 4) -> Iterator[LimitedModel]:
+    model = LimitedModel(OpenAIChat("small", base_url=url), Limiter(concurrency=concurrency), estimate)
     try:
         yield model
     finally:

@@ -24,7 +24,7 @@ from holdfast.errors import FailedPreconditionError, InvalidArgumentError, Unava
 from holdfast.model.summaries import Prompt, TokenUsage
 from holdfast.providers.anthropic import AnthropicChat
 from holdfast.providers.configured import limiter_for, open_embedder, open_model
-from holdfast.providers.http_service import told_wait
+from holdfast.providers.http_service import retry_after_seconds
 from holdfast.providers.openai import OpenAIChat, OpenAIEmbedder, _usage
 from holdfast.testing.model import Behaviour, FakeModel, running_model
 from holdfast.text.tokens import estimate
@@ -433,7 +433,7 @@ def test_a_fork_has_connections_of_its_own(keep: Keep[Any], server: FakeModel) -
     ],
 )
 def test_a_wait_is_understood_however_it_is_told(headers: dict[str, str], seconds: float | None) -> None:
-    assert told_wait(headers) == seconds
+    assert retry_after_seconds(headers) == seconds
 
 
 @pytest.mark.parametrize("usage", [{"prompt_tokens": -5, "completion_tokens": 1, "total_tokens": -4}, {}, "many"])

@@ -9,7 +9,7 @@ from holdfast.model.messages import Message
 from holdfast.store.database import Tx
 from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.store.tables import messages
-from holdfast.store.tables.lineage import Stretch
+from holdfast.store.tables.lineage import LogRange
 
 
 def test_outputs_of_stored_messages_are_whole_within_limits(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_outputs_of_stored_messages_are_whole_within_limits(tmp_path: Path) -> N
 
     def put_back(tx: Tx) -> list[Message]:
         (log_id,) = tx.one("SELECT log_id FROM sessions WHERE account_id = ?", (tx.account,)) or (0,)
-        return with_outputs(tx, messages.read(tx, [Stretch(log_id, 1, 4)], 10), Limits(in_all=64_000))
+        return with_outputs(tx, messages.read(tx, [LogRange(log_id, 1, 4)], 10), Limits(in_all=64_000))
 
     (file,) = tmp_path.glob("*.db")
     database = SqliteDatabase(str(file))

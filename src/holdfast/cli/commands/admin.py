@@ -7,7 +7,7 @@ import typer
 from holdfast.cli import arguments, help_texts, options, output
 from holdfast.cli.commands.sessions import confirm
 from holdfast.cli.output import Column
-from holdfast.model.base import Noun
+from holdfast.model.base import WireStruct
 
 app = help_texts.group("Accounts, users, keys and the audit.")
 account = help_texts.group("Accounts: tenants, who see nothing of one another.")
@@ -194,7 +194,7 @@ def audit(
         output.note(f"There are more: --cursor {page.next_cursor} goes on.")
 
 
-def _with_its_key(ctx: typer.Context, created: Noun) -> None:
+def _with_its_key(ctx: typer.Context, created: WireStruct) -> None:
     output.details(ctx, created)
     if options.of(ctx).for_people:
         output.note("Keep the key: it is shown only now, and nobody can show it again.")

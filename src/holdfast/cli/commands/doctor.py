@@ -18,13 +18,13 @@ from holdfast.config import Settings
 from holdfast.config_file import Source
 from holdfast.engine.gate.ids import system_clock
 from holdfast.errors import HoldfastError, PermissionDeniedError
-from holdfast.model.base import Noun
+from holdfast.model.base import WireStruct
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 from holdfast.store.timestamps import from_micros
 
-LEAST_SPACE = 100 * 1024**2
-SCANT_SPACE = 1024**3
+MIN_SPACE = 100 * 1024**2
+LOW_SPACE = 1024**3
 EARLIEST = 1_767_225_600_000_000
 """The beginning of 2026, in microseconds: no clock that is right is before it."""
 
@@ -42,7 +42,7 @@ EXTRAS = {
 }
 
 
-class Finding(Noun, frozen=True):
+class Finding(WireStruct, frozen=True):
     name: str
     state: Literal["ok", "warn", "fail"]
     said: str
@@ -221,7 +221,7 @@ CHECKS = {"database": _readable, "schema": _schema, "writing": _writing, "integr
 
 def _space(file: Path) -> Finding:
     free = shutil.disk_usage(_nearest(file)).free
-    state: Literal["ok", "warn", "fail"] = "ok" if free >= SCANT_SPACE else "warn" if free >= LEAST_SPACE else "fail"
+    state: Literal["ok", "warn", "fail"] = "ok" if free >= LOW_SPACE else "warn" if free >= MIN_SPACE else "fail"
     return Finding("space", state, f"{free / 1024**3:,.1f} GiB free", "" if state == "ok" else "make room on that disk")
 
 

@@ -13,7 +13,7 @@ from holdfast.cli import help_texts, options, output
 from holdfast.cli.output import Column
 from holdfast.config_file import NAME, Source
 from holdfast.errors import FailedPreconditionError, PermissionDeniedError
-from holdfast.model.base import Noun
+from holdfast.model.base import WireStruct
 from holdfast.model.system import Component
 
 app = typer.Typer()
@@ -28,13 +28,13 @@ PROTECTING = frozenset({"root_api_key", "auth_mode"})
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
-class Version(Noun, frozen=True):
+class Version(WireStruct, frozen=True):
     holdfast: str
     python: str
     platform: str
 
 
-class Status(Noun, frozen=True, kw_only=True):
+class Status(WireStruct, frozen=True, kw_only=True):
     where: str
     settings_file: str | None
     version: str

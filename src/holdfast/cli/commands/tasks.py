@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 app = help_texts.group("Work that goes on in the background.")
 
 ENDED = {"completed", "failed", "cancelled"}
-FIRST_GLANCE = 0.02
-LONGEST_GLANCE = 0.5
+FIRST_POLL_SECONDS = 0.02
+MAX_POLL_SECONDS = 0.5
 SECONDS = ("created_at", "updated_at")
 """What a table has as times."""
 COLUMNS = (
@@ -111,7 +111,7 @@ def watched(client: "Client", task_id: str) -> Task:
 
 
 def _watched(client: "Client", task_id: str) -> Task:
-    glance = FIRST_GLANCE
+    glance = FIRST_POLL_SECONDS
     with bar(task_id) as progress:
         while True:
             task = client.get_task(task_id)
@@ -119,7 +119,7 @@ def _watched(client: "Client", task_id: str) -> Task:
             if task.status in ENDED:
                 return task
             time.sleep(glance)
-            glance = min(glance * 1.5, LONGEST_GLANCE)
+            glance = min(glance * 1.5, MAX_POLL_SECONDS)
 
 
 def show_end(ctx: typer.Context, task: Task) -> None:

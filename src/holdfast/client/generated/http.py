@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast import lazy
-from holdfast.client.wire import NOTHING_DONE, Courier, Request, told_wait
+from holdfast.client.wire import NOTHING_DONE, HttpCodec, Request, retry_after_seconds
 from holdfast.ops.table import Operation
 
 if TYPE_CHECKING:
@@ -17,32 +17,32 @@ R = TypeVar("R")
 class AsyncHttpTransport:
     """To a server, over connections that are kept open. What failed is asked again where that does no harm."""
 
-    def __init__(self, courier: Courier) -> None:
+    def __init__(self, codec: HttpCodec) -> None:
         self._httpx = lazy.httpx2
-        self._courier = courier
+        self._codec = codec
         self._closed = False
         self._open()
 
     async def call(self, op: Operation[R]) -> R:
-        courier = self._courier
-        request = courier.request(op)
-        courier.require_open(closed=self._closed)
+        codec = self._codec
+        request = codec.request(op)
+        codec.require_open(closed=self._closed)
         if self._process != os.getpid():
             self._open()  # a fork: the connections are the parent's, who still uses them
         sent = False  # at any attempt: what was sent once may have been done
-        for wait in courier.waits():
+        for wait in codec.waits():
             try:
                 response = await self._send(request)
             except self._httpx.TransportError as error:
                 sent = sent or not isinstance(error, self._httpx.ConnectError | self._httpx.ConnectTimeout)
                 if wait is None or (sent and not request.retriable):
-                    raise courier.unreachable(error, sent=sent) from error
+                    raise codec.unreachable(error, sent=sent) from error
                 await asyncio.sleep(wait)
             else:
-                if wait is None or not courier.asks_again(request, response.status_code):
-                    return courier.result(op, response.status_code, response.content)
+                if wait is None or not codec.asks_again(request, response.status_code):
+                    return codec.result(op, response.status_code, response.content)
                 sent = sent or response.status_code not in NOTHING_DONE
-                await asyncio.sleep(told_wait(response.headers, wait))
+                await asyncio.sleep(retry_after_seconds(response.headers, wait))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def close(self) -> None:
@@ -51,7 +51,7 @@ class AsyncHttpTransport:
 
     def _open(self) -> None:
         self._process = os.getpid()
-        self._connections = self._httpx.AsyncClient(**self._courier.options(self._httpx))
+        self._connections = self._httpx.AsyncClient(**self._codec.options(self._httpx))
 
     async def _send(self, request: Request) -> "Response":
         return await self._connections.request(request.verb, request.path, params=request.query, content=request.body)

@@ -75,7 +75,7 @@ from holdfast.provider_formats import AnyRole
 
 PartLike = Part | dict[str, Any]
 Content = str | Sequence[str | dict[str, Any]]
-LEAST_WAIT = 0.01
+MIN_WAIT = 0.01
 
 
 def _listed(value: Any) -> Any:
@@ -326,7 +326,7 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         """
         deadline = None if seconds is None else monotonic() + seconds
         while True:
-            left = None if deadline is None else max(deadline - monotonic(), LEAST_WAIT)
+            left = None if deadline is None else max(deadline - monotonic(), MIN_WAIT)
             try:
                 return await self._transport.call(WaitUntilIdle(timeout=left))
             except DeadlineExceededError:

@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 from holdfast.client.async_local import open_async_local
 from holdfast.client.generated.http import AsyncHttpTransport
 from holdfast.client.target import ClientTarget
-from holdfast.client.wire import Courier
+from holdfast.client.wire import HttpCodec
 from holdfast.ops.table import Operation
 
 R = TypeVar("R")
@@ -19,5 +19,5 @@ class AsyncTransport(Protocol):
 def open_async_transport(client_target: ClientTarget) -> AsyncTransport:
     target = client_target.target
     if target.url is not None:
-        return AsyncHttpTransport(Courier(target.url, client_target.headers, target.settings))
+        return AsyncHttpTransport(HttpCodec(target.url, client_target.headers, target.settings))
     return open_async_local(target, client_target.principal)

@@ -20,8 +20,8 @@ from holdfast.ops.commits import (
     RetryTask,
 )
 
-FIRST_GLANCE = 0.01
-LONGEST_GLANCE = 0.5
+FIRST_POLL_SECONDS = 0.01
+MAX_POLL_SECONDS = 0.5
 
 
 class Commits:
@@ -80,7 +80,7 @@ class Commits:
     def wait_for_task(self, task_id: str, seconds: float = 60.0) -> Task:
         """The task once it is completed, failed or cancelled; at the latest after so many seconds."""
         deadline = monotonic() + seconds
-        glance = FIRST_GLANCE
+        glance = FIRST_POLL_SECONDS
         while True:
             task = self.get_task(task_id)
             if task.status not in {"pending", "running"}:
@@ -91,4 +91,4 @@ class Commits:
                     resource=task_id,
                 )
             time.sleep(glance)
-            glance = min(glance * 1.2, LONGEST_GLANCE)
+            glance = min(glance * 1.2, MAX_POLL_SECONDS)

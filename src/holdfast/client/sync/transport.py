@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 from holdfast.client.local import open_local
 from holdfast.client.sync.http import HttpTransport
 from holdfast.client.target import ClientTarget
-from holdfast.client.wire import Courier
+from holdfast.client.wire import HttpCodec
 from holdfast.ops.table import Operation
 
 R = TypeVar("R")
@@ -19,5 +19,5 @@ class Transport(Protocol):
 def open_transport(client_target: ClientTarget) -> Transport:
     target = client_target.target
     if target.url is not None:
-        return HttpTransport(Courier(target.url, client_target.headers, target.settings))
+        return HttpTransport(HttpCodec(target.url, client_target.headers, target.settings))
     return open_local(target, client_target.principal)

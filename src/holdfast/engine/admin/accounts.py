@@ -1,7 +1,7 @@
 """Accounts, their users and keys, and the audit: for operators and administrators."""
 
 from holdfast.engine.admin import keys
-from holdfast.engine.gate.rule import Moment, Rule, always
+from holdfast.engine.gate.rule import CallContext, Rule, always
 from holdfast.errors import AlreadyExistsError, ConflictError, NotFoundError
 from holdfast.model.identity import (
     Account,
@@ -34,20 +34,24 @@ from holdfast.store.tables import accounts, audit, users
 from holdfast.store.timestamps import from_micros
 
 
-def _create_account(tx: Tx, _who: Principal, op: CreateAccount, key: keys.NewKey, moment: Moment) -> AccountCreated:
-    if not accounts.insert(tx, op.account_id, moment.now):
+def _create_account(
+    tx: Tx, _principal: Principal, op: CreateAccount, key: keys.NewKey, context: CallContext
+) -> AccountCreated:
+    if not accounts.insert(tx, op.account_id, context.now):
         raise AlreadyExistsError(f"Account {op.account_id} already exists", resource=op.account_id, type="account")
-    users.insert(tx, op.account_id, op.admin_user_id, "admin", moment.now)
-    users.insert_key(tx, op.account_id, key.key_id, op.admin_user_id, key.hash, moment.now, None)
+    users.insert(tx, op.account_id, op.admin_user_id, "admin", context.now)
+    users.insert_key(tx, op.account_id, key.key_id, op.admin_user_id, key.hash, context.now, None)
     return AccountCreated(account_id=op.account_id, admin_user_id=op.admin_user_id, user_key=key.text)
 
 
-def _list_accounts(tx: Tx, _who: Principal, _op: ListAccounts, _ready: None, _moment: Moment) -> list[Account]:
+def _list_accounts(
+    tx: Tx, _principal: Principal, _op: ListAccounts, _ready: None, _context: CallContext
+) -> list[Account]:
     return accounts.every(tx)
 
 
-def _delete_account(tx: Tx, who: Principal, op: DeleteAccount, _ready: None, _moment: Moment) -> AccountRef:
-    if op.account_id == who.account_id:
+def _delete_account(tx: Tx, principal: Principal, op: DeleteAccount, _ready: None, _context: CallContext) -> AccountRef:
+    if op.account_id == principal.account_id:
         raise ConflictError(
             f"Account {op.account_id} is the one you act in; delete it from another",
             resource=op.account_id,
@@ -59,19 +63,19 @@ def _delete_account(tx: Tx, who: Principal, op: DeleteAccount, _ready: None, _mo
     return AccountRef(op.account_id)
 
 
-def _create_user(tx: Tx, _who: Principal, op: CreateUser, key: keys.NewKey, moment: Moment) -> UserCreated:
+def _create_user(tx: Tx, _principal: Principal, op: CreateUser, key: keys.NewKey, context: CallContext) -> UserCreated:
     _require_account(tx)
-    if not users.insert(tx, op.account_id, op.user_id, op.role, moment.now):
+    if not users.insert(tx, op.account_id, op.user_id, op.role, context.now):
         raise AlreadyExistsError(f"User {op.user_id} already exists", resource=op.user_id, type="user")
     users.insert_key(
-        tx, op.account_id, key.key_id, op.user_id, key.hash, moment.now, _expiry(op.expires_in_seconds, moment.now)
+        tx, op.account_id, key.key_id, op.user_id, key.hash, context.now, _expiry(op.expires_in_seconds, context.now)
     )
     return UserCreated(account_id=op.account_id, user_id=op.user_id, role=op.role, user_key=key.text)
 
 
-def _list_users(tx: Tx, _who: Principal, _op: ListUsers, _ready: None, moment: Moment) -> list[User]:
+def _list_users(tx: Tx, _principal: Principal, _op: ListUsers, _ready: None, context: CallContext) -> list[User]:
     _require_account(tx)
-    return users.every(tx, moment.now)
+    return users.every(tx, context.now)
 
 
 def _require_account(tx: Tx) -> None:
@@ -79,41 +83,43 @@ def _require_account(tx: Tx) -> None:
         raise NotFoundError("account", tx.account)
 
 
-def _require_user(tx: Tx, user_id: str, moment: Moment, *, lock: bool = True) -> User:
-    found = users.find(tx, user_id, moment.now, lock=lock)
+def _require_user(tx: Tx, user_id: str, context: CallContext, *, lock: bool = True) -> User:
+    found = users.find(tx, user_id, context.now, lock=lock)
     if found is None:
         raise NotFoundError("user", user_id)
     return found
 
 
-def _delete_user(tx: Tx, _who: Principal, op: DeleteUser, _ready: None, moment: Moment) -> User:
-    found = _require_user(tx, op.user_id, moment)
+def _delete_user(tx: Tx, _principal: Principal, op: DeleteUser, _ready: None, context: CallContext) -> User:
+    found = _require_user(tx, op.user_id, context)
     users.delete(tx, op.user_id)
     return found
 
 
-def _set_role(tx: Tx, _who: Principal, op: SetRole, _ready: None, moment: Moment) -> User:
-    _require_user(tx, op.user_id, moment)
+def _set_role(tx: Tx, _principal: Principal, op: SetRole, _ready: None, context: CallContext) -> User:
+    _require_user(tx, op.user_id, context)
     users.set_role(tx, op.user_id, op.role)
-    return _require_user(tx, op.user_id, moment)
+    return _require_user(tx, op.user_id, context)
 
 
-def _create_key(tx: Tx, _who: Principal, op: CreateKey | RotateKey, key: keys.NewKey, moment: Moment) -> KeyCreated:
-    _require_user(tx, op.user_id, moment)
-    expiry = _expiry(op.expires_in_seconds, moment.now)
+def _create_key(
+    tx: Tx, _principal: Principal, op: CreateKey | RotateKey, key: keys.NewKey, context: CallContext
+) -> KeyCreated:
+    _require_user(tx, op.user_id, context)
+    expiry = _expiry(op.expires_in_seconds, context.now)
     if isinstance(op, RotateKey):
         users.delete_keys(tx, op.user_id)
-    users.insert_key(tx, op.account_id, key.key_id, op.user_id, key.hash, moment.now, expiry)
+    users.insert_key(tx, op.account_id, key.key_id, op.user_id, key.hash, context.now, expiry)
     return KeyCreated(key_id=key.key_id, user_key=key.text, expires_at=None if expiry is None else from_micros(expiry))
 
 
-def _list_keys(tx: Tx, _who: Principal, op: ListKeys, _ready: None, moment: Moment) -> list[Key]:
-    _require_user(tx, op.user_id, moment, lock=False)
+def _list_keys(tx: Tx, _principal: Principal, op: ListKeys, _ready: None, context: CallContext) -> list[Key]:
+    _require_user(tx, op.user_id, context, lock=False)
     return users.keys(tx, op.user_id)
 
 
-def _revoke_key(tx: Tx, _who: Principal, op: RevokeKey, _ready: None, moment: Moment) -> Key:
-    _require_user(tx, op.user_id, moment)
+def _revoke_key(tx: Tx, _principal: Principal, op: RevokeKey, _ready: None, context: CallContext) -> Key:
+    _require_user(tx, op.user_id, context)
     for key in users.keys(tx, op.user_id):
         if key.key_id == op.key_id:
             users.delete_key(tx, op.key_id)
@@ -121,15 +127,19 @@ def _revoke_key(tx: Tx, _who: Principal, op: RevokeKey, _ready: None, moment: Mo
     raise NotFoundError("key", op.key_id)
 
 
-def _draw_key(moment: Moment, _who: Principal, op: CreateAccount | CreateUser | CreateKey | RotateKey) -> keys.NewKey:
-    return keys.make(op.account_id, moment.ids)
+def _draw_key(
+    context: CallContext, _principal: Principal, op: CreateAccount | CreateUser | CreateKey | RotateKey
+) -> keys.NewKey:
+    return keys.make(op.account_id, context.ids)
 
 
 def _expiry(seconds: int | None, now: int) -> int | None:
     return None if seconds is None else now + seconds * 1_000_000
 
 
-def _list_audit(tx: Tx, _who: Principal, op: ListAudit | ListOperatorAudit, _ready: None, _moment: Moment) -> AuditPage:
+def _list_audit(
+    tx: Tx, _principal: Principal, op: ListAudit | ListOperatorAudit, _ready: None, _context: CallContext
+) -> AuditPage:
     found = audit.page(tx, op.limit + 1, op.cursor)
     shown = found[: op.limit]
     return AuditPage(shown, shown[-1].id if len(found) > op.limit else None)

@@ -35,10 +35,10 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def told_by(text: str) -> tuple[str, str] | None:
+def parse_key(text: str) -> tuple[str, str] | None:
     """The account and the key id that a key names, or None if it is not one.
 
-    >>> told_by("hf.YWNtZQ.0123456789abcdef.secret")
+    >>> parse_key("hf.YWNtZQ.0123456789abcdef.secret")
     ('acme', '0123456789abcdef')
     """
     pieces = text.split(".")

@@ -5,7 +5,7 @@ from holdfast.context.tool_outputs import Room
 from holdfast.context.window import Overview, View, assemble
 from holdfast.engine.commits.tool_outputs import reader
 from holdfast.engine.gate import session_access
-from holdfast.engine.gate.rule import Moment, Rule
+from holdfast.engine.gate.rule import CallContext, Rule
 from holdfast.errors import NotFoundError
 from holdfast.model.archives import Archive, ArchiveInfo, Expanded, Run, SessionContext, archive_id, archive_number
 from holdfast.model.identity import Principal
@@ -31,16 +31,16 @@ def require(tx: Tx, session: StoredSession, name: str) -> StoredArchive:
 
 
 def messages_of(tx: Tx, session: StoredSession, first: int, last: int | None, limit: int = ALL) -> list[Message]:
-    return messages.read(tx, lineage.stretches(tx, session, first, last), limit)
+    return messages.read(tx, lineage.log_ranges(tx, session, first, last), limit)
 
 
-def _list(tx: Tx, who: Principal, op: ListArchives, _ready: None, _moment: Moment) -> list[ArchiveInfo]:
-    session = session_access.require(tx, who, op.session_id)
+def _list(tx: Tx, principal: Principal, op: ListArchives, _ready: None, _context: CallContext) -> list[ArchiveInfo]:
+    session = session_access.require(tx, principal, op.session_id)
     return [store.info(session, it) for it in store.page(tx, session.log_id, after=op.after, limit=op.limit)]
 
 
-def _get(tx: Tx, who: Principal, op: GetSessionArchive, _ready: None, _moment: Moment) -> Archive:
-    session = session_access.require(tx, who, op.session_id)
+def _get(tx: Tx, principal: Principal, op: GetSessionArchive, _ready: None, _context: CallContext) -> Archive:
+    session = session_access.require(tx, principal, op.session_id)
     archive = require(tx, session, op.archive_id)
     if archive.state != "done":
         raise NotFoundError("archive", op.archive_id)
@@ -52,12 +52,14 @@ def _get(tx: Tx, who: Principal, op: GetSessionArchive, _ready: None, _moment: M
     )
 
 
-def _context(tx: Tx, who: Principal, op: GetSessionContext, _ready: None, moment: Moment) -> SessionContext:
-    session = session_access.require(tx, who, op.session_id)
-    return assemble(_view(tx, session, moment), op.token_budget, reader(tx))
+def _get_context(
+    tx: Tx, principal: Principal, op: GetSessionContext, _ready: None, context: CallContext
+) -> SessionContext:
+    session = session_access.require(tx, principal, op.session_id)
+    return assemble(_view(tx, session, context), op.token_budget, reader(tx))
 
 
-def _view(tx: Tx, session: StoredSession, moment: Moment) -> View:
+def _view(tx: Tx, session: StoredSession, context: CallContext) -> View:
     runs = store.unfinished(tx, session.log_id)
     if session.live_count > 0:
         tokens = session.tokens_total - session.tokens_archived
@@ -69,11 +71,11 @@ def _view(tx: Tx, session: StoredSession, moment: Moment) -> View:
     return View(
         runs=runs,
         messages=said,
-        system=messages.latest_system(tx, lineage.stretches(tx, session)),
+        system=messages.latest_system(tx, lineage.log_ranges(tx, session)),
         overview=_overview(tx, session),
         total_archives=total,
         failed_archives=failed,
-        counted_by=moment.settings.token_counter,
+        counted_by=context.settings.token_counter,
     )
 
 
@@ -105,10 +107,10 @@ def _overview(tx: Tx, session: StoredSession) -> Overview | None:
     )
 
 
-def _expand(tx: Tx, who: Principal, op: ExpandContext, _ready: None, moment: Moment) -> Expanded:
-    session = session_access.require(tx, who, op.session_id)
+def _expand(tx: Tx, principal: Principal, op: ExpandContext, _ready: None, context: CallContext) -> Expanded:
+    session = session_access.require(tx, principal, op.session_id)
     ranges = _ranges_of(tx, session, op.ref)
-    counted_by = moment.settings.token_counter
+    counted_by = context.settings.token_counter
     count = tokens.counter(counted_by)
     stored = _messages_in(tx, session, ranges)
     found = tool_outputs.mark_previews(stored, tool_outputs.find(stored), count)
@@ -140,7 +142,7 @@ def _ranges_of(tx: Tx, session: StoredSession, ref: str) -> list[tuple[int, int]
     if archive_number(ref) is not None:
         archive = require(tx, session, ref)
         return [(archive.first_seq, archive.last_seq)]
-    seq = messages.seq_of(tx, lineage.stretches(tx, session), ref)
+    seq = messages.seq_of(tx, lineage.log_ranges(tx, session), ref)
     if seq is not None:
         return [(seq, seq)]
     ranges = citations.parse_ranges(ref)
@@ -171,6 +173,6 @@ def _archives_of(tx: Tx, session: StoredSession, ranges: list[tuple[int, int]], 
 RULES: dict[type, Rule] = {
     ListArchives: Rule(_list),
     GetSessionArchive: Rule(_get),
-    GetSessionContext: Rule(_context),
+    GetSessionContext: Rule(_get_context),
     ExpandContext: Rule(_expand),
 }

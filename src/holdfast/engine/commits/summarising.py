@@ -6,21 +6,21 @@ from functools import partial
 import msgspec
 
 from holdfast import summary
-from holdfast.engine.tasks.claimed_task import Work
-from holdfast.engine.tasks.models import breathing
+from holdfast.engine.tasks.claimed_task import ClaimedTask
+from holdfast.engine.tasks.models import cpu_yielder
 from holdfast.errors import HoldfastError
 from holdfast.model.messages import Message
-from holdfast.model.summaries import Line, Spent, Summary
-from holdfast.providers.limits import Limited
+from holdfast.model.summaries import Cost, Line, Summary
+from holdfast.providers.limits import LimitedModel
 from holdfast.summary.prompting import prompts
 
 LOCAL = "local"
-LEAST_CORRECTION = 0.5
+MIN_CORRECTION = 0.5
 EARLIER_CHARS = 600
-NOTHING = Spent()
+NOTHING = Cost()
 
 
-class Drawn(msgspec.Struct, frozen=True):
+class SummaryResult(msgspec.Struct, frozen=True):
     """A summary, who wrote it, and what went wrong on the way."""
 
     summary: Summary
@@ -37,30 +37,32 @@ class Conversation(msgspec.Struct, frozen=True):
     """Tool calls of earlier archives that have no result yet."""
 
 
-def draw(work: Work, conversation: Conversation, earlier: str) -> Drawn:
+def summarise_archive(claimed: ClaimedTask, conversation: Conversation, earlier: str) -> SummaryResult:
     """The summary of an archive. What a model is paid for is kept piece by piece.
 
     `earlier` tells in a line what the conversation was about before.
     """
-    model = work.tools.model
+    model = claimed.tools.model
     messages = conversation.shown
     if model is None or not messages:
-        return work.once("summarise", Drawn, lambda: _locally(work, conversation.whole, conversation.waiting))
+        return claimed.once(
+            "summarise", SummaryResult, lambda: _locally(claimed, conversation.whole, conversation.waiting)
+        )
     # What the model counts as a token may be more or less than we estimate; its own figures tell.
-    room = round(work.settings.model_input_tokens / max(model.correction, LEAST_CORRECTION))
+    room = round(claimed.settings.model_input_tokens / max(model.correction, MIN_CORRECTION))
     most = prompts.room(room, "of " * (EARLIER_CHARS // 3))
-    ends = work.once("plan", list[int], lambda: (_plan(messages, most), NOTHING))
-    work.expect(len(ends) + 2)
-    parts: list[Drawn] = []
+    ends = claimed.once("plan", list[int], lambda: (_plan(messages, most), NOTHING))
+    claimed.expect(len(ends) + 2)
+    parts: list[SummaryResult] = []
     first = messages[0].seq
     for number, last in enumerate(ends, 1):
         piece = [message for message in messages if first <= message.seq <= last]
         said = [message for run in prompts.chunks(piece, most) for message in run]  # those too long for one call, cut
         told = earlier if not parts else summary.render(parts[-1].summary, EARLIER_CHARS // 4)[0]
-        ask = partial(_ask, work, model, said, told[:EARLIER_CHARS])
-        parts.append(work.once(f"summarise {number}", Drawn, ask))
+        ask = partial(_ask, claimed, model, said, told[:EARLIER_CHARS])
+        parts.append(claimed.once(f"summarise {number}", SummaryResult, ask))
         first = last + 1
-    return _united(work, parts, conversation)
+    return _united(claimed, parts, conversation)
 
 
 def _plan(messages: list[Message], most: int) -> list[int]:
@@ -68,42 +70,44 @@ def _plan(messages: list[Message], most: int) -> list[int]:
     return [piece[-1].seq for piece in prompts.chunks(messages, most)]
 
 
-def _locally(work: Work, messages: list[Message], waiting: Sequence[Line] = ()) -> tuple[Drawn, Spent]:
-    breathe = breathing(work.activity)
-    vectors = work.tools.vectors(breathe)
-    with work.tools.computing():
-        drawn = Drawn(summary.summarise(messages, vectors.embed, breathe, waiting), LOCAL, vectors.notes)
-    return drawn, Spent(embedding_tokens=vectors.tokens)
+def _locally(claimed: ClaimedTask, messages: list[Message], waiting: Sequence[Line] = ()) -> tuple[SummaryResult, Cost]:
+    yield_cpu = cpu_yielder(claimed.activity)
+    vectors = claimed.tools.vectors(yield_cpu)
+    with claimed.tools.computing():
+        summarised = SummaryResult(summary.summarise(messages, vectors.embed, yield_cpu, waiting), LOCAL, vectors.notes)
+    return summarised, Cost(embedding_tokens=vectors.tokens)
 
 
-def _ask(work: Work, model: Limited, messages: list[Message], earlier: str) -> tuple[Drawn, Spent]:
+def _ask(
+    claimed: ClaimedTask, model: LimitedModel, messages: list[Message], earlier: str
+) -> tuple[SummaryResult, Cost]:
     """Ask; if the answer cannot be used, ask once more; then do it without the model."""
-    prompt = prompts.ask(messages, max_tokens=work.settings.model_output_tokens, earlier=earlier)
+    prompt = prompts.ask(messages, max_tokens=claimed.settings.model_output_tokens, earlier=earlier)
     reply = model.complete(prompt)
-    spent = Spent(reply.usage)
+    spent = Cost(reply.usage)
     understood = prompts.read(reply.text, messages)
     if understood is None:
         try:
             reply = model.complete(prompts.ask_again(prompt, reply))
         except HoldfastError:
-            work.spend(spent)  # this step will be done again; what it cost so far is spent all the same
+            claimed.spend(spent)  # this step will be done again; what it cost so far is spent all the same
             raise
-        spent += Spent(reply.usage)
+        spent += Cost(reply.usage)
         understood = prompts.read(reply.text, messages)
     if understood is None:
-        drawn, local = _locally(work, messages)
+        summarised, local = _locally(claimed, messages)
         note = f"{model.name} gave no usable answer for messages {messages[0].seq} to {messages[-1].seq}, twice"
-        return msgspec.structs.replace(drawn, notes=[note, *drawn.notes]), spent + local
-    return Drawn(understood, model.name), spent
+        return msgspec.structs.replace(summarised, notes=[note, *summarised.notes]), spent + local
+    return SummaryResult(understood, model.name), spent
 
 
-def _united(work: Work, parts: list[Drawn], conversation: Conversation) -> Drawn:
+def _united(claimed: ClaimedTask, parts: list[SummaryResult], conversation: Conversation) -> SummaryResult:
     """One summary of all parts. Rules, values and open calls are kept whatever the model made of them."""
     whole = summary.combine([part.summary for part in parts])
-    with work.tools.computing():
-        fixed = summary.verbatim(conversation.whole, breathing(work.activity), conversation.waiting)
+    with claimed.tools.computing():
+        fixed = summary.verbatim(conversation.whole, cpu_yielder(claimed.activity), conversation.waiting)
     kept = msgspec.structs.replace(
         summary.combine([whole, fixed]), values=fixed.values, answered_calls=fixed.answered_calls
     )
     by = sorted({part.by for part in parts} - {LOCAL}) or [LOCAL]
-    return Drawn(kept, by[0], [note for part in parts for note in part.notes])
+    return SummaryResult(kept, by[0], [note for part in parts for note in part.notes])

@@ -20,7 +20,7 @@ class Signal:
         self.raised = False
 
 
-class Moment(msgspec.Struct, frozen=True):
+class CallContext(msgspec.Struct, frozen=True):
     """The circumstances of one call: its time, its source of ids, the settings in force."""
 
     now: int
@@ -31,7 +31,7 @@ class Moment(msgspec.Struct, frozen=True):
     signal: Signal
 
 
-class Patience(msgspec.Struct, frozen=True):
+class WaitContext(msgspec.Struct, frozen=True):
     """What one who waits may look at."""
 
     db: Database
@@ -40,7 +40,7 @@ class Patience(msgspec.Struct, frozen=True):
     """Whether nothing will happen any more."""
 
 
-def nothing_to_prepare(_moment: Moment, _who: Principal, _op: Any) -> None:
+def nothing_to_prepare(_context: CallContext, _principal: Principal, _op: Any) -> None:
     return None
 
 
@@ -53,10 +53,10 @@ def never(_op: Any) -> bool:
 
 
 class Rule(msgspec.Struct, frozen=True):
-    handle: Callable[[Tx, Principal, Any, Any, Moment], Any]
+    handle: Callable[[Tx, Principal, Any, Any, CallContext], Any]
     """Runs inside the transaction, possibly more than once; its only effect is through `tx`."""
     writes: Callable[[Any], bool] = never
-    prepare: Callable[[Moment, Principal, Any], Any] = nothing_to_prepare
+    prepare: Callable[[CallContext, Principal, Any], Any] = nothing_to_prepare
     """Runs once, before the transaction, and at a client before it sends: checks, counts, encodes."""
-    first: Callable[[Patience, Principal, Any], None] | None = None
+    wait_for: Callable[[WaitContext, Principal, Any], None] | None = None
     """Waits, before the transaction, for what has to happen first. Runs in a thread that may wait."""

@@ -3,7 +3,7 @@
 import msgspec
 
 from holdfast.engine.gate import access
-from holdfast.engine.gate.rule import Moment
+from holdfast.engine.gate.rule import CallContext
 from holdfast.errors import ConflictError, NotFoundError
 from holdfast.model.identity import Principal
 from holdfast.store.database import Tx
@@ -15,21 +15,21 @@ ATTEMPTS = 5
 """How often to repeat what a concurrent transaction prevented."""
 
 
-def require(tx: Tx, who: Principal, session_id: str, *, lock: bool = False) -> StoredSession:
-    session = store.find(tx, who.user_id, session_id, lock=lock)
+def require(tx: Tx, principal: Principal, session_id: str, *, lock: bool = False) -> StoredSession:
+    session = store.find(tx, principal.user_id, session_id, lock=lock)
     if session is None:
         raise NotFoundError("session", session_id)
     return session
 
 
-def ensure(tx: Tx, who: Principal, session_id: str, moment: Moment) -> StoredSession:
+def ensure(tx: Tx, principal: Principal, session_id: str, context: CallContext) -> StoredSession:
     """The session, locked; created if it is missing."""
     for _ in range(ATTEMPTS):
-        found = store.find(tx, who.user_id, session_id, lock=True)
+        found = store.find(tx, principal.user_id, session_id, lock=True)
         if found is not None:
             return found
-        if insert(tx, who, blank(who, session_id, moment), moment):
-            access.record(tx, who, "CreateSession", session_id, moment)
+        if insert(tx, principal, blank(principal, session_id, context), context):
+            access.record(tx, principal, "CreateSession", session_id, context)
     raise ConflictError(
         f"Session {session_id} is being created and deleted at the same time; try again",
         resource=session_id,
@@ -37,16 +37,16 @@ def ensure(tx: Tx, who: Principal, session_id: str, moment: Moment) -> StoredSes
     )
 
 
-def blank(who: Principal, session_id: str, moment: Moment) -> StoredSession:
+def blank(principal: Principal, session_id: str, context: CallContext) -> StoredSession:
     return StoredSession(
-        user_id=who.user_id,
+        user_id=principal.user_id,
         session_id=session_id,
-        log_id=moment.ids.log_id(),
+        log_id=context.ids.log_id(),
         title="",
         metadata="{}",
         state="active",
-        created_at=moment.now,
-        updated_at=moment.now,
+        created_at=context.now,
+        updated_at=context.now,
         live_from=1,
         tokens_archived=0,
         forked_from=None,
@@ -58,16 +58,18 @@ def blank(who: Principal, session_id: str, moment: Moment) -> StoredSession:
     )
 
 
-def insert(tx: Tx, who: Principal, session: StoredSession, moment: Moment) -> StoredSession | None:
+def insert(tx: Tx, principal: Principal, session: StoredSession, context: CallContext) -> StoredSession | None:
     """The session as it was stored, or None if its name is taken."""
-    access.require_account(tx, who, moment)
+    access.require_account(tx, principal, context)
     for _ in range(ATTEMPTS):
         if store.insert(tx, session):
             came_from = {} if session.forked_from is None else {"forked_from": session.forked_from}
-            changes.record(tx, session, "created", who.user_id, moment.now, {"title": session.title, **came_from})
+            changes.record(
+                tx, session, "created", principal.user_id, context.now, {"title": session.title, **came_from}
+            )
             return session
-        if store.find(tx, who.user_id, session.session_id):
+        if store.find(tx, principal.user_id, session.session_id):
             return None
         # Another process drew the same log id within the same millisecond.
-        session = msgspec.structs.replace(session, log_id=moment.ids.log_id())
+        session = msgspec.structs.replace(session, log_id=context.ids.log_id())
     return None

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.config import Settings
-from holdfast.engine.gate.rule import Moment
+from holdfast.engine.gate.rule import CallContext
 from holdfast.errors import InvalidArgumentError, shown
 from holdfast.model.messages import NewMessage
 from holdfast.model.parts import (
@@ -23,10 +23,10 @@ from holdfast.model.parts import (
     spell_tool,
 )
 from holdfast.provider_formats import is_no_content
-from holdfast.storable import plain, sound_json, sound_text
+from holdfast.storable import plain, storable_json, storable_text
 from holdfast.store.tables.messages import Draft, Extra
 from holdfast.store.tables.tool_results import Output
-from holdfast.store.timestamps import sound_micros
+from holdfast.store.timestamps import storable_micros
 from holdfast.text import tokens
 from holdfast.validation import conform
 
@@ -40,7 +40,7 @@ class Prepared(msgspec.Struct, frozen=True):
     outputs: list[Output]
 
 
-def prepare(moment: Moment, messages: Sequence[NewMessage], path: str) -> Prepared:
+def prepare(context: CallContext, messages: Sequence[NewMessage], path: str) -> Prepared:
     """Drafts of `messages`. `path` names the field of a message in errors; `{}` in it is the message's number."""
     drafts: list[Draft] = []
     outputs: list[Output] = []
@@ -52,19 +52,19 @@ def prepare(moment: Moment, messages: Sequence[NewMessage], path: str) -> Prepar
                 raise InvalidArgumentError(f"{where}id", f"{message.id!r} stands twice in this batch")
             seen.add(message.id)
         parts = _parts(message, where)
-        apart = _moved_apart(parts, number, moment.settings)
-        drafts.append(_draft(moment, message, parts, where, apart))
+        apart = _moved_apart(parts, number, context.settings)
+        drafts.append(_draft(context, message, parts, where, apart))
         outputs += apart
     return Prepared(drafts, sorted(outputs, key=lambda output: output.hash) if outputs else outputs)
 
 
-def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, apart: list[Output]) -> Draft:
+def _draft(context: CallContext, message: NewMessage, parts: list[Part], where: str, apart: list[Output]) -> Draft:
     encoded = _encode(parts)
     extra = _extra(message, where)
     size = len(encoded)
     if extra or apart:
         size += len((extra or "").encode()) + sum([len(output.content.encode()) for output in apart])
-    most = moment.settings.max_message_bytes
+    most = context.settings.max_message_bytes
     if size > most:
         raise InvalidArgumentError(f"{where}parts", f"are {size} bytes, more than the {most} that a message may have")
     return Draft(
@@ -72,14 +72,16 @@ def _draft(moment: Moment, message: NewMessage, parts: list[Part], where: str, a
         role=message.role,
         parts=encoded.decode(),
         extra=extra,
-        tokens=tokens.of_parts(parts, tokens.counter(moment.settings.token_counter)),
-        created_at=moment.now if message.created_at is None else sound_micros(f"{where}created_at", message.created_at),
+        tokens=tokens.of_parts(parts, tokens.counter(context.settings.token_counter)),
+        created_at=context.now
+        if message.created_at is None
+        else storable_micros(f"{where}created_at", message.created_at),
         said=parts,
     )
 
 
 def _parts(message: NewMessage, where: str) -> list[Part]:
-    content = None if message.content is None else sound_text(f"{where}content", plain(message.content))
+    content = None if message.content is None else storable_text(f"{where}content", plain(message.content))
     if message.parts is None:
         if content is None:
             raise InvalidArgumentError(f"{where}parts", "are missing; give parts or content")
@@ -100,9 +102,9 @@ def _part(given: Any, where: str) -> Part:
     for name in cls.__struct_fields__:
         value = getattr(part, name)
         if isinstance(value, str):
-            sound_text(f"{where}.{name}", value)
+            storable_text(f"{where}.{name}", value)
         elif value is not None:
-            sound_json(f"{where}.{name}", value)
+            storable_json(f"{where}.{name}", value)
     return part
 
 
@@ -170,6 +172,6 @@ def _extra(message: NewMessage, where: str) -> str | None:
         return None
     extra = Extra(message.peer_id, message.turn_id, message.message_kind, message.source_message_ids, message.metadata)
     for name, value in msgspec.structs.asdict(extra).items():
-        sound_json(f"{where}{name}", value)
+        storable_json(f"{where}{name}", value)
     # Sorted: whoever repeats an append may have the keys in another order.
     return msgspec.json.encode(extra, order="deterministic").decode()

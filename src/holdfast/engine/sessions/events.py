@@ -4,7 +4,7 @@ An event id tells the log, the last message and the last change that came up to 
 time, to any server: what comes behind it is the same.
 """
 
-from holdfast.engine.gate.rule import Moment, Rule
+from holdfast.engine.gate.rule import CallContext, Rule
 from holdfast.engine.gate.session_access import require
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import Event, EventPage
@@ -16,10 +16,10 @@ from holdfast.store.tables.sessions import StoredSession
 NOW = "now"
 
 
-def _read(tx: Tx, who: Principal, op: ReadEvents, _ready: None, _moment: Moment) -> EventPage:
-    session = require(tx, who, op.session_id)
+def _read(tx: Tx, principal: Principal, op: ReadEvents, _ready: None, _context: CallContext) -> EventPage:
+    session = require(tx, principal, op.session_id)
     seq, number = _start(tx, session, op.after)
-    said = messages.read(tx, lineage.stretches(tx, session, seq + 1), op.limit)
+    said = messages.read(tx, lineage.log_ranges(tx, session, seq + 1), op.limit)
     done = changes.read(tx, session.log_id, number, op.limit)
     events: list[Event] = []
     while len(events) < op.limit and (said or done):

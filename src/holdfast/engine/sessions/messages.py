@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.engine.commits import auto_commits
 from holdfast.engine.gate import session_access
-from holdfast.engine.gate.rule import Moment, Rule, always
+from holdfast.engine.gate.rule import CallContext, Rule, always
 from holdfast.engine.sessions.drafts import Prepared, prepare
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.model.identity import Principal
@@ -21,14 +21,16 @@ from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
 from holdfast.text.words import cut
 
 
-def _prepare(moment: Moment, _who: Principal, op: AddMessage | AddMessages) -> Prepared:
+def _prepare(context: CallContext, _principal: Principal, op: AddMessage | AddMessages) -> Prepared:
     if isinstance(op, AddMessage):
-        return prepare(moment, [op], "")
-    return prepare(moment, op.messages, "messages[{}].")
+        return prepare(context, [op], "")
+    return prepare(context, op.messages, "messages[{}].")
 
 
-def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepared, moment: Moment) -> Appended:
-    session = session_access.ensure(tx, who, op.session_id, moment)
+def _append(
+    tx: Tx, principal: Principal, op: AddMessage | AddMessages, ready: Prepared, context: CallContext
+) -> Appended:
+    session = session_access.ensure(tx, principal, op.session_id, context)
     earlier = _earlier(tx, session, op, ready)
     if earlier is not None:
         return earlier
@@ -36,9 +38,11 @@ def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepare
     _require_open(session, op.expected_seq, last)
     drafts = ready.drafts
     # A clock that went back must not put this message's id before the last one's.
-    now = max(moment.now, session.last_added_at)
-    ids = [draft.id or message_id(now // 1_000, seq, moment.ids.chance()) for seq, draft in enumerate(drafts, last + 1)]
-    total = store.append(tx, session, who.user_id, drafts, ids, now)
+    now = max(context.now, session.last_added_at)
+    ids = [
+        draft.id or message_id(now // 1_000, seq, context.ids.chance()) for seq, draft in enumerate(drafts, last + 1)
+    ]
+    total = store.append(tx, session, principal.user_id, drafts, ids, now)
     for output in ready.outputs:  # sorted by content, in one order for everyone
         tool_results.insert(tx, session.log_id, last + 1 + output.message, output, drafts[output.message].created_at)
     result = Appended(
@@ -51,9 +55,9 @@ def _append(tx: Tx, who: Principal, op: AddMessage | AddMessages, ready: Prepare
     )
     if session.config != NO_CONFIG:
         grown = msgspec.structs.replace(session, own_seq=result.seq, own_tokens=total, own_added=now)
-        auto_commits.consider(tx, grown, moment)
+        auto_commits.consider(tx, grown, context)
     if op.idempotency_key is not None:
-        append_results.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, ready), result, moment.now)
+        append_results.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, ready), result, context.now)
     return result
 
 
@@ -86,9 +90,9 @@ def _earlier(tx: Tx, session: StoredSession, op: AddMessage | AddMessages, ready
                 )
             return result
     named = [(place, message.id) for place, message in enumerate(_given(op)) if message.id is not None]
-    stretches = lineage.stretches(tx, session) if named else []
+    log_ranges = lineage.log_ranges(tx, session) if named else []
     for place, id in named:  # noqa: A001
-        seq = store.seq_of(tx, stretches, id)
+        seq = store.seq_of(tx, log_ranges, id)
         if seq is not None:
             return _same_again(tx, session, op, ready, seq - place, id)
     return None
@@ -99,7 +103,7 @@ def _same_again(
 ) -> Appended:
     """The result of the append that began at `first`, if what it stored is what is asked for now."""
     last = first + len(ready.drafts) - 1
-    before = store.stored(tx, lineage.stretches(tx, session, first, last))
+    before = store.stored(tx, lineage.log_ranges(tx, session, first, last))
     same = len(before) == len(ready.drafts) and all(
         (was.role, was.extra) == (draft.role, draft.extra)
         and (was.parts == draft.parts or _unnamed(was.parts) == _unnamed(draft.parts))
@@ -113,7 +117,7 @@ def _same_again(
             resource=known,
             type="message",
         )
-    through, _, _ = store.state_at(tx, lineage.stretches(tx, session, last, last)[0])
+    through, _, _ = store.state_at(tx, lineage.log_ranges(tx, session, last, last)[0])
     return Appended(
         session_id=session.session_id,
         message_count=max(0, last - session.live_from + 1),
@@ -143,15 +147,15 @@ def _fingerprint(op: AddMessage | AddMessages, ready: Prepared) -> str:
     return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
 
 
-def _get(tx: Tx, who: Principal, op: GetMessages, _ready: None, _moment: Moment) -> MessagePage:
-    session = session_access.require(tx, who, op.session_id)
+def _get(tx: Tx, principal: Principal, op: GetMessages, _ready: None, _context: CallContext) -> MessagePage:
+    session = session_access.require(tx, principal, op.session_id)
     first = max(op.first, session.live_from) if op.live else op.first
     words = None if op.q is None else cut(op.q)
     if words is not None and not words:
         return MessagePage(session.session_id, [], None)
-    stretches = lineage.stretches(tx, session, first, op.last)
-    found = store.read(tx, stretches, op.limit, words)
-    more = len(found) == op.limit and found[-1].seq < stretches[-1].last
+    log_ranges = lineage.log_ranges(tx, session, first, op.last)
+    found = store.read(tx, log_ranges, op.limit, words)
+    more = len(found) == op.limit and found[-1].seq < log_ranges[-1].last
     return MessagePage(session.session_id, found, found[-1].seq + 1 if more else None)
 
 

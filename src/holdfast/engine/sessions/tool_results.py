@@ -3,7 +3,7 @@
 import itertools
 import re
 
-from holdfast.engine.gate.rule import Moment, Rule
+from holdfast.engine.gate.rule import CallContext, Rule
 from holdfast.engine.gate.session_access import require
 from holdfast.errors import NotFoundError
 from holdfast.model.identity import Principal
@@ -14,17 +14,19 @@ from holdfast.store.tables import lineage
 from holdfast.store.tables import tool_results as store
 
 
-def _list(tx: Tx, who: Principal, op: ListToolResults, _ready: None, _moment: Moment) -> ToolResultPage:
-    session = require(tx, who, op.session_id)
-    return ToolResultPage(store.newest(tx, lineage.stretches(tx, session), op.tool_name, op.limit))
+def _list(tx: Tx, principal: Principal, op: ListToolResults, _ready: None, _context: CallContext) -> ToolResultPage:
+    session = require(tx, principal, op.session_id)
+    return ToolResultPage(store.newest(tx, lineage.log_ranges(tx, session), op.tool_name, op.limit))
 
 
-def _read(tx: Tx, who: Principal, op: ReadToolResult, _ready: None, _moment: Moment) -> ToolResultSlice:
-    return _slice(tx, who, op.session_id, op.tool_result_id, op.offset, op.limit)
+def _read(tx: Tx, principal: Principal, op: ReadToolResult, _ready: None, _context: CallContext) -> ToolResultSlice:
+    return _slice(tx, principal, op.session_id, op.tool_result_id, op.offset, op.limit)
 
 
-def _search(tx: Tx, who: Principal, op: SearchToolResult, _ready: None, _moment: Moment) -> ToolResultMatches:
-    content = _slice(tx, who, op.session_id, op.tool_result_id, 0, None).content
+def _search(
+    tx: Tx, principal: Principal, op: SearchToolResult, _ready: None, _context: CallContext
+) -> ToolResultMatches:
+    content = _slice(tx, principal, op.session_id, op.tool_result_id, 0, None).content
     return ToolResultMatches(op.tool_result_id, find(content, op.q, op.limit, op.context_chars))
 
 
@@ -42,10 +44,10 @@ def find(content: str, q: str, limit: int, context_chars: int) -> list[TextMatch
 
 
 def _slice(
-    tx: Tx, who: Principal, session_id: str, tool_result_id: str, offset: int, limit: int | None
+    tx: Tx, principal: Principal, session_id: str, tool_result_id: str, offset: int, limit: int | None
 ) -> ToolResultSlice:
-    stretches = lineage.stretches(tx, require(tx, who, session_id))
-    found = store.read(tx, stretches, tool_result_id, offset, limit)
+    log_ranges = lineage.log_ranges(tx, require(tx, principal, session_id))
+    found = store.read(tx, log_ranges, tool_result_id, offset, limit)
     if found is None:
         raise NotFoundError("tool result", tool_result_id)
     return found

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.config import Settings
-from holdfast.engine.gate.rule import Moment
-from holdfast.engine.tasks.models import Tools
-from holdfast.model.summaries import Spent, cited_by_number
+from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.tasks.models import Models
+from holdfast.model.summaries import Cost, cited_by_number
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import archives, steps, tasks
 from holdfast.store.tables.tasks import Claim, StoredTask
@@ -18,19 +18,19 @@ Observer = Callable[[str], None]
 """Is told of every boundary that the work passes, such as `claimed` or `summarise is kept`."""
 
 
-class LostError(Exception):
+class LeaseLostError(Exception):
     """The task is another's now, or nobody's: whatever was done for it does not count."""
 
 
-class Work:
+class ClaimedTask:
     """One claim on a task, and the ways to go on with it."""
 
     def __init__(
         self,
         db: Database,
         settings: Settings,
-        moment: Callable[[], Moment],
-        tools: Tools,
+        new_context: Callable[[], CallContext],
+        tools: Models,
         claim: Claim,
         observe: Observer,
         activity: Callable[[], int],
@@ -39,12 +39,12 @@ class Work:
         self.tools = tools
         self.claim = claim
         self.observe = observe
-        self.moment = moment
+        self.new_context = new_context
         self.activity = activity
         self._db = db
         self._kept = self.read(lambda tx: steps.read(tx, claim.task.task_id))
         self._total = max(claim.task.steps_total, 1)
-        self._since = moment().now
+        self._since = new_context().now
 
     @property
     def task(self) -> StoredTask:
@@ -53,15 +53,15 @@ class Work:
     def read(self, work: Callable[[Tx], T]) -> T:
         return self._db.read(self.claim.account, work)
 
-    def write(self, work: Callable[[Tx, Moment], T]) -> T:
-        moment = self.moment()
-        return self._db.write(self.claim.account, lambda tx: work(tx, moment))
+    def write(self, work: Callable[[Tx, CallContext], T]) -> T:
+        context = self.new_context()
+        return self._db.write(self.claim.account, lambda tx: work(tx, context))
 
     def expect(self, total: int) -> None:
         """How many steps there will be in all."""
         self._total = max(total, 1)
 
-    def once(self, step: str, kind: type[T], do: Callable[[], tuple[T, Spent]]) -> T:
+    def once(self, step: str, kind: type[T], do: Callable[[], tuple[T, Cost]]) -> T:
         """The output of a step: as it was kept, or else done now and kept. What it cost is counted with it."""
         known = self._kept.get(step)
         if known is not None:
@@ -70,40 +70,40 @@ class Work:
         output, spent = do()
         self.observe(f"{step} is done")
         encoded = msgspec.json.encode(output).decode()
-        self.write(lambda tx, moment: self._keep(tx, moment, step, encoded, spent))
+        self.write(lambda tx, context: self._keep(tx, context, step, encoded, spent))
         self._kept[step] = encoded
         self.observe(f"{step} is kept")
         return output
 
-    def _keep(self, tx: Tx, moment: Moment, step: str, output: str, spent: Spent) -> None:
+    def _keep(self, tx: Tx, context: CallContext, step: str, output: str, spent: Cost) -> None:
         done = len(self._kept) + 1
-        total, worked = max(self._total, done), self.worked(moment)
-        if not tasks.advance(tx, self.claim, stage=step, done=done, total=total, worked=worked, now=moment.now):
-            raise LostError
-        steps.keep(tx, self.task.task_id, step, output, moment.now)
+        total, worked = max(self._total, done), self.worked(context)
+        if not tasks.advance(tx, self.claim, stage=step, done=done, total=total, worked=worked, now=context.now):
+            raise LeaseLostError
+        steps.keep(tx, self.task.task_id, step, output, context.now)
         archives.spend(tx, self.task.log_id, self.task.number, spent)
-        self._since = moment.now
+        self._since = context.now
 
-    def spend(self, spent: Spent) -> None:
+    def spend(self, spent: Cost) -> None:
         """Count what was spent on a step that did not come to its end."""
 
-        def count(tx: Tx, _moment: Moment) -> None:
+        def count(tx: Tx, _context: CallContext) -> None:
             if not tasks.is_held(tx, self.claim):
-                raise LostError
+                raise LeaseLostError
             archives.spend(tx, self.task.log_id, self.task.number, spent)
 
         self.write(count)
 
-    def worked(self, moment: Moment) -> int:
+    def worked(self, context: CallContext) -> int:
         """Microseconds since the last time this was written down."""
-        return max(0, moment.now - self._since)
+        return max(0, context.now - self._since)
 
-    def finish(self, work: Callable[[Tx, Moment], Any]) -> None:
+    def finish(self, work: Callable[[Tx, CallContext], Any]) -> None:
         """The last transaction: all that the task was for becomes visible, or nothing."""
         self.observe("finish begins")
 
-        def last(tx: Tx, moment: Moment) -> None:
-            work(tx, moment)
+        def last(tx: Tx, context: CallContext) -> None:
+            work(tx, context)
             self.observe("finish is written")
 
         self.write(last)

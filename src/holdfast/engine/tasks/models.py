@@ -14,7 +14,7 @@ from holdfast.text import tokens
 
 if TYPE_CHECKING:
     from holdfast.providers.base import Embedder
-    from holdfast.providers.limits import Limited
+    from holdfast.providers.limits import LimitedModel
 
 STRETCH = 0.001
 """How many seconds to compute before others get their turn."""
@@ -26,10 +26,10 @@ HERE_AT_ONCE, AT_ONCE = 16, 256
 class Vectors:
     """Vectors for one summary, and what they cost."""
 
-    def __init__(self, embedder: "Embedder", at_once: int, breathe: Callable[[], None]) -> None:
+    def __init__(self, embedder: "Embedder", at_once: int, yield_cpu: Callable[[], None]) -> None:
         self._embedder = embedder
         self._at_once = at_once
-        self._breathe = breathe
+        self._yield_cpu = yield_cpu
         self.tokens = 0
         self.notes: list[str] = []
 
@@ -42,29 +42,29 @@ class Vectors:
                 embedded = self._embedder.embed(texts[start : start + self._at_once])
                 rows.append(embedded.vectors)
                 self.tokens += embedded.tokens
-                self._breathe()
+                self._yield_cpu()
         except UnavailableError as error:
             self.notes.append(f"no vectors were used: {error.message}")
             return np.zeros((len(texts), 1), dtype=np.float32)
         return np.concatenate(rows) if rows else np.zeros((0, 1), dtype=np.float32)
 
 
-class Tools:
+class Models:
     """One set for all threads of a process."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
         self._computing = threading.Lock()
-        self._opened: tuple[Limited | None, Embedder] | None = None
+        self._opened: tuple[LimitedModel | None, Embedder] | None = None
 
     @property
-    def model(self) -> "Limited | None":
+    def model(self) -> "LimitedModel | None":
         return self._open()[0]
 
-    def vectors(self, breathe: Callable[[], None]) -> Vectors:
+    def vectors(self, yield_cpu: Callable[[], None]) -> Vectors:
         """On this machine a few texts at a time: others get their turn in between."""
-        return Vectors(self._open()[1], HERE_AT_ONCE if self._settings.embedder == "static" else AT_ONCE, breathe)
+        return Vectors(self._open()[1], HERE_AT_ONCE if self._settings.embedder == "static" else AT_ONCE, yield_cpu)
 
     def computing(self) -> AbstractContextManager[object]:
         """Only one thread computes at a time: two would be no faster, and keep others waiting twice as long.
@@ -80,7 +80,7 @@ class Tools:
             if tool is not None:
                 tool.close()
 
-    def _open(self) -> "tuple[Limited | None, Embedder]":
+    def _open(self) -> "tuple[LimitedModel | None, Embedder]":
         with self._lock:
             if self._opened is None:
                 model = configured.open_model(self._settings, tokens.estimate)
@@ -88,7 +88,7 @@ class Tools:
             return self._opened
 
 
-def breathing(activity: Callable[[], int]) -> Callable[[], None]:
+def cpu_yielder(activity: Callable[[], int]) -> Callable[[], None]:
     """To be called time and again by what computes for long, so that others in this process get their turn.
 
     A thread that computes keeps the others waiting for milliseconds at each of their many short waits. While callers
@@ -97,7 +97,7 @@ def breathing(activity: Callable[[], int]) -> Callable[[], None]:
     seen = activity()
     since = time.monotonic()
 
-    def breathe() -> None:
+    def yield_cpu() -> None:
         nonlocal seen, since
         if time.monotonic() - since < STRETCH:
             return
@@ -105,4 +105,4 @@ def breathing(activity: Callable[[], int]) -> Callable[[], None]:
         time.sleep(PAUSE if seen == before else STRETCH * OTHERS_SHARE)
         since = time.monotonic()
 
-    return breathe
+    return yield_cpu

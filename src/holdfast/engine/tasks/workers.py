@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from holdfast.config import Settings
-from holdfast.engine.gate.rule import Moment
+from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks import failures
-from holdfast.engine.tasks.claimed_task import LostError, Observer, Work
+from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError, Observer
 from holdfast.engine.tasks.kind import TaskKind
-from holdfast.engine.tasks.models import Tools
+from holdfast.engine.tasks.models import Models
 from holdfast.errors import HoldfastError
 from holdfast.store.database import EVERY_ACCOUNT, Database
 from holdfast.store.tables import auto_commit_checks, tasks
@@ -25,7 +25,7 @@ LOOKS_AT_ONCE = 100
 BEATS_PER_LEASE = 3
 TIDY_SECONDS = 3_600.0
 TROUBLED_SECONDS = 60.0
-SHORTEST_REST = 0.001
+MIN_PAUSE = 0.001
 
 log = logging.getLogger("holdfast.worker")
 log.addHandler(logging.NullHandler())  # a library that nobody asked is silent; tasks tell what went wrong
@@ -42,7 +42,7 @@ class Workers:
         self,
         db: Database,
         settings: Settings,
-        moment: Callable[[], Moment],
+        new_context: Callable[[], CallContext],
         kind: TaskKind,
         *,
         polls: bool,
@@ -52,14 +52,14 @@ class Workers:
     ) -> None:
         self._db = db
         self._settings = settings
-        self._moment = moment
+        self._new_context = new_context
         self._kind = kind
         self._polls = polls
         self._observe = observe
         self._activity = activity
         self._tidy = tidy
         self._tidy_at = 0.0
-        self._tools = Tools(settings)
+        self._tools = Models(settings)
         self._closing_at: float | None = None
         self._forget_threads()
         # Not before now: at the end of a process, work has to stop before the database is closed.
@@ -107,7 +107,7 @@ class Workers:
     def _look_where_we_are(self) -> None:
         """A fork has none of its parent's threads, and what those have in hand is not its to hand back."""
         if self._process != os.getpid():
-            self._tools = Tools(self._settings)
+            self._tools = Models(self._settings)
             self._forget_threads()
 
     def _forget_threads(self) -> None:
@@ -146,7 +146,7 @@ class Workers:
             claim = self._take()
             pause = self._until_due() if claim is None else None
         except Exception as error:  # noqa: BLE001 - most often the database is away, or was closed
-            log.warning("cannot look for work: %s", failures.told_by(error).message)
+            log.warning("cannot look for work: %s", failures.failure_of(error).message)
             return self._rest(self._settings.worker_poll_seconds)
         if claim is None:
             self._tidy_sometimes()
@@ -173,43 +173,45 @@ class Workers:
             log.warning("tidying failed: %s", error.message)
 
     def _take(self) -> Claim | None:
-        moment = self._moment()
+        context = self._new_context()
         for account, log_id in self._db.read(
-            EVERY_ACCOUNT, lambda tx: auto_commit_checks.due(tx, moment.now, LOOKS_AT_ONCE)
+            EVERY_ACCOUNT, lambda tx: auto_commit_checks.due(tx, context.now, LOOKS_AT_ONCE)
         ):
-            self._look(account, log_id, moment)
+            self._look(account, log_id, context)
         lease = round(self._settings.task_lease_seconds * SECOND)
         due = self._db.read(EVERY_ACCOUNT, tasks.next_due)
-        if due is None or due > moment.now:  # to look costs nothing; to take is a write
+        if due is None or due > context.now:  # to look costs nothing; to take is a write
             return None
-        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, moment.now, lease))
+        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, context.now, lease))
 
-    def _look(self, account: str, log_id: int, moment: Moment) -> None:
+    def _look(self, account: str, log_id: int, context: CallContext) -> None:
         try:
-            self._db.write(account, lambda tx: self._kind.check(tx, log_id, moment))
+            self._db.write(account, lambda tx: self._kind.check(tx, log_id, context))
         except Exception as error:  # noqa: BLE001 - one session must not keep the others waiting
-            log.warning("cannot look at a session: %s", failures.told_by(error).message)
-            later = moment.now + round(TROUBLED_SECONDS * SECOND)
+            log.warning("cannot look at a session: %s", failures.failure_of(error).message)
+            later = context.now + round(TROUBLED_SECONDS * SECOND)
             self._db.write(account, partial(auto_commit_checks.look_at, log_id=log_id, due_at=later))
 
     def _do(self, claim: Claim) -> None:
         try:
             self._observe("claimed")
-            work = Work(self._db, self._settings, self._moment, self._tools, claim, self._observe, self._activity)
-            if failures.has_killed_too_many(work):
-                failures.handle(self._kind, work, failures.worker_died(work))
+            claimed = ClaimedTask(
+                self._db, self._settings, self._new_context, self._tools, claim, self._observe, self._activity
+            )
+            if failures.has_killed_too_many(claimed):
+                failures.handle(self._kind, claimed, failures.worker_died(claimed))
                 return
             try:
-                self._kind.perform(work)
-            except LostError:
+                self._kind.perform(claimed)
+            except LeaseLostError:
                 raise
             except Exception as error:  # noqa: BLE001 - it is written down where everybody can see it
-                log.warning("task %s: %s", claim.task.task_id, failures.told_by(error).message)
-                failures.handle(self._kind, work, error)
-        except LostError:
+                log.warning("task %s: %s", claim.task.task_id, failures.failure_of(error).message)
+                failures.handle(self._kind, claimed, error)
+        except LeaseLostError:
             log.info("task %s went to another worker", claim.task.task_id)
         except Exception as error:  # noqa: BLE001 - most often the database is away; the lease will end, we go on
-            log.warning("task %s: %s", claim.task.task_id, failures.told_by(error).message)
+            log.warning("task %s: %s", claim.task.task_id, failures.failure_of(error).message)
 
     def _next_due(self) -> int | None:
         found = self._db.read(EVERY_ACCOUNT, lambda tx: (tasks.next_due(tx), auto_commit_checks.next_due(tx)))
@@ -219,7 +221,7 @@ class Workers:
         """Seconds until something is due or may be; None if nothing will be that we are not told of."""
         due = self._next_due()
         if due is not None:  # what is due already is in the hands of another who is about to take it
-            known = max(SHORTEST_REST, (due - self._moment().now) / SECOND)
+            known = max(MIN_PAUSE, (due - self._new_context().now) / SECOND)
             return min(known, self._settings.worker_poll_seconds)
         return self._settings.worker_poll_seconds if self._polls else None
 
@@ -243,9 +245,9 @@ class Workers:
         with self._condition:
             held = list(self._held.values())
         for claim in held:
-            moment = self._moment()
+            context = self._new_context()
             try:
-                self._db.write(claim.account, partial(tasks.hand_back, claim=claim, now=moment.now))
+                self._db.write(claim.account, partial(tasks.hand_back, claim=claim, now=context.now))
             except HoldfastError as error:
                 log.warning("task %s could not be handed back: %s", claim.task.task_id, error.message)
 
@@ -261,7 +263,7 @@ class Workers:
         while not self._heart_stops.wait(lease / BEATS_PER_LEASE):
             with self._condition:
                 held = list(self._held.values())
-            until = self._moment().now + round(lease * SECOND)
+            until = self._new_context().now + round(lease * SECOND)
             for claim in held:
                 try:
                     self._db.write(claim.account, partial(tasks.extend, claim=claim, until=until))

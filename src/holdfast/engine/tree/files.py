@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from holdfast.engine.gate.rule import Moment, Rule
+from holdfast.engine.gate.rule import CallContext, Rule
 from holdfast.engine.tree import nodes
 from holdfast.engine.tree.nodes import File, Folder
 from holdfast.errors import FailedPreconditionError, NotFoundError
@@ -15,51 +15,51 @@ from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, 
 from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
-DEEPEST = 100
+MAX_DEPTH = 100
 Names = tuple[str, ...]
 
 
-def _list(tx: Tx, who: Principal, op: ListFiles, names: Names, _moment: Moment) -> FilePage:
-    return _page(_folder(tx, who, op.uri, names), op, DEEPEST if op.recursive else 1)
+def _list(tx: Tx, principal: Principal, op: ListFiles, names: Names, _context: CallContext) -> FilePage:
+    return _page(_folder(tx, principal, op.uri, names), op, MAX_DEPTH if op.recursive else 1)
 
 
-def _tree(tx: Tx, who: Principal, op: ShowTree, names: Names, _moment: Moment) -> FilePage:
-    return _page(_folder(tx, who, op.uri, names), op, op.level_limit)
+def _tree(tx: Tx, principal: Principal, op: ShowTree, names: Names, _context: CallContext) -> FilePage:
+    return _page(_folder(tx, principal, op.uri, names), op, op.level_limit)
 
 
-def _stat(tx: Tx, who: Principal, op: StatFile, names: Names, _moment: Moment) -> FileEntry:
-    node = _require(tx, who, op.uri, names)
+def _stat(tx: Tx, principal: Principal, op: StatFile, names: Names, _context: CallContext) -> FileEntry:
+    node = _require(tx, principal, op.uri, names)
     return _entry(node, node.name, None)
 
 
-def _read(tx: Tx, who: Principal, op: ReadFile, names: Names, _moment: Moment) -> str:
-    return _file(tx, who, op.uri, names).read(op.offset, None if op.limit < 0 else op.limit)
+def _read(tx: Tx, principal: Principal, op: ReadFile, names: Names, _context: CallContext) -> str:
+    return _file(tx, principal, op.uri, names).read(op.offset, None if op.limit < 0 else op.limit)
 
 
-def _abstract(tx: Tx, who: Principal, op: ReadAbstract, names: Names, _moment: Moment) -> str:
-    return _file(tx, who, op.uri, (*names, ABSTRACT)).read(0, None)
+def _abstract(tx: Tx, principal: Principal, op: ReadAbstract, names: Names, _context: CallContext) -> str:
+    return _file(tx, principal, op.uri, (*names, ABSTRACT)).read(0, None)
 
 
-def _overview(tx: Tx, who: Principal, op: ReadOverview, names: Names, _moment: Moment) -> str:
-    return _file(tx, who, op.uri, (*names, OVERVIEW)).read(0, None)
+def _overview(tx: Tx, principal: Principal, op: ReadOverview, names: Names, _context: CallContext) -> str:
+    return _file(tx, principal, op.uri, (*names, OVERVIEW)).read(0, None)
 
 
-def _require(tx: Tx, who: Principal, uri: str, names: Names) -> File | Folder:
-    node = nodes.find(tx, who, names)
+def _require(tx: Tx, principal: Principal, uri: str, names: Names) -> File | Folder:
+    node = nodes.find(tx, principal, names)
     if node is None:
         raise NotFoundError("file", uri)
     return node
 
 
-def _file(tx: Tx, who: Principal, uri: str, names: Names) -> File:
-    node = _require(tx, who, uri, names)
+def _file(tx: Tx, principal: Principal, uri: str, names: Names) -> File:
+    node = _require(tx, principal, uri, names)
     if isinstance(node, Folder):
         raise FailedPreconditionError(f"{uri} is a folder; list it, or read a file in it", resource=uri)
     return node
 
 
-def _folder(tx: Tx, who: Principal, uri: str, names: Names) -> Folder:
-    node = _require(tx, who, uri, names)
+def _folder(tx: Tx, principal: Principal, uri: str, names: Names) -> Folder:
+    node = _require(tx, principal, uri, names)
     if isinstance(node, File):
         raise FailedPreconditionError(f"{uri} is a file; read it, or list the folder it is in", resource=uri)
     return node
@@ -99,7 +99,7 @@ def _entry(node: File | Folder, rel_path: str, abs_limit: int | None) -> FileEnt
     )
 
 
-def _parse(_moment: Moment, _who: Principal, op: Any) -> Names:
+def _parse(_context: CallContext, _principal: Principal, op: Any) -> Names:
     return segments(op.uri)
 
 

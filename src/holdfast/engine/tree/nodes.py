@@ -41,7 +41,7 @@ from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
 PAGE = 100
-MOST_LINES = 10_000
+MAX_LINES = 10_000
 """How many lines are read at once. What is one document must not be made of more rows than that."""
 
 _encode = msgspec.json.Encoder().encode
@@ -69,28 +69,28 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     abstract: Callable[[], str] = no_abstract
 
 
-def root(tx: Tx, who: Principal) -> Folder:
+def root(tx: Tx, principal: Principal) -> Folder:
     """All that a caller can see."""
-    newest = store.page(tx, who.user_id, limit=1, before=None, q=None, state=None)
+    newest = store.page(tx, principal.user_id, limit=1, before=None, q=None, state=None)
     changed_at = newest[0].changed_at if newest else 0
-    home = below(below(SCHEME, "user"), who.user_id)
+    home = below(below(SCHEME, "user"), principal.user_id)
     own_sessions = Folder(
         name="sessions",
         uri=below(home, "sessions"),
         changed_at=changed_at,
-        children=partial(_sessions, tx, who),
-        child=partial(_session_called, tx, who),
+        children=partial(_sessions, tx, principal),
+        child=partial(_session_called, tx, principal),
     )
-    own = _folder(who.user_id, home, changed_at, lambda: iter([own_sessions]))
+    own = _folder(principal.user_id, home, changed_at, lambda: iter([own_sessions]))
     users = _folder("user", below(SCHEME, "user"), changed_at, lambda: iter([own]))
     return _folder("", SCHEME, changed_at, lambda: iter([users]))
 
 
-def find(tx: Tx, who: Principal, names: tuple[str, ...]) -> File | Folder | None:
+def find(tx: Tx, principal: Principal, names: tuple[str, ...]) -> File | Folder | None:
     """What `names` lead to, from the root on; an empty one is the caller's own."""
-    node: File | Folder | None = root(tx, who)
+    node: File | Folder | None = root(tx, principal)
     for name in names:
-        node = node.child(name or who.user_id) if isinstance(node, Folder) else None
+        node = node.child(name or principal.user_id) if isinstance(node, Folder) else None
     return node
 
 
@@ -139,18 +139,18 @@ def _made(folder: str, name: str, changed_at: int, make: Callable[[], bytes]) ->
     )
 
 
-def _sessions(tx: Tx, who: Principal) -> Iterator[Folder]:
+def _sessions(tx: Tx, principal: Principal) -> Iterator[Folder]:
     before: int | None = None
     while True:
-        page = store.page(tx, who.user_id, limit=PAGE, before=before, q=None, state=None)
+        page = store.page(tx, principal.user_id, limit=PAGE, before=before, q=None, state=None)
         yield from (_session(tx, session) for session in page)
         if len(page) < PAGE:
             return
         before = page[-1].log_id
 
 
-def _session_called(tx: Tx, who: Principal, name: str) -> Folder | None:
-    session = store.find(tx, who.user_id, name)
+def _session_called(tx: Tx, principal: Principal, name: str) -> Folder | None:
+    session = store.find(tx, principal.user_id, name)
     return None if session is None else _session(tx, session)
 
 
@@ -167,7 +167,7 @@ def _session(tx: Tx, session: StoredSession) -> Folder:
         yield _made(uri, META, at, lambda: pretty(meta_of(session_info.gather(tx, session))))
         yield _made(uri, RELATIONS, at, lambda: b"".join(relations(_uses(tx, session))))
         yield _messages(tx, session, uri, at, session.live_from, session.last_seq)
-        if tool_calls.is_any(tx, lineage.stretches(tx, session)):
+        if tool_calls.is_any(tx, lineage.log_ranges(tx, session)):
             yield _tools(tx, session, below(uri, TOOLS))
         if archives.last(tx, session.log_id)[0]:
             yield _history(tx, session, below(uri, HISTORY))
@@ -195,34 +195,34 @@ def _messages(tx: Tx, session: StoredSession, folder: str, at: int, first: int, 
 
 
 def _uses(tx: Tx, session: StoredSession) -> Iterator[Usage]:
-    found = usages.read(tx, session.log_id, None, MOST_LINES + 1)
+    found = usages.read(tx, session.log_id, None, MAX_LINES + 1)
     uri = below(session_uri(session.user_id, session.session_id), RELATIONS)
     _require_few(uri, len(found), "list the uses of the session instead")
     return iter(found)
 
 
 def _tools(tx: Tx, session: StoredSession, uri: str) -> Folder:
-    stretches = lineage.stretches(tx, session)
+    log_ranges = lineage.log_ranges(tx, session)
 
     def folder_of(tool_id: str) -> Folder:
         place = below(uri, tool_id)
-        file = _made(place, TOOL, session.changed_at, partial(_calls, tx, stretches, tool_id, place))
+        file = _made(place, TOOL, session.changed_at, partial(_calls, tx, log_ranges, tool_id, place))
         return _folder(tool_id, place, session.changed_at, lambda: iter([file]))
 
     def children() -> Iterator[Folder]:
         page = [""]
         while page:
-            page = tool_calls.tool_ids(tx, stretches, after=page[-1], limit=PAGE)
+            page = tool_calls.tool_ids(tx, log_ranges, after=page[-1], limit=PAGE)
             yield from map(folder_of, page)
 
     def child(name: str) -> Folder | None:
-        return folder_of(name) if tool_calls.speaking_of(tx, stretches, name, 1) else None
+        return folder_of(name) if tool_calls.speaking_of(tx, log_ranges, name, 1) else None
 
     return Folder(name=TOOLS, uri=uri, changed_at=session.changed_at, children=children, child=child)
 
 
-def _calls(tx: Tx, stretches: list[lineage.Stretch], tool_id: str, uri: str) -> bytes:
-    places = tool_calls.speaking_of(tx, stretches, tool_id, MOST_LINES + 1)
+def _calls(tx: Tx, log_ranges: list[lineage.LogRange], tool_id: str, uri: str) -> bytes:
+    places = tool_calls.speaking_of(tx, log_ranges, tool_id, MAX_LINES + 1)
     _require_few(below(uri, TOOL), len(places), "read the messages of the session instead")
     said = messages.read(tx, places, len(places))
     rows = (told for message in said for part, told in calls_in(message) if part.tool_id == tool_id)
@@ -265,9 +265,9 @@ def _archive(tx: Tx, session: StoredSession, archive: StoredArchive, history: st
 
 
 def _require_few(uri: str, count: int, remedy: str) -> None:
-    if count > MOST_LINES:
+    if count > MAX_LINES:
         raise TooLargeError(
-            f"{uri} is too long to be read at once, which is up to {MOST_LINES:,} lines; {remedy}",
+            f"{uri} is too long to be read at once, which is up to {MAX_LINES:,} lines; {remedy}",
             uri=uri,
-            most=MOST_LINES,
+            most=MAX_LINES,
         )

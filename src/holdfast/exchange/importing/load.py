@@ -16,7 +16,7 @@ from holdfast.exchange.formats.records import SessionRecord, Source
 from holdfast.exchange.importing.recognition import open_source
 from holdfast.exchange.importing.sessions import Told, bring
 from holdfast.exchange.reports import ImportedSession, ImportReport, Progress
-from holdfast.storable import sound_json
+from holdfast.storable import storable_json
 
 
 class Survey(msgspec.Struct):
@@ -67,7 +67,7 @@ def _survey(source: Source) -> Survey:
         count = 0
         try:
             for count, message in enumerate(record.messages(), 1):
-                sound_json(f"{record.session_id}, message {count}", msgspec.to_builtins(message))
+                storable_json(f"{record.session_id}, message {count}", msgspec.to_builtins(message))
             record.uses()
         except InvalidArgumentError as error:
             if not source.apart:

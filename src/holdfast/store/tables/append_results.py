@@ -28,11 +28,11 @@ def delete(tx: Tx, log_id: int) -> None:
     tx.execute("DELETE FROM appends WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
 
 
-def forget_before(tx: Tx, moment: int, most: int) -> int:
-    """Drop up to `most` results that are older than `moment`, of all accounts, oldest first; how many there were."""
+def forget_before(tx: Tx, before: int, limit: int) -> int:
+    """Drop up to `limit` results that are older than `before`, of all accounts, oldest first; how many there were."""
     rows = tx.all(
         "DELETE FROM appends WHERE (account_id, log_id, key) IN"
         " (SELECT account_id, log_id, key FROM appends WHERE at < ? ORDER BY at LIMIT ?) RETURNING 1",
-        (moment, most),
+        (before, limit),
     )
     return len(rows)

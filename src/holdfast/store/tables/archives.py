@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from holdfast.model.archives import ArchiveInfo, ArchiveState, Run, archive_id, archive_uri
-from holdfast.model.summaries import Spent, Summary, TokenUsage, cited_by_number
+from holdfast.model.summaries import Cost, Summary, TokenUsage, cited_by_number
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
@@ -63,7 +63,7 @@ class StoredArchive(msgspec.Struct, frozen=True):
         )
 
 
-class Standing(msgspec.Struct, frozen=True):
+class UnfinishedArchive(msgspec.Struct, frozen=True):
     """An archive that is not done, and the task that is to do it."""
 
     number: int
@@ -144,13 +144,13 @@ def last(tx: Tx, log_id: int) -> tuple[int, int]:
     return (row[0], row[1]) if row else (0, 0)
 
 
-def first_in(tx: Tx, log_id: int, state: ArchiveState) -> Standing | None:
+def first_in(tx: Tx, log_id: int, state: ArchiveState) -> UnfinishedArchive | None:
     """The earliest archive that is still pending, or that failed."""
     row = tx.one(
         f"SELECT number, task_id FROM archives WHERE {_OF_LOG} AND state = ? AND {_OPEN} ORDER BY number LIMIT 1",
         (tx.account, log_id, state),
     )
-    return Standing(*row) if row else None
+    return UnfinishedArchive(*row) if row else None
 
 
 def unfinished(tx: Tx, log_id: int) -> list[Run]:
@@ -217,7 +217,7 @@ def mark(tx: Tx, log_id: int, number: int, state: ArchiveState, *, ended_at: int
     )
 
 
-def spend(tx: Tx, log_id: int, number: int, spent: Spent) -> None:
+def spend(tx: Tx, log_id: int, number: int, spent: Cost) -> None:
     tx.execute(
         "UPDATE archives SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
         " total_tokens = total_tokens + ?, cached_tokens = cached_tokens + ?, reasoning_tokens = reasoning_tokens + ?,"

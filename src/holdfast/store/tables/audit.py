@@ -5,10 +5,10 @@ from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
 
-def record(tx: Tx, id: str, who: Principal, action: str, resource: str, now: int) -> None:
+def record(tx: Tx, id: str, principal: Principal, action: str, resource: str, now: int) -> None:
     tx.execute(
         "INSERT INTO audit (account_id, id, at, user_id, role, action, resource) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (tx.account, id, now, who.user_id, who.role, action, resource),
+        (tx.account, id, now, principal.user_id, principal.role, action, resource),
     )
 
 

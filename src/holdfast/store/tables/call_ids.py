@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.model.parts import Part, ToolPart
 from holdfast.store.database import Tx
-from holdfast.store.tables.lineage import Stretch
+from holdfast.store.tables.lineage import LogRange
 
 UNANSWERED = {"pending", "running"}
 
@@ -23,10 +23,10 @@ def insert(tx: Tx, log_id: int, seq: int, said: Iterable[Part]) -> None:
         )
 
 
-def read(tx: Tx, stretches: Sequence[Stretch]) -> list[tuple[int, str, bool]]:
+def read(tx: Tx, log_ranges: Sequence[LogRange]) -> list[tuple[int, str, bool]]:
     """Message, call, and whether the call is only made there, in order."""
     rows: list[tuple[int, str, bool]] = []
-    for stretch in stretches:
+    for stretch in log_ranges:
         rows += [
             (seq, tool_id, bool(is_open))
             for seq, tool_id, is_open in tx.all(

@@ -6,7 +6,7 @@ from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 
 
-class Stretch(msgspec.Struct, frozen=True):
+class LogRange(msgspec.Struct, frozen=True):
     """Messages `first` to `last` of a session are in the log `log_id`, under the same numbers."""
 
     log_id: int
@@ -14,12 +14,12 @@ class Stretch(msgspec.Struct, frozen=True):
     last: int
 
 
-def stretches(tx: Tx, session: StoredSession, first: int = 1, last: int | None = None) -> list[Stretch]:
+def log_ranges(tx: Tx, session: StoredSession, first: int = 1, last: int | None = None) -> list[LogRange]:
     """Where messages `first` to `last` are, in order."""
     end = session.last_seq if last is None else min(last, session.last_seq)
-    own = Stretch(session.log_id, session.fork_seq + 1, session.last_seq)
+    own = LogRange(session.log_id, session.fork_seq + 1, session.last_seq)
     inherited = _inherited(tx, session.log_id) if first <= session.fork_seq else []
-    cut = (Stretch(s.log_id, max(s.first, first), min(s.last, end)) for s in [*inherited, own])
+    cut = (LogRange(s.log_id, max(s.first, first), min(s.last, end)) for s in [*inherited, own])
     return [stretch for stretch in cut if stretch.first <= stretch.last]
 
 
@@ -52,9 +52,9 @@ def needed_through(tx: Tx, log_id: int) -> int:
     return row[0] or 0 if row else 0
 
 
-def _inherited(tx: Tx, log_id: int) -> list[Stretch]:
+def _inherited(tx: Tx, log_id: int) -> list[LogRange]:
     rows = tx.all(
         "SELECT base_id, first_seq, last_seq FROM lineage WHERE account_id = ? AND log_id = ? ORDER BY first_seq",
         (tx.account, log_id),
     )
-    return [Stretch(*row) for row in rows]
+    return [LogRange(*row) for row in rows]

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model.messages import Message, Role, seq_told_by
+from holdfast.model.messages import Message, Role, seq_from_id
 from holdfast.model.parts import Part
 from holdfast.store.database import Row, Tx
 from holdfast.store.tables import call_ids
-from holdfast.store.tables.lineage import Stretch
+from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 from holdfast.text.words import indexed
@@ -93,11 +93,11 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
     return tokens
 
 
-def read(tx: Tx, stretches: Sequence[Stretch], limit: int, words: Sequence[str] | None = None) -> list[Message]:
+def read(tx: Tx, log_ranges: Sequence[LogRange], limit: int, words: Sequence[str] | None = None) -> list[Message]:
     """Up to `limit` messages in order; with `words`, those that contain all of them."""
     condition, query = ("TRUE", []) if words is None else tx.dialect.match_text(tx.account, list(words))
     rows: list[Row] = []
-    for stretch in stretches:
+    for stretch in log_ranges:
         rows += tx.all(
             f"SELECT {_COLUMNS} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ?"
             f" AND {condition} ORDER BY m.seq LIMIT ?",
@@ -108,10 +108,10 @@ def read(tx: Tx, stretches: Sequence[Stretch], limit: int, words: Sequence[str] 
     return _messages(rows)
 
 
-def seq_of(tx: Tx, stretches: Sequence[Stretch], id: str) -> int | None:
-    """The number of the message with this id within `stretches`."""
-    told = seq_told_by(id)
-    for stretch in stretches:
+def seq_of(tx: Tx, log_ranges: Sequence[LogRange], id: str) -> int | None:
+    """The number of the message with this id within `log_ranges`."""
+    told = seq_from_id(id)
+    for stretch in log_ranges:
         row = tx.one(
             "SELECT seq FROM messages WHERE account_id = ? AND id = ? AND log_id = ? AND id_given = 1",
             (tx.account, id, stretch.log_id),
@@ -126,9 +126,9 @@ def seq_of(tx: Tx, stretches: Sequence[Stretch], id: str) -> int | None:
     return None
 
 
-def stored(tx: Tx, stretches: Sequence[Stretch]) -> list[StoredMessage]:
+def stored(tx: Tx, log_ranges: Sequence[LogRange]) -> list[StoredMessage]:
     rows: list[Row] = []
-    for stretch in stretches:
+    for stretch in log_ranges:
         rows += tx.all(
             "SELECT id, role, parts, extra, created_at, seq FROM messages"
             " WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? ORDER BY seq",
@@ -137,9 +137,9 @@ def stored(tx: Tx, stretches: Sequence[Stretch]) -> list[StoredMessage]:
     return [StoredMessage(*row) for row in rows]
 
 
-def last_of_role(tx: Tx, stretches: Sequence[Stretch], role: Role) -> int:
+def last_of_role(tx: Tx, log_ranges: Sequence[LogRange], role: Role) -> int:
     """The number of the last message of a role, or 0. Looks from the end."""
-    for stretch in reversed(stretches):
+    for stretch in reversed(log_ranges):
         row = tx.one(
             "SELECT seq FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? AND role = ?"
             " ORDER BY seq DESC LIMIT 1",
@@ -150,9 +150,9 @@ def last_of_role(tx: Tx, stretches: Sequence[Stretch], role: Role) -> int:
     return 0
 
 
-def latest_system(tx: Tx, stretches: Sequence[Stretch]) -> Message | None:
+def latest_system(tx: Tx, log_ranges: Sequence[LogRange]) -> Message | None:
     """The last system message with a text. A small index has only those, and is used: the role is written out."""
-    for stretch in reversed(stretches):
+    for stretch in reversed(log_ranges):
         rows = tx.all(
             f"SELECT {_COLUMNS} FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
             " AND role = 'system' ORDER BY seq DESC LIMIT ?",
@@ -164,7 +164,7 @@ def latest_system(tx: Tx, stretches: Sequence[Stretch]) -> Message | None:
     return None
 
 
-def state_at(tx: Tx, stretch: Stretch) -> tuple[int, int | None, int | None]:
+def state_at(tx: Tx, stretch: LogRange) -> tuple[int, int | None, int | None]:
     """The tokens of a session through the last message of `stretch`, that message's time, and when it was added."""
     row = tx.one(
         "SELECT tokens_through, created_at, added_at FROM messages WHERE account_id = ? AND log_id = ? AND seq = ?",
@@ -173,11 +173,11 @@ def state_at(tx: Tx, stretch: Stretch) -> tuple[int, int | None, int | None]:
     return (row[0], row[1], row[2]) if row else (0, None, None)
 
 
-def totals(tx: Tx, stretches: Sequence[Stretch]) -> tuple[dict[str, int], int | None]:
+def totals(tx: Tx, log_ranges: Sequence[LogRange]) -> tuple[dict[str, int], int | None]:
     """How many messages there are of each role, and the time of the first of all."""
     counts: dict[str, int] = {}
     first: int | None = None
-    for stretch in stretches:
+    for stretch in log_ranges:
         for role, count, earliest in tx.all(
             "SELECT role, COUNT(*), MIN(created_at) FROM messages"
             " WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? GROUP BY role",

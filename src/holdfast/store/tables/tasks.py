@@ -231,15 +231,15 @@ def delete_of_log(tx: Tx, log_id: int) -> None:
         steps.delete(tx, task_id)
 
 
-def forget_before(tx: Tx, moment: int, most: int) -> int:
-    """Drop up to `most` tasks of all accounts that were completed before `moment`; how many there were.
+def forget_before(tx: Tx, before: int, limit: int) -> int:
+    """Drop up to `limit` tasks of all accounts that were completed before `before`; how many there were.
 
     What failed or was cancelled stays: it can be retried.
     """
     rows = tx.all(
         "DELETE FROM tasks WHERE (account_id, task_id) IN (SELECT account_id, task_id FROM tasks"
         " WHERE status = 'completed' AND updated_at < ? ORDER BY updated_at LIMIT ?) RETURNING 1",
-        (moment, most),
+        (before, limit),
     )
     return len(rows)
 

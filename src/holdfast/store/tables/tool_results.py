@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.model.messages import ToolResult, ToolResultSlice
 from holdfast.store.database import Tx
-from holdfast.store.tables.lineage import Stretch
+from holdfast.store.tables.lineage import LogRange
 from holdfast.store.timestamps import from_micros
 
 
@@ -35,10 +35,10 @@ def insert(tx: Tx, log_id: int, seq: int, output: Output, created_at: int) -> No
     )
 
 
-def newest(tx: Tx, stretches: Sequence[Stretch], tool_name: str | None, limit: int) -> list[ToolResult]:
+def newest(tx: Tx, log_ranges: Sequence[LogRange], tool_name: str | None, limit: int) -> list[ToolResult]:
     named, name = ("", []) if tool_name is None else (" AND t.tool_name = ?", [tool_name])
     results: list[ToolResult] = []
-    for stretch in reversed(stretches):
+    for stretch in reversed(log_ranges):
         rows = tx.all(
             "SELECT t.hash, t.tool_id, t.tool_name, t.seq, b.chars, t.created_at FROM tool_results t"
             " JOIN blobs b ON b.account_id = t.account_id AND b.hash = t.hash"
@@ -62,22 +62,22 @@ def newest(tx: Tx, stretches: Sequence[Stretch], tool_name: str | None, limit: i
     return results
 
 
-def count(tx: Tx, stretches: Sequence[Stretch]) -> int:
+def count(tx: Tx, log_ranges: Sequence[LogRange]) -> int:
     rows = [
         tx.one(
             "SELECT COUNT(*) FROM tool_results WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?",
             (tx.account, stretch.log_id, stretch.first, stretch.last),
         )
-        for stretch in stretches
+        for stretch in log_ranges
     ]
     return sum(row[0] for row in rows if row)
 
 
 def read(
-    tx: Tx, stretches: Sequence[Stretch], tool_result_id: str, offset: int, limit: int | None
+    tx: Tx, log_ranges: Sequence[LogRange], tool_result_id: str, offset: int, limit: int | None
 ) -> ToolResultSlice | None:
-    """Characters `offset` to `offset + limit` of an output that a message of `stretches` shows."""
-    for stretch in stretches:
+    """Characters `offset` to `offset + limit` of an output that a message of `log_ranges` shows."""
+    for stretch in log_ranges:
         row = tx.one(
             "SELECT t.tool_name, SUBSTR(b.content, ?, ?), b.chars FROM tool_results t"
             " JOIN blobs b ON b.account_id = t.account_id AND b.hash = t.hash"

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-DEEPEST = 40
-LONGEST = 2_000_000
+MAX_DEPTH = 40
+MAX_CHARS = 2_000_000
 STARTS = 12
 """How many opening brackets are tried: prose may have some of its own."""
 
@@ -25,7 +25,7 @@ def find_object(text: str, keys: Collection[str]) -> dict[str, Any] | None:
     >>> find_object("Sure! ```json {'topic': 'ships', 'steps': ['build', ]", {"topic"})
     {'topic': 'ships', 'steps': ['build']}
     """
-    text = text[:LONGEST]
+    text = text[:MAX_CHARS]
     try:
         whole = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -66,7 +66,7 @@ class _Reader:
         self._at = start
 
     def value(self, depth: int) -> Any:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise _TooDeepError
         match self._next():
             case "{":

@@ -22,10 +22,10 @@ PHRASES = ("topic", "intent", "result", "status")
 LISTS = ("steps", "requests", "concepts", "decisions", "constraints", "facts", "pending")
 FRAME = 150
 """Tokens of what stands around a conversation in a prompt."""
-LEAST_ROOM = 300
-LONGEST_PHRASE = 500
-LONGEST_LIST = 60
-LONGEST_RULE = 200
+MIN_ROOM = 300
+MAX_PHRASE = 500
+MAX_LIST = 60
+MAX_RULE = 200
 SHARED_WORDS = 0.34
 """The share of a line's words that a message must have to be taken for its source."""
 
@@ -49,7 +49,7 @@ SCHEMA: dict[str, Any] = {
 def room(input_tokens: int, earlier: str = "") -> int:
     """The tokens that are left for messages in a prompt of `input_tokens`."""
     taken = estimate(_system()) + estimate(msgspec.json.encode(SCHEMA).decode()) + estimate(earlier) + FRAME
-    return max(LEAST_ROOM, input_tokens - taken)
+    return max(MIN_ROOM, input_tokens - taken)
 
 
 def chunks(messages: Sequence[Message], bound_tokens: int) -> list[list[Message]]:
@@ -131,7 +131,7 @@ def _verbatim(lines: list[Line], messages: Sequence[Message]) -> tuple[list[Line
     others: list[Line] = []
     for line in lines:
         text = line.text.strip(" .!").casefold()
-        is_rule = len(text) <= LONGEST_RULE and any(text in spoken.get(seq, "") for seq in line.sources)
+        is_rule = len(text) <= MAX_RULE and any(text in spoken.get(seq, "") for seq in line.sources)
         (kept if is_rule else others).append(line)
     return kept, others
 
@@ -254,7 +254,7 @@ def _places(cited: str, last: int) -> Iterator[int]:
 
 def _lines(told: Any, sources: _Sources) -> list[Line]:
     found: dict[str, Line] = {}
-    for one in _items(told)[:LONGEST_LIST]:
+    for one in _items(told)[:MAX_LIST]:
         cites: Any = []
         if isinstance(one, dict):
             cites = next((one[name] for name in ("sources", "source", "messages", "ids", "id") if name in one), [])
@@ -285,7 +285,7 @@ def _phrase(told: Any) -> str:
     if told is None or isinstance(told, bool):
         return ""
     text = _flat(str(told))
-    return text if len(text) <= LONGEST_PHRASE else f"{text[: LONGEST_PHRASE - 3]}..."
+    return text if len(text) <= MAX_PHRASE else f"{text[: MAX_PHRASE - 3]}..."
 
 
 def _flat(text: str) -> str:

@@ -94,11 +94,11 @@ class Sentence:
 def sentences(text: str, yield_cpu: Callable[[], None]) -> Iterator[Sentence]:
     """The sentences that the author of a message wrote, from its beginning, middle and end, in this order."""
     if len(text) <= MAX_CHARS:
-        stretches: Iterator[str] = iter((text,))
+        log_ranges: Iterator[str] = iter((text,))
     else:
-        stretches = _stretches(text, yield_cpu)
+        log_ranges = _stretches(text, yield_cpu)
     count = 0
-    for stretch in stretches:
+    for stretch in log_ranges:
         for line, listed in _lines(stretch):
             for written, lower in _split(line):
                 count += 1

@@ -12,7 +12,7 @@ from holdfast.model.identity import Principal
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Database, Params, Reply, Row, Submission, Tx, in_transaction
 from holdfast.store.tables import accounts, audit, messages
-from holdfast.store.tables.lineage import Stretch
+from holdfast.store.tables.lineage import LogRange
 
 TEXT = '[{"type":"text","text":"Be brief."}]'
 ACME = "acme"
@@ -264,13 +264,13 @@ class StoreContract:
 
         def explain(tx: Tx) -> str:
             explained: Any = Explained(tx)
-            messages.latest_system(explained, [Stretch(1, 1, 2_000)])
+            messages.latest_system(explained, [LogRange(1, 1, 2_000)])
             return str(explained.plan)
 
         assert "messages_of_system" in database.read(ACME, explain)
         database.write(ACME, fill)
         assert "messages_of_system" in database.read(ACME, explain)
-        found = database.read(ACME, lambda tx: messages.latest_system(tx, [Stretch(1, 1, 2_000)]))
+        found = database.read(ACME, lambda tx: messages.latest_system(tx, [LogRange(1, 1, 2_000)]))
         assert found is not None
         assert found.seq == 7
 

@@ -49,7 +49,7 @@ class Doomed(Workers):
     """Workers that kill their process where its fate says."""
 
     def __init__(self, engine: Engine, orders: Orders) -> None:
-        super().__init__(engine.db, engine.settings, engine.moment, COMMIT, polls=True)
+        super().__init__(engine.db, engine.settings, engine.new_context, COMMIT, polls=True)
         self._orders = orders
 
     def _do(self, claim: Claim) -> None:

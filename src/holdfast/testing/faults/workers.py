@@ -68,10 +68,10 @@ class FatalModel(FakeModel):
 
     def _take(self, asked: Asked) -> Behaviour:
         if self._is_fatal(asked):
-            os.kill(_who(asked), signal.SIGKILL)
+            os.kill(_principal(asked), signal.SIGKILL)
         behaviour = super()._take(asked)
         if not self.answers_all:
-            self.may_have[_who(asked)].wait(PATIENCE)
+            self.may_have[_principal(asked)].wait(PATIENCE)
         return behaviour
 
     def _is_fatal(self, asked: Asked) -> bool:
@@ -93,7 +93,7 @@ class FatalModel(FakeModel):
         return Counter(place for told, number, place in marks if (told, number) == (session_id, str(archive)))
 
 
-def _who(asked: Asked) -> int:
+def _principal(asked: Asked) -> int:
     """The process that asks."""
     return int(asked.headers["authorization"].removeprefix("Bearer "))
 

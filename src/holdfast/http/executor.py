@@ -22,7 +22,7 @@ PATIENT_TURNS = 2
 """How many turns of the loop a write may wait for others; each takes as long as the requests that it brings."""
 
 
-class Bridge:
+class EngineExecutor:
     """Belongs to one event loop."""
 
     def __init__(self, engine: Engine) -> None:
@@ -37,13 +37,13 @@ class Bridge:
         self._loop = asyncio.get_running_loop()
 
     async def call(
-        self, who: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, size: int
+        self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, size: int
     ) -> R:
         """Do an operation. Who stops waiting for a write has not undone it."""
-        plan_it = partial(self.engine.plan, who, cls, fields, strict=strict)
+        plan_it = partial(self.engine.plan, principal, cls, fields, strict=strict)
         plan: Plan[R] = plan_it() if size <= LARGE else await self.in_thread(plan_it)
-        if plan.first is not None or not plan.writes:
-            threads = self._threads if plan.first is None else self._patient_threads
+        if plan.wait_for is not None or not plan.writes:
+            threads = self._threads if plan.wait_for is None else self._patient_threads
             result: R = await self._loop.run_in_executor(threads, plan.run)
             return result
         future: asyncio.Future[R] = self._loop.create_future()
