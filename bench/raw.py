@@ -1,4 +1,4 @@
-"""What things are measured against: SQLite through apsw with nothing around it."""
+"""The baseline: SQLite through apsw, without Holdfast."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,54 +14,54 @@ from holdfast.store.index import sqlite_text
 
 Statement = tuple[str, tuple[Any, ...]]
 
-LOG_PAGES = 1_100
-"""Somewhat more than SQLite lets a log have before it moves the pages into the database."""
+WAL_PAGES = 1_100
+"""Slightly more pages than the write-ahead log has when SQLite starts a checkpoint."""
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """The statements that opening a database and each of some appends ran, with their values."""
+    """The statements of opening a database and of each append, with their values."""
 
     opening: list[Statement]
     appends: list[list[Statement]]
 
 
 def connect(file: Path) -> apsw.Connection:
-    """A connection that is as durable as ours."""
+    """Open a connection with the same durability as Holdfast."""
     connection = apsw.Connection(str(file))
-    # fetchall: a pragma that answers with a row stops the statements behind it until the row is taken.
+    # fetchall: a pragma that returns a row blocks the statements after it until the row is read.
     connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL").fetchall()
-    sqlite_text.register(connection)  # the schema calls it
+    sqlite_text.register(connection)  # the schema uses its functions
     return connection
 
 
-def connect_log(file: Path) -> apsw.Connection:
-    """The simplest durable log there is: `INSERT INTO raw (body) VALUES (?)`."""
+def connect_insert_log(file: Path) -> apsw.Connection:
+    """Create the simplest durable log, for `INSERT INTO raw (body) VALUES (?)`."""
     connection = connect(file)
     connection.execute("CREATE TABLE raw (n INTEGER PRIMARY KEY, body TEXT NOT NULL)")
     return connection
 
 
-def wrap_log(file: Path) -> None:
-    """Bring the write-ahead log of an open database to where it is after its first checkpoint.
+def fill_wal(file: Path) -> None:
+    """Grow the write-ahead log of an open database to its size at the first checkpoint.
 
-    From then on it is written over; until then it grows, and to sync a file that grows costs more. A raw insert
-    writes fewer pages than an append, so it would pay this far longer.
+    After that it is overwritten. Until then it grows, and syncing a growing file costs more. A raw insert writes
+    fewer pages than an append, so it would have the higher cost for much longer.
     """
     connection = connect(file)
     connection.execute("PRAGMA synchronous = OFF").fetchall()
     before = connection.pragma("user_version")
-    for number in range(LOG_PAGES):
-        connection.pragma("user_version", number)  # writes one page and leaves the tables alone
+    for number in range(WAL_PAGES):
+        connection.pragma("user_version", number)  # writes one page, no tables
     connection.pragma("user_version", before)
     connection.close()
 
 
 def record_appends(appends: Sequence[tuple[str, str]]) -> Recording:
-    """Make the appends (session, text) through a client, in memory, and write down what SQLite was asked to do.
+    """Make the appends (session, text) through a client, in memory, and record the SQL statements.
 
-    The bare statements are taken from life: they cannot fall behind the code they are compared with.
+    They are recorded rather than written down here, so that they always match the code.
     """
-    with _recorded() as statements, holdfast.connect(":memory:") as client:
+    with _record_statements() as statements, holdfast.connect(":memory:") as client:
         for session in dict.fromkeys(session for session, _ in appends):
             client.create_session(session)
         opening = statements.copy()
@@ -83,21 +83,21 @@ def without_transaction(statements: Sequence[Statement]) -> list[Statement]:
 
 
 @contextmanager
-def _recorded() -> Iterator[list[Statement]]:
-    """The statements that connections opened by this thread run meanwhile."""
+def _record_statements() -> Iterator[list[Statement]]:
+    """Record the statements of connections that this thread opens during the block."""
     statements: list[Statement] = []
     thread = threading.get_ident()
 
-    def note(_cursor: apsw.Cursor, sql: str, values: Sequence[Any] | Mapping[str, Any] | None) -> bool:
+    def record(_cursor: apsw.Cursor, sql: str, values: Sequence[Any] | Mapping[str, Any] | None) -> bool:
         statements.append((sql.strip(), tuple(values or ())))
         return True
 
-    def watch(connection: apsw.Connection) -> None:
+    def trace(connection: apsw.Connection) -> None:
         if threading.get_ident() == thread:
-            connection.exec_trace = note
+            connection.exec_trace = record
 
-    apsw.connection_hooks.append(watch)
+    apsw.connection_hooks.append(trace)
     try:
         yield statements
     finally:
-        apsw.connection_hooks.remove(watch)
+        apsw.connection_hooks.remove(trace)

@@ -1,4 +1,4 @@
-"""The figures as a table to read and as JSON to compare."""
+"""Output of the figures, as a table and as JSON."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from measure import Figure
-from quality.shown import Shown
+from quality.figures import QualityFigure
 from scale import Scale
 
 
@@ -25,7 +25,7 @@ def terminal() -> Console:
 
 def show(console: Console, figures: Sequence[Figure]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("work [dim]/ against[/]")
+    table.add_column("operation [dim]/ baseline[/]")
     for heading in ("p50", "p99", "CPU", "base p50", "ratio"):
         table.add_column(heading, justify="right", no_wrap=True)
     for heading in ("target", ""):
@@ -45,10 +45,12 @@ def show(console: Console, figures: Sequence[Figure]) -> None:
     for note in (note for figure in figures for note in figure.notes):
         console.print(f"  {note}", highlight=False, soft_wrap=True)
     missed = [figure.work for figure in figures if not figure.met]
-    console.print(f"[red]Missed:[/] {', '.join(missed)}" if missed else "[green]Every target is reached.[/]")
+    console.print(f"[red]Missed:[/] {', '.join(missed)}" if missed else "[green]All targets are met.[/]")
 
 
-def write(folder: Path, figures: Sequence[Figure], shown: Sequence[Shown], scale: Scale, *, quick: bool) -> Path:
+def write(
+    folder: Path, figures: Sequence[Figure], context_figures: Sequence[QualityFigure], scale: Scale, *, quick: bool
+) -> Path:
     at = datetime.now(UTC)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{at:%Y%m%dT%H%M%SZ}.json"
@@ -58,7 +60,7 @@ def write(folder: Path, figures: Sequence[Figure], shown: Sequence[Shown], scale
         "machine": _machine(),
         "scale": scale,
         "figures": [{**msgspec.to_builtins(figure), "met": figure.met} for figure in figures],
-        "shown": shown,
+        "shown": context_figures,
     }
     file.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
     return file

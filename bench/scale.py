@@ -1,4 +1,4 @@
-"""How much is measured, and where."""
+"""Sizes of the measurements, and their set-up."""
 
 from pathlib import Path
 
@@ -11,28 +11,28 @@ class Scale(msgspec.Struct, frozen=True):
     append_rounds: int
     long_session: int
     growth_blocks: int
-    """Each with a new short session and `growth_rounds` appends."""
+    """Each block has a new short session and `growth_rounds` appends."""
     growth_rounds: int
     forks: int
     thread_rounds: int
     thread_seconds: float
-    """Of each phase of a round."""
+    """Duration of each phase of a round."""
     thread_raw_batches: int
-    """Of 64 appends, in each round."""
+    """Batches of 64 appends in each round."""
     read_rounds: int
     commit_rounds: int
     long_commits: int
     long_commit: int
-    """How many times as many messages."""
+    """Factor: how many times as many messages a long commit has."""
     commits_awaited: int
     archives: int
     committing_sessions: int
     startups: int
     server_rounds: int
     server_seconds: float
-    """Of each phase of a round."""
+    """Duration of each phase of a round."""
     every: int
-    """Of trajectories and conversations, of which what a model is shown is measured, every so many."""
+    """Only every n-th recorded trajectory and conversation is measured."""
 
 
 FULL = Scale(
@@ -80,7 +80,7 @@ QUICK = Scale(
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """What a part of the bench is given: an empty folder on the disk to be measured, sizes, and a terminal."""
+    """The input of a part of the bench: an empty folder on the measured disk, sizes, and a console."""
 
     folder: Path
     scale: Scale

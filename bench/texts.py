@@ -1,4 +1,4 @@
-"""Messages like people's: a few words often, most words seldom, never the same text twice."""
+"""Random texts with a natural word distribution: few words are frequent, most are rare."""
 
 import random
 from itertools import accumulate
@@ -14,7 +14,7 @@ class Texts:
         self._random = random.Random(seed)
         self._chars = chars
         self._words = [self._word() for _ in range(vocabulary)]
-        # Zipf: the word of rank r is said in proportion to 1/r.
+        # Zipf distribution: the frequency of the word of rank r is proportional to 1/r.
         self._weights = list(accumulate(1 / rank for rank in range(1, vocabulary + 1)))
 
     def one(self) -> str:

@@ -1,4 +1,4 @@
-"""Holdfast's main job, in the terminal: a conversation is kept, whatever happens. Run it with `make demo`."""
+"""A tour of Holdfast in the terminal. Run it with `make demo`."""
 
 import os
 import re
@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 import httpx2
-from committing import a_commit, a_killed_worker
+from committing import show_commit, show_killed_worker
+from output import console, heading, print_line, progress_bar, show_error, show_messages
 from rich.table import Table
-from telling import bar, console, heading, refused, say, show
 
 import holdfast
 from holdfast import ContextPart, TextPart, ToolPart
@@ -23,23 +23,23 @@ from holdfast import ContextPart, TextPart, ToolPart
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
         console.print("[bold]Holdfast[/bold]: the durable session layer for AI agents.")
-        console.print("[dim]Everything below is real and happens in a folder that is deleted afterwards.[/dim]")
+        console.print("[dim]The demo runs real operations in a temporary folder, which is deleted at the end.[/dim]")
         with holdfast.connect(folder) as client:
-            a_conversation(client)
-            exactly_once(client)
-            bad_input(client)
-            a_large_tool_output(client)
-            a_fork(client)
-            finding_it_again(client)
-            a_commit(client)
-        a_killed_worker(Path(folder))
-        killed_while_writing(Path(folder))
-        over_http(Path(folder))
-    console.print("\nThat was it. README.md goes on from here; [bold]make test[/bold] proves it.")
+            show_conversation(client)
+            show_exactly_once(client)
+            show_bad_input(client)
+            show_large_tool_output(client)
+            show_fork(client)
+            show_search(client)
+            show_commit(client)
+        show_killed_worker(Path(folder))
+        show_killed_writer(Path(folder))
+        show_server(Path(folder))
+    console.print("\nEnd of the demo. Continue with README.md; [bold]make test[/bold] runs all tests.")
 
 
-def a_conversation(client: holdfast.Client) -> None:
-    heading("A conversation is kept", "one file, no server, no key")
+def show_conversation(client: holdfast.Client) -> None:
+    heading("A conversation is stored", "one file, no server, no key")
     session = client.session("chat_001")
     session.add_message("user", [TextPart("My API answers 401 after an hour. It never did before Tuesday.")])
     session.add_message(
@@ -53,50 +53,50 @@ def a_conversation(client: holdfast.Client) -> None:
     )
     session.add_message("user", [TextPart("Bring it back, but never touch the billing service.")])
     session.used(contexts=["viking://resources/docs/auth.md"])
-    show(session.messages)
+    show_messages(session.messages)
     stats = session.stats
-    say(
-        f"{session.uri} holds {stats.message_count} live messages, about {stats.pending_tokens} tokens,"
+    print_line(
+        f"{session.uri} has {stats.message_count} live messages, about {stats.pending_tokens} tokens,"
         f" and used {stats.contexts_used} context."
     )
 
 
-def exactly_once(client: holdfast.Client) -> None:
-    heading("A retry is harmless", "the answer was lost; the agent sends it again")
+def show_exactly_once(client: holdfast.Client) -> None:
+    heading("Appends are safe to retry", "the response was lost; the agent sends the message again")
     first = client.add_message("chat_001", "assistant", "Done: refresh restored.", idempotency_key="turn-4")
     again = client.add_message("chat_001", "assistant", "Done: refresh restored.", idempotency_key="turn-4")
-    say(
-        f"sent twice, stored once: seq {first.seq} and {again.seq}, the same id: {first.message_id == again.message_id}"
+    print_line(
+        f"sent twice, stored once: seq {first.seq} and {again.seq}, same id: {first.message_id == again.message_id}"
     )
-    refused(lambda: client.add_message("chat_001", "assistant", "Done: something else.", idempotency_key="turn-4"))
-    say("Two agents on one session: the second one's picture is out of date, and it is told so.")
-    refused(lambda: client.add_message("chat_001", "assistant", "I think we are at 3?", expected_seq=3))
+    show_error(lambda: client.add_message("chat_001", "assistant", "Done: something else.", idempotency_key="turn-4"))
+    print_line("Two agents use one session. The second one has not read the latest message, so its append is rejected:")
+    show_error(lambda: client.add_message("chat_001", "assistant", "I think we are at 3?", expected_seq=3))
 
 
-def bad_input(client: holdfast.Client) -> None:
-    heading("Bad input is refused by name", "and changes nothing")
-    refused(lambda: client.add_message("../secrets", "user", "hello"))
-    refused(lambda: client.add_message("chat_001", "robot", "hello"))  # type: ignore[arg-type]
-    refused(lambda: client.add_message("chat_001", "user", parts=[{"type": "hologram"}]))
-    say(f"Still {client.get_session('chat_001').message_count} messages.")
+def show_bad_input(client: holdfast.Client) -> None:
+    heading("Invalid input is rejected", "the error names the field; nothing is changed")
+    show_error(lambda: client.add_message("../secrets", "user", "hello"))
+    show_error(lambda: client.add_message("chat_001", "robot", "hello"))  # type: ignore[arg-type]
+    show_error(lambda: client.add_message("chat_001", "user", parts=[{"type": "hologram"}]))
+    print_line(f"Still {client.get_session('chat_001').message_count} messages.")
 
 
-def a_large_tool_output(client: holdfast.Client) -> None:
-    heading("A large output does not flood the window", "kept apart, previewed")
+def show_large_tool_output(client: holdfast.Client) -> None:
+    heading("A large tool output does not fill the context", "it is stored separately; the message has a preview")
     log = "".join(f"2026-03-24T09:{n // 60 % 60:02}:{n % 60:02} GET /v1/items/{n} 200\n" for n in range(20_000))
     log += "2026-03-24T14:33:20 GET /v1/items/7 401 token expired\n"
     part = ToolPart(tool_id="call_7", tool_name="read_log", input={"file": "api.log"}, output=log, success=True)
     added = client.add_message("chat_001", "tool", parts=[part])
     (result,) = client.list_tool_results("chat_001").tool_results
     message = client.get_messages("chat_001", added.seq).messages[0]
-    say(f"{result.chars:,} characters of output cost {message.tokens} tokens in the message.")
+    print_line(f"{result.chars:,} characters of output cost {message.tokens} tokens in the message.")
     (match,) = client.search_tool_result("chat_001", result.tool_result_id, "token expired", context_chars=30).matches
-    say(f"search in it: “{match.context.strip()}” at character {match.offset:,}")
+    print_line(f"search result: “{match.context.strip()}” at character {match.offset:,}")
 
 
-def a_fork(client: holdfast.Client) -> None:
-    heading("A fork shares its past", "100,000 messages, no message is copied")
-    with bar() as progress:
+def show_fork(client: holdfast.Client) -> None:
+    heading("A fork shares its messages", "100,000 messages, none is copied")
+    with progress_bar() as progress:
         for _ in progress.track(range(1_000), description="adding batches of 100"):
             batch = [{"role": "user", "content": f"message number {n}"} for n in range(100)]
             client.batch_add_messages("long", batch)
@@ -104,20 +104,22 @@ def a_fork(client: holdfast.Client) -> None:
     forked = client.fork_session("long", 50_000, new_session_id="what-if")
     took = (time.perf_counter() - started) * 1_000
     client.add_message("what-if", "user", "And if we had done it the other way?")
-    say(f"forked {forked.total_message_count:,} of them in {took:.1f} ms; both sessions go their own way from there")
+    print_line(
+        f"forked at message {forked.total_message_count:,} in {took:.1f} ms; the sessions are independent from there"
+    )
 
 
-def finding_it_again(client: holdfast.Client) -> None:
-    heading("Words are searchable at once", "in the same transaction as the message")
-    show(client.get_messages("chat_001", q="billing touch").messages)
+def show_search(client: holdfast.Client) -> None:
+    heading("Messages are searchable at once", "as soon as the append returns")
+    show_messages(client.get_messages("chat_001", q="billing touch").messages)
     table = Table("session", "messages", "title", box=None, padding=(0, 2))
     for row in client.list_sessions():
         table.add_row(row.session_id, f"{row.message_count:,}", row.title or "[dim]none[/dim]")
     console.print(table)
 
 
-def killed_while_writing(folder: Path) -> None:
-    heading("kill -9 loses nothing", "a process that writes is killed without warning")
+def show_killed_writer(folder: Path) -> None:
+    heading("kill -9 loses nothing", "a process is killed while it writes")
     code = """
         import sys, holdfast
         session = holdfast.connect(sys.argv[1]).session("crash")
@@ -134,20 +136,20 @@ def killed_while_writing(folder: Path) -> None:
     writer.wait()
     writer.stdout.close()
     with holdfast.connect(folder) as client:
-        kept = [message.seq for message in client.session("crash").messages]
-        missing = set(acknowledged) - set(kept)
-        say(
-            f"acknowledged {len(acknowledged)}, found {len(kept)}, missing {len(missing)},"
-            f" gapless: {kept == list(range(1, len(kept) + 1))}"
+        stored = [message.seq for message in client.session("crash").messages]
+        missing = set(acknowledged) - set(stored)
+        print_line(
+            f"acknowledged {len(acknowledged)}, stored {len(stored)}, missing {len(missing)},"
+            f" without gaps: {stored == list(range(1, len(stored) + 1))}"
         )
-        say(f"and the next append works: seq {client.add_message('crash', 'user', 'back again').seq}")
+        print_line(f"the next append works: seq {client.add_message('crash', 'user', 'back again').seq}")
 
 
-def over_http(folder: Path) -> None:
-    heading("The same over HTTP", "the server is killed while clients append")
-    server = serve(folder, 0)
-    url = server_url(server)
-    say(f"GET {url}/health answers {httpx2.get(f'{url}/health').json()['status']}.")
+def show_server(folder: Path) -> None:
+    heading("The server can be killed as well", "it is killed and restarted while clients append")
+    server = start_server(folder, 0)
+    url = read_url(server)
+    print_line(f"GET {url}/health returns {httpx2.get(f'{url}/health').json()['status']}.")
     done = threading.Event()
     acknowledged: list[str] = []
     threads = [threading.Thread(target=keep_appending, args=(url, acknowledged, done)) for _ in range(4)]
@@ -158,29 +160,31 @@ def over_http(folder: Path) -> None:
         server.kill()
         server.wait()
         before = len(acknowledged)
-        server = serve(folder, int(url.rsplit(":", 1)[1]))
-        server_url(server)
+        server = start_server(folder, int(url.rsplit(":", 1)[1]))
+        read_url(server)
         time.sleep(1)
         done.set()
         for thread in threads:
             thread.join()
         with holdfast.connect(url) as client:
-            kept = [message.text for message in client.session("served").messages]
+            stored = [message.text for message in client.session("served").messages]
     finally:
         done.set()
         server.terminate()
         server.wait()
-    say(f"{before} appends were acknowledged before the kill, {len(acknowledged) - before} after it.")
-    lost, doubled = len(set(acknowledged) - set(kept)), len(kept) - len(set(kept))
-    console.print(f"[bold]lost {lost}, doubled {doubled}[/bold]: each append carried a key, so asking again was safe")
+    print_line(f"{before} appends were acknowledged before the kill, {len(acknowledged) - before} after it.")
+    lost, duplicated = len(set(acknowledged) - set(stored)), len(stored) - len(set(stored))
+    console.print(
+        f"[bold]lost {lost}, duplicated {duplicated}[/bold]: each append had an idempotency key, so retries were safe"
+    )
 
 
-def serve(folder: Path, port: int) -> "subprocess.Popen[str]":
+def start_server(folder: Path, port: int) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "holdfast", "serve", "--path", str(folder), "--port", str(port)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
-def server_url(server: "subprocess.Popen[str]") -> str:
+def read_url(server: "subprocess.Popen[str]") -> str:
     assert server.stdout
     (url,) = re.findall(r"http://\S+:\d+", server.stdout.readline())
     return str(url)

@@ -1,14 +1,50 @@
-"""Fixtures: each database is real, fresh, and gone afterwards."""
+"""Fixtures for empty databases, and the option `--quick`."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from holdfast.store.database import Database
 from holdfast.store.drivers.postgres import PostgresDatabase
 from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.testing.postgres import PostgresServer, postgres_server
+
+SLOW_VARIANTS = {
+    *("postgres", "http-postgres"),
+    *("http-sqlite", "remote"),  # they start a Holdfast server
+    "async",  # the asynchronous client is generated from the synchronous one
+}
+"""Test parameters that `--quick` skips."""
+SLOW_FILES = {"test_provider_schemas.py"}  # importing the providers' libraries takes seconds
+
+hypothesis.settings.register_profile("quick", max_examples=10, deadline=None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="skip slow variants of tests: PostgreSQL, servers, async")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("quick"):
+        hypothesis.settings.load_profile("quick")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if config.getoption("quick") and collection_path.name in SLOW_FILES else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("quick"):
+        config.hook.pytest_deselected(items=[item for item in items if _is_slow(item)])
+        items[:] = [item for item in items if not _is_slow(item)]
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    parameters = {value for value in callspec.params.values() if isinstance(value, str)} if callspec else set()
+    return bool(parameters & SLOW_VARIANTS) or "postgres" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +55,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """What to `connect` to: an empty SQLite file, then an empty PostgreSQL database."""
+    """The argument for `connect`: a new SQLite file, then an empty PostgreSQL database."""
     if request.param == "sqlite":
         return str(tmp_path / "holdfast.db")
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -28,16 +64,16 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def open_database(target: str) -> Iterator[Callable[[], Database]]:
-    """Opens `target` as often as asked: each is another user of the same database."""
+    """Opens `target` any number of times, like several processes that use the same database."""
     opened: list[Database] = []
 
-    def open_one() -> Database:
+    def open_another() -> Database:
         database: Database = PostgresDatabase(target) if "://" in target else SqliteDatabase(target)
         database.migrate(0)
         opened.append(database)
         return database
 
-    yield open_one
+    yield open_another
     for database in opened:
         database.close()
 

@@ -1,4 +1,4 @@
-"""What a model is shown of real and of invented conversations, measured by what is in it rather than by time."""
+"""Measures the quality of contexts: their content instead of their speed."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -10,24 +10,24 @@ from rich.table import Table
 
 import report
 from quality import agents, budgets, rules
-from quality.shown import Shown
+from quality.figures import QualityFigure
 from scale import Scale, Setup
 
-PARTS: dict[str, Callable[[Setup], list[Shown]]] = {
+PARTS: dict[str, Callable[[Setup], list[QualityFigure]]] = {
     "agents": agents.measure,
     "rules": rules.measure,
     "budgets": budgets.measure,
 }
 
 
-def measure(name: str, where: Path, scale: Scale) -> list[Shown]:
+def measure(name: str, where: Path, scale: Scale) -> list[QualityFigure]:
     with tempfile.TemporaryDirectory(dir=where, prefix=f"{name}-") as folder:
         return PARTS[name](Setup(Path(folder), scale, report.terminal()))
 
 
-def show(console: Console, figures: Sequence[Shown]) -> None:
+def show(console: Console, figures: Sequence[QualityFigure]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("what a model is shown")
+    table.add_column("content of contexts")
     for heading in ("measured", "target"):
         table.add_column(heading, no_wrap=True)
     table.add_column("", no_wrap=True)

@@ -1,32 +1,36 @@
-"""Standing rules and preferences that are kept word for word, for conversations committed in 1, 4 and 10 pieces."""
+"""Measures how many standing rules are kept word for word by conversations committed in 1, 4 and 10 pieces."""
 
 from functools import partial
 
 import holdfast
-from conversations.standing import LATER, STANDING
-from conversations.standing.kept import PIECES, committed, rules_kept
-from quality.shown import Shown
+from conversations.standing import STANDING, WRITTEN_LATER
+from conversations.standing.measuring import PIECE_COUNTS, commit_in_pieces, measure_kept_rules
+from quality.figures import QualityFigure
 from scale import Setup
 
-EXPECTED, MIN_KEPT, MAX_FALSE, MAX_CHARS = 60, 57, 6, 200
+EXPECTED, MIN_KEPT, MAX_FALSE, MAX_LINE_CHARS = 60, 57, 6, 200
 
 
-def measure(setup: Setup) -> list[Shown]:
-    figures: list[Shown] = []
+def measure(setup: Setup) -> list[QualityFigure]:
+    figures: list[QualityFigure] = []
     with holdfast.connect(setup.folder / "rules.db") as client:
         for name, conversations in (
             ("60 rules and preferences", STANDING),
-            ("40 more, on which the patterns were improved", LATER),
+            ("40 more, on which the patterns were improved", WRITTEN_LATER),
         ):
-            for pieces in PIECES:
-                kept = rules_kept(conversations[:: setup.scale.every], pieces, partial(committed, client))
-                least = MIN_KEPT * kept.expected // EXPECTED
-                met = kept.kept >= least and len(kept.false) <= MAX_FALSE and kept.longest <= MAX_CHARS
+            for pieces in PIECE_COUNTS:
+                kept = measure_kept_rules(
+                    conversations[:: setup.scale.every], pieces, partial(commit_in_pieces, client)
+                )
+                min_kept = MIN_KEPT * kept.expected // EXPECTED
+                met = kept.kept >= min_kept and len(kept.false) <= MAX_FALSE and kept.longest <= MAX_LINE_CHARS
                 figures.append(
-                    Shown(
+                    QualityFigure(
                         what=f"{name}, in {pieces} {'piece' if pieces == 1 else 'pieces'}: kept / false / longest line",
                         measured=f"{kept.kept} / {len(kept.false)} / {kept.longest}",
-                        target=f">= {least} / <= {MAX_FALSE} / <= {MAX_CHARS}" if conversations is STANDING else "",
+                        target=f">= {min_kept} / <= {MAX_FALSE} / <= {MAX_LINE_CHARS}"
+                        if conversations is STANDING
+                        else "",
                         met=met,
                         notes=[f"missed: {each}" for each in kept.missed],
                     )

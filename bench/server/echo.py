@@ -1,4 +1,4 @@
-"""The least an HTTP server in Python can do for a request: decode the message, encode an answer like an append's."""
+"""A minimal HTTP server: it decodes a message and encodes a response like that of an append."""
 
 import socket
 
@@ -28,7 +28,7 @@ class Appended(msgspec.Struct):
     message_ids: list[str]
 
 
-class Answer(msgspec.Struct):
+class Envelope(msgspec.Struct):
     result: Appended
     time: float
     status: str = "ok"
@@ -44,7 +44,7 @@ async def echo(request: Request) -> Response:
     message = _decoder.decode(await request.body())
     size = len(message.content)
     result = Appended("session-001", size, 1, size // 4, size, ["msg_01a1e19b024c00000001fc0c9e0714fa"])
-    return Response(_encoder.encode(Answer(result, 0.001)), media_type="application/json")
+    return Response(_encoder.encode(Envelope(result, 0.001)), media_type="application/json")
 
 
 async def health(_: Request) -> Response:
@@ -55,10 +55,10 @@ app = Starlette(routes=[Route(PATH, echo, methods=["POST"]), Route("/health", he
 
 
 def main() -> None:
-    # As `holdfast serve` does it: other options here would measure uvicorn, not Holdfast.
+    # The same options as `holdfast serve`, so that the difference is Holdfast and not uvicorn.
     config = uvicorn.Config(app, **OPTIONS)
     listener = socket.create_server(("127.0.0.1", 0), backlog=config.backlog)
-    print(f"Echo serves http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+    print(f"Echo server on http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
     uvicorn.Server(config).run(sockets=[listener])
 
 

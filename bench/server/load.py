@@ -1,6 +1,6 @@
-"""Clients that each send their next request when the answer to the last one is there, over connections kept open.
+"""Load generator: each client sends its next request when it has the response to the last, on a kept-alive connection.
 
-One thread with bare sockets and requests built beforehand: what the clients cost must not be what is measured.
+All clients run in one thread, with plain sockets and requests built in advance, so that their own cost is small.
 """
 
 import re
@@ -12,21 +12,21 @@ from contextlib import ExitStack, contextmanager
 
 import msgspec
 
-PATIENCE = 30.0
-"""Seconds without an answer after which a server is taken to hang."""
+TIMEOUT_SECONDS = 30.0
+"""A server that sends no response for so long is considered hung."""
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
-class Exchange(msgspec.Struct, frozen=True):
-    """What some clients asked, and how it was answered; the three lists go together."""
+class LoadResult(msgspec.Struct, frozen=True):
+    """The requests of some clients, with the response and the wall time of each."""
 
     seconds: float
-    asked: list[bytes]
-    answers: list[bytes]
+    requests: list[bytes]
+    responses: list[bytes]
     walls: list[float]
     cpu: float
-    """Of the clients themselves."""
+    """CPU time of the clients themselves."""
 
 
 def request(verb: str, path: str, body: bytes = b"") -> bytes:
@@ -46,63 +46,63 @@ def connected(port: int, clients: int) -> Iterator[list[socket.socket]]:
         yield [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(clients)]
 
 
-def exchange(clients: Sequence[socket.socket], requests: Iterator[bytes], seconds: float = 0) -> Exchange:
-    """Let the clients ask until the time is up, and wait for the answers to their last requests.
+def run_clients(clients: Sequence[socket.socket], requests: Iterator[bytes], seconds: float = 0) -> LoadResult:
+    """Send requests for some seconds, and wait for the responses to the last ones.
 
-    Each client asks once at least. Anything but a whole answer with status 200 is an error.
+    Each client sends at least one request. Any response other than a complete one with status 200 is an error.
     """
     sockets = {client.fileno(): client for client in clients}
     pending: dict[int, tuple[bytes, float]] = {}
     partial: dict[int, bytes] = {}
-    asked: list[bytes] = []
-    answers: list[bytes] = []
+    sent_requests: list[bytes] = []
+    responses: list[bytes] = []
     walls: list[float] = []
     now = time.perf_counter
 
-    def ask(number: int) -> None:
+    def send(number: int) -> None:
         message = next(requests)
         pending[number] = (message, now())
-        sockets[number].send(message)  # far smaller than a socket's buffer, so all of it goes
+        sockets[number].send(message)  # much smaller than a socket's buffer, so all of it is sent
 
     with select.epoll() as poll:
         cpu, began = time.process_time(), now()
         for number in sockets:
             poll.register(number, select.EPOLLIN)
-            ask(number)
+            send(number)
         while pending:
-            events = poll.poll(PATIENCE)
+            events = poll.poll(TIMEOUT_SECONDS)
             if not events:
-                raise TimeoutError(f"{len(pending)} requests had no answer within {PATIENCE:.0f} s")
+                raise TimeoutError(f"{len(pending)} requests got no response within {TIMEOUT_SECONDS:.0f} s")
             for number, _ in events:
-                received = partial.pop(number, b"") + _received(sockets[number])
-                answer = _answer(received)
-                if answer is None:
+                received = partial.pop(number, b"") + _receive(sockets[number])
+                body = _response_body(received)
+                if body is None:
                     partial[number] = received
                     continue
                 message, sent = pending.pop(number)
-                arrived = now()
-                asked.append(message)
-                answers.append(answer)
-                walls.append(arrived - sent)
-                if arrived - began < seconds:
-                    ask(number)
-        return Exchange(now() - began, asked, answers, walls, time.process_time() - cpu)
+                received_at = now()
+                sent_requests.append(message)
+                responses.append(body)
+                walls.append(received_at - sent)
+                if received_at - began < seconds:
+                    send(number)
+        return LoadResult(now() - began, sent_requests, responses, walls, time.process_time() - cpu)
 
 
-def _received(client: socket.socket) -> bytes:
+def _receive(client: socket.socket) -> bytes:
     data = client.recv(4096)
     if not data:
-        raise ConnectionError("the server closed a connection instead of answering")
+        raise ConnectionError("the server closed a connection without a response")
     return data
 
 
-def _answer(received: bytes) -> bytes | None:
-    """The body of an answer, or None as long as a part of it is missing."""
+def _response_body(received: bytes) -> bytes | None:
+    """Return the body of a response, or None while it is incomplete."""
     end = received.find(b"\r\n\r\n")
     if end < 0:
         return None
     length = _LENGTH.search(received, 0, end)
     if not received.startswith(b"HTTP/1.1 200 ") or length is None:
-        raise ConnectionError(f"a request was answered with {received.decode(errors='replace')!r}")
+        raise ConnectionError(f"unexpected response: {received.decode(errors='replace')!r}")
     body = received[end + 4 :]
     return body if len(body) >= int(length[1]) else None

@@ -1,4 +1,4 @@
-"""A server in a process of its own: started, asked for its health, watched from outside, stopped."""
+"""A server process: start, health check, CPU time and memory, stop."""
 
 import re
 import subprocess
@@ -12,15 +12,15 @@ import msgspec
 
 from server import load
 
-PATIENCE = 20.0
-"""Seconds within which a server must start, and stop."""
+TIMEOUT_SECONDS = 20.0
+"""The limit for the start and for the stop of a server."""
 
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)\D")
 _HEALTH = load.request("GET", "/health")
 
 
-class Started(msgspec.Struct, frozen=True):
-    """A server, and what it took from the start of its process to its first healthy answer."""
+class StartedServer(msgspec.Struct, frozen=True):
+    """A running server, with the time from its start to its first successful health check."""
 
     pid: int
     port: int
@@ -30,22 +30,22 @@ class Started(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def serving(command: Sequence[str], log: Path) -> Iterator[Started]:
-    """Run a server that prints its address until the block ends. What it prints goes to `log`."""
+def run_server(command: Sequence[str], log: Path) -> Iterator[StartedServer]:
+    """Run a server that prints its address, until the block ends. Its output is written to `log`."""
     began = time.perf_counter()
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
     try:
-        port = _healthy_port(process, log)
+        port = _wait_until_healthy(process, log)
         wall, cpu = time.perf_counter() - began, cpu_seconds(process.pid)
-        yield Started(process.pid, port, wall, cpu, resident_bytes(process.pid))
+        yield StartedServer(process.pid, port, wall, cpu, resident_bytes(process.pid))
     finally:
         _stop(process)
 
 
 def cpu_seconds(pid: int) -> float:
-    """What all threads of a process have used, also those that ended."""
-    return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3); /proc would count in hundredths of a second
+    """Return the CPU time of all threads of a process, also of those that ended."""
+    return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3); /proc has only a resolution of 10 ms
 
 
 def resident_bytes(pid: int) -> int:
@@ -53,24 +53,24 @@ def resident_bytes(pid: int) -> int:
     return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 
 
-def _healthy_port(process: subprocess.Popen[bytes], log: Path) -> int:
-    deadline = time.perf_counter() + PATIENCE
+def _wait_until_healthy(process: subprocess.Popen[bytes], log: Path) -> int:
+    deadline = time.perf_counter() + TIMEOUT_SECONDS
     while process.poll() is None and time.perf_counter() < deadline:
         address = _ADDRESS.search(log.read_text())
-        # An address may be printed before anything listens there.
+        # The address may be printed before the server accepts connections.
         with suppress(ConnectionRefusedError):
             if address:
                 with load.connected(int(address[1]), 1) as client:
-                    load.exchange(client, repeat(_HEALTH))
+                    load.run_clients(client, repeat(_HEALTH))
                 return int(address[1])
         time.sleep(0.002)
-    raise RuntimeError(f"{process.args!r} did not serve; it printed:\n{log.read_text()}")
+    raise RuntimeError(f"{process.args!r} did not start; its output:\n{log.read_text()}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

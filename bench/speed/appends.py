@@ -1,10 +1,10 @@
-"""One durable append, as a user makes it, against one raw insert of the same bytes and against the bare statements."""
+"""One durable append, compared with a raw insert of the same bytes and with its SQL statements alone."""
 
 import msgspec
 
 import holdfast
 import raw
-from measure import Figure, at_most, interleaved, summary
+from measure import Figure, check_at_most, summarise, time_interleaved
 from scale import Setup
 from texts import Texts
 
@@ -16,15 +16,15 @@ def measure(setup: Setup) -> list[Figure]:
     texts = Texts(seed=1).several(WARM_UP + rounds)
     bodies = [msgspec.json.encode([holdfast.TextPart(text)]).decode() for text in texts]
     recording = raw.record_appends([("s", text) for text in texts])
-    log, bare = raw.connect_log(setup.folder / "raw.db"), raw.connect(setup.folder / "bare.db")
+    log, bare = raw.connect_insert_log(setup.folder / "raw.db"), raw.connect(setup.folder / "bare.db")
     raw.replay(bare, recording.opening)
     with holdfast.connect(setup.folder / "ours.db") as client:
         client.create_session("s")
         for name in ("raw.db", "bare.db", "ours.db"):
-            raw.wrap_log(setup.folder / name)
+            raw.fill_wal(setup.folder / name)
         ours, inserts, statements = map(
-            summary,
-            interleaved(
+            summarise,
+            time_interleaved(
                 rounds,
                 lambda number: client.add_message("s", "user", texts[number]),
                 lambda number: log.execute("INSERT INTO raw (body) VALUES (?)", (bodies[number],)),
@@ -34,10 +34,10 @@ def measure(setup: Setup) -> list[Figure]:
         )
     log.close()
     bare.close()
-    ratio, of_bare = ours.p50 / inserts.p50, statements.p50 / inserts.p50
-    of_mean = ours.mean / inserts.mean
+    ratio, bare_ratio = ours.p50 / inserts.p50, statements.p50 / inserts.p50
+    mean_ratio = ours.mean / inserts.mean
     note = (
-        f"append: {of_mean:.2f}x on average; its bare statements alone are {of_bare:.2f}x"
+        f"append: {mean_ratio:.2f}x on average; its SQL statements alone are {bare_ratio:.2f}x"
         f" and {statements.cpu * 1e6:.0f} of its {ours.cpu * 1e6:.0f} µs CPU"
     )
     return [
@@ -47,14 +47,14 @@ def measure(setup: Setup) -> list[Figure]:
             against="a raw WAL+FULL insert",
             baseline=inserts,
             ratio=ratio,
-            checks=[at_most(1.6, ratio, "≤ 1.6x")],
+            checks=[check_at_most(1.6, ratio, "≤ 1.6x")],
             notes=[note],
             more={
-                "mean_ratio": of_mean,
+                "mean_ratio": mean_ratio,
                 "bare_statements_p50": statements.p50,
                 "bare_statements_p99": statements.p99,
                 "bare_statements_cpu": statements.cpu,
-                "bare_statements_ratio": of_bare,
+                "bare_statements_ratio": bare_ratio,
             },
         )
     ]

@@ -1,4 +1,4 @@
-"""A commit as its caller sees it, until it is done, the context behind it, and what appends meanwhile lose."""
+"""The commit call, the time until it is done, the context after it, and appends during commits."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ import raw
 from conversations import CONVERSATIONS
 from holdfast.client.sync.client import Client
 from holdfast.testing.model import running_model
-from measure import Check, Figure, Series, at_least, at_most, interleaved, settle, summary
+from measure import Check, Figure, Series, check_at_least, check_at_most, freeze_heap, summarise, time_interleaved
 from scale import Setup
 from texts import Texts
 
@@ -19,32 +19,39 @@ BATCH = 100
 
 
 def measure(setup: Setup) -> list[Figure]:
-    return [*_calls(setup), *_until_done(setup), _context(setup), _meanwhile(setup)]
+    return [
+        *_measure_calls(setup),
+        *_measure_until_done(setup),
+        _measure_context(setup),
+        _measure_appends_during_commits(setup),
+    ]
 
 
-def _calls(setup: Setup) -> list[Figure]:
-    """The call alone: nothing works in the background while it is measured."""
+def _measure_calls(setup: Setup) -> list[Figure]:
+    """Measure the call alone, without background work."""
     rounds = setup.scale.commit_rounds
     texts = Texts(seed=7)
-    log = raw.connect_log(setup.folder / "raw.db")
-    quiet = holdfast.Settings(worker_threads=0)
-    body, more = texts.one(), LIVE * setup.scale.long_commit
-    with holdfast.connect(setup.folder / "calls.db", settings=quiet) as client:
+    log = raw.connect_insert_log(setup.folder / "raw.db")
+    no_workers = holdfast.Settings(worker_threads=0)
+    body, long_count = texts.one(), LIVE * setup.scale.long_commit
+    with holdfast.connect(setup.folder / "calls.db", settings=no_workers) as client:
         for number in range(rounds):
             _fill(client, f"short-{number}", texts, LIVE)
         for number in range(setup.scale.long_commits):
-            _fill(client, f"long-{number}", texts, more)
+            _fill(client, f"long-{number}", texts, long_count)
         for name in ("raw.db", "calls.db"):
-            raw.wrap_log(setup.folder / name)
+            raw.fill_wal(setup.folder / name)
         short, inserts = map(
-            summary,
-            interleaved(
+            summarise,
+            time_interleaved(
                 rounds,
                 lambda number: client.commit_session(f"short-{number}"),
                 lambda _: log.execute("INSERT INTO raw (body) VALUES (?)", (body,)),
             ),
         )
-        long = summary(interleaved(setup.scale.long_commits, lambda number: client.commit_session(f"long-{number}"))[0])
+        long = summarise(
+            time_interleaved(setup.scale.long_commits, lambda number: client.commit_session(f"long-{number}"))[0]
+        )
     log.close()
     ratio = short.p50 / inserts.p50
     growth = long.p50 / short.p50
@@ -55,66 +62,66 @@ def _calls(setup: Setup) -> list[Figure]:
             against="a raw WAL+FULL insert",
             baseline=inserts,
             ratio=ratio,
-            checks=[at_most(5.0, ratio, "≤ 5x")],
+            checks=[check_at_most(5.0, ratio, "≤ 5x")],
         ),
         Figure(
-            work=f"the call: commit {more:,} live messages",
+            work=f"the call: commit {long_count:,} live messages",
             ours=long,
             against=f"one of {LIVE}",
             baseline=short,
             ratio=growth,
-            checks=[at_most(1.5, growth, "≤ 1.5x")],
+            checks=[check_at_most(1.5, growth, "≤ 1.5x")],
         ),
     ]
 
 
-def _until_done(setup: Setup) -> list[Figure]:
+def _measure_until_done(setup: Setup) -> list[Figure]:
     figures = []
-    for way in ("local", "model"):
+    for summariser in ("local", "model"):
         with ExitStack() as stack:
             settings = holdfast.Settings()
-            if way == "model":
+            if summariser == "model":
                 model = stack.enter_context(running_model())
                 settings = holdfast.Settings(
                     model_provider="openai", model_name="fake", model_base_url=model.url, model_api_key="none"
                 )
-            client = stack.enter_context(holdfast.connect(setup.folder / f"{way}.db", settings=settings))
-            plain = stack.enter_context(
-                holdfast.connect(setup.folder / f"{way}-plain.db", settings=holdfast.Settings(worker_threads=0))
+            client = stack.enter_context(holdfast.connect(setup.folder / f"{summariser}.db", settings=settings))
+            calls_client = stack.enter_context(
+                holdfast.connect(setup.folder / f"{summariser}-calls.db", settings=holdfast.Settings(worker_threads=0))
             )
             rounds = setup.scale.commits_awaited
             for number in range(rounds + 1):
-                _talk(client, f"s{number}")
-                _talk(plain, f"s{number}")
+                _add_conversation(client, f"s{number}")
+                _add_conversation(calls_client, f"s{number}")
 
-            def done(number: int, client: Client = client) -> None:
+            def commit_and_wait(number: int, client: Client = client) -> None:
                 task = client.wait_for_task(str(client.commit_session(f"s{number}").task_id))
                 if task.status != "completed":
                     raise AssertionError(task.error)
 
             ours, calls = map(
-                summary,
-                interleaved(
+                summarise,
+                time_interleaved(
                     rounds,
-                    done,
-                    lambda number, plain=plain: plain.commit_session(f"s{number}"),  # type: ignore[misc]
+                    commit_and_wait,
+                    lambda number, client=calls_client: client.commit_session(f"s{number}"),  # type: ignore[misc]
                     warm_up=1,
                 ),
             )
         figures.append(
             Figure(
-                work=f"commit {LIVE} messages until done, " + ("no model" if way == "local" else "0-ms model"),
+                work=f"commit {LIVE} messages until done, " + ("no model" if summariser == "local" else "0-ms model"),
                 ours=ours,
                 against="the call alone",
                 baseline=calls,
                 ratio=ours.p50 / calls.p50,
-                checks=[at_most(0.5, ours.p50, "< 0.5 s")],
+                checks=[check_at_most(0.5, ours.p50, "< 0.5 s")],
             )
         )
     return figures
 
 
-def _context(setup: Setup) -> Figure:
+def _measure_context(setup: Setup) -> Figure:
     texts = Texts(seed=9)
     with holdfast.connect(setup.folder / "context.db") as client:
         for _ in range(setup.scale.archives):
@@ -123,8 +130,8 @@ def _context(setup: Setup) -> Figure:
         _fill(client, "s", texts, 1_000)
         _fill(client, "alone", texts, 1_000)
         ours, baseline = map(
-            summary,
-            interleaved(
+            summarise,
+            time_interleaved(
                 setup.scale.read_rounds,
                 lambda _: client.get_session_context("s"),
                 lambda _: client.get_messages("alone", limit=1_000),
@@ -138,19 +145,19 @@ def _context(setup: Setup) -> Figure:
         against="reading 1,000 messages",
         baseline=baseline,
         ratio=ratio,
-        checks=[at_most(1.5, ratio, "≤ 1.5x")],
+        checks=[check_at_most(1.5, ratio, "≤ 1.5x")],
     )
 
 
-def _meanwhile(setup: Setup) -> Figure:
-    """Appends of one thread, alone and while many sessions are committed at once."""
+def _measure_appends_during_commits(setup: Setup) -> Figure:
+    """Measure appends of one thread, alone and while many sessions are committed."""
     sessions = setup.scale.committing_sessions
     texts = Texts(seed=11)
-    with holdfast.connect(setup.folder / "meanwhile.db") as client:
+    with holdfast.connect(setup.folder / "during.db") as client:
         for number in range(sessions):
-            _talk(client, f"s{number}", 50)
-        client.wait_for_task(str(client.commit_session(_warm(client)).task_id))
-        alone = _appending(client, texts, lambda: False, seconds=setup.scale.thread_seconds)
+            _add_conversation(client, f"s{number}", 50)
+        client.wait_for_task(str(client.commit_session(_add_warm_up_session(client)).task_id))
+        alone = _append_repeatedly(client, texts, lambda: False, seconds=setup.scale.thread_seconds)
         started = time.perf_counter()
         tasks = [str(client.commit_session(f"s{number}").task_id) for number in range(sessions)]
         finished = threading.Event()
@@ -162,32 +169,35 @@ def _meanwhile(setup: Setup) -> Figure:
 
         waiting = threading.Thread(target=wait)
         waiting.start()
-        during = _appending(client, texts, finished.is_set, seconds=120.0)
+        during = _append_repeatedly(client, texts, finished.is_set, seconds=120.0)
         waiting.join()
         took = time.perf_counter() - started
-        left = [task for task in tasks if client.get_task(task).status != "completed"]
+        unfinished = [task for task in tasks if client.get_task(task).status != "completed"]
     rate_alone, rate_during = len(alone.wall) / sum(alone.wall), len(during.wall) / sum(during.wall)
     share = rate_during / rate_alone
     note = (
-        f"{sessions} commits of 50 messages took {took:.1f} s; {rate_during:,.0f} appends/s meanwhile,"
+        f"{sessions} commits of 50 messages took {took:.1f} s; {rate_during:,.0f} appends/s during them,"
         f" {rate_alone:,.0f}/s alone"
     )
     return Figure(
         work=f"appends while {sessions} sessions are committed",
-        ours=summary(during),
+        ours=summarise(during),
         against="appends alone",
-        baseline=summary(alone),
+        baseline=summarise(alone),
         ratio=share,
-        checks=[at_least(0.5, share, "≥ 0.5 of the rate"), Check("all done", float(len(left)), not left)],
+        checks=[
+            check_at_least(0.5, share, "≥ 0.5 of the rate"),
+            Check("all done", float(len(unfinished)), not unfinished),
+        ],
         notes=[note],
     )
 
 
-def _appending(client: Client, texts: Texts, over: Callable[[], bool], *, seconds: float) -> Series:
+def _append_repeatedly(client: Client, texts: Texts, is_over: Callable[[], bool], *, seconds: float) -> Series:
     wall: list[float] = []
-    settle()
+    freeze_heap()
     cpu, until = time.thread_time(), time.perf_counter() + seconds
-    while time.perf_counter() < until and not over():
+    while time.perf_counter() < until and not is_over():
         text = texts.one()
         before = time.perf_counter()
         client.add_message("appended", "user", text)
@@ -195,22 +205,22 @@ def _appending(client: Client, texts: Texts, over: Callable[[], bool], *, second
     return Series(wall, time.thread_time() - cpu)
 
 
-def _warm(client: Client) -> str:
-    _talk(client, "warm", 10)
+def _add_warm_up_session(client: Client) -> str:
+    _add_conversation(client, "warm", 10)
     return "warm"
 
 
 def _fill(client: Client, session: str, texts: Texts, count: int) -> None:
-    left = count
-    while left > 0:
-        batch = texts.several(min(left, BATCH))
+    remaining = count
+    while remaining > 0:
+        batch = texts.several(min(remaining, BATCH))
         client.batch_add_messages(session, [{"role": "user", "content": text} for text in batch])
-        left -= len(batch)
+        remaining -= len(batch)
 
 
-def _talk(client: Client, session: str, count: int = LIVE) -> None:
-    """A conversation like people's: those of the tests, one behind the other, told apart by numbers."""
-    said = [message for conversation in CONVERSATIONS for message in conversation.messages]
-    messages = [{**said[place % len(said)], "id": f"{session}-{place}"} for place in range(count)]
+def _add_conversation(client: Client, session: str, count: int = LIVE) -> None:
+    """Add messages of the test conversations, one after another, with ids that make them unique."""
+    source = [message for conversation in CONVERSATIONS for message in conversation.messages]
+    messages = [{**source[place % len(source)], "id": f"{session}-{place}"} for place in range(count)]
     for start in range(0, count, BATCH):
         client.batch_add_messages(session, messages[start : start + BATCH])

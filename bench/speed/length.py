@@ -1,10 +1,10 @@
-"""Whether the length of a session matters: appending to a long one against a short one, and forking the long one."""
+"""Appends to a long session, compared with a short one, and forks of the long session."""
 
 from pathlib import Path
 
 import holdfast
 import raw
-from measure import Figure, Series, at_most, interleaved, joined, summary
+from measure import Figure, Series, check_at_most, join_series, summarise, time_interleaved
 from scale import Setup
 from texts import Texts
 
@@ -23,7 +23,7 @@ def measure(setup: Setup) -> list[Figure]:
 def _growth(setup: Setup, long: holdfast.Client, texts: Texts) -> Figure:
     scale = setup.scale
     blocks = [_block(setup, long, texts, setup.folder / f"short{number}.db") for number in range(scale.growth_blocks)]
-    ours, baseline = (summary(joined(several)) for several in zip(*blocks, strict=True))
+    ours, baseline = (summarise(join_series(several)) for several in zip(*blocks, strict=True))
     ratio = ours.p50 / baseline.p50
     return Figure(
         work=f"append at message {scale.long_session:,}",
@@ -31,17 +31,17 @@ def _growth(setup: Setup, long: holdfast.Client, texts: Texts) -> Figure:
         against=f"the same at message {SHORT_SESSION}",
         baseline=baseline,
         ratio=ratio,
-        checks=[at_most(1.2, ratio, "≤ 1.2x")],
+        checks=[check_at_most(1.2, ratio, "≤ 1.2x")],
     )
 
 
 def _block(setup: Setup, long: holdfast.Client, texts: Texts, file: Path) -> list[Series]:
-    """Some appends to the long session and to a new short one, which is still short when they end."""
+    """Append to the long session and to a new short one, which stays short."""
     prepared = texts.several(WARM_UP + setup.scale.growth_rounds)
     with holdfast.connect(file) as short:
         _fill(setup, short, texts, SHORT_SESSION)
-        raw.wrap_log(file)
-        return interleaved(
+        raw.fill_wal(file)
+        return time_interleaved(
             setup.scale.growth_rounds,
             lambda number: long.add_message("s", "user", prepared[number]),
             lambda number: short.add_message("s", "user", prepared[number]),
@@ -50,12 +50,12 @@ def _block(setup: Setup, long: holdfast.Client, texts: Texts, file: Path) -> lis
 
 
 def _fork(setup: Setup, client: holdfast.Client, texts: Texts) -> Figure:
-    log = raw.connect_log(setup.folder / "raw.db")
-    raw.wrap_log(setup.folder / "raw.db")
+    log = raw.connect_insert_log(setup.folder / "raw.db")
+    raw.fill_wal(setup.folder / "raw.db")
     body = texts.one()
     ours, baseline = map(
-        summary,
-        interleaved(
+        summarise,
+        time_interleaved(
             setup.scale.forks,
             lambda _: client.fork_session("s"),
             lambda _: log.execute("INSERT INTO raw (body) VALUES (?)", (body,)),
@@ -69,8 +69,8 @@ def _fork(setup: Setup, client: holdfast.Client, texts: Texts) -> Figure:
         against="a raw WAL+FULL insert",
         baseline=baseline,
         ratio=ours.p50 / baseline.p50,
-        checks=[at_most(0.005, ours.p50, "< 5 ms")],
-        notes=[f"fork: the slowest of {ours.count} took {ours.most * 1e3:.2f} ms"],
+        checks=[check_at_most(0.005, ours.p50, "< 5 ms")],
+        notes=[f"fork: the slowest of {ours.count} took {ours.max * 1e3:.2f} ms"],
     )
 
 

@@ -1,4 +1,4 @@
-"""A thousand messages as objects, against the raw rows with their JSON parsed."""
+"""Reading a thousand messages as objects, compared with reading the rows and parsing their JSON."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import apsw
 
 import holdfast
 import raw
-from measure import Figure, at_most, interleaved, summary
+from measure import Figure, check_at_most, summarise, time_interleaved
 from scale import Setup
 from texts import Texts
 
@@ -23,10 +23,10 @@ def measure(setup: Setup) -> list[Figure]:
             client.batch_add_messages("s", [{"role": "user", "content": text} for text in texts.several(BATCH)])
         connection = raw.connect(file)
         if len(client.get_messages("s", limit=MESSAGES).messages) != len(_raw_messages(connection)):
-            raise AssertionError("the two ways of reading do not read the same")
+            raise AssertionError("the two reads return different numbers of messages")
         ours, baseline = map(
-            summary,
-            interleaved(
+            summarise,
+            time_interleaved(
                 setup.scale.read_rounds,
                 lambda _: client.get_messages("s", limit=MESSAGES),
                 lambda _: _raw_messages(connection),
@@ -42,7 +42,7 @@ def measure(setup: Setup) -> list[Figure]:
             against="raw rows + json.loads",
             baseline=baseline,
             ratio=ratio,
-            checks=[at_most(1.0, ratio, "≤ 1.0x")],
+            checks=[check_at_most(1.0, ratio, "≤ 1.0x")],
         )
     ]
 

@@ -1,4 +1,4 @@
-"""What `import holdfast` costs, in processes of its own, against starting Python and doing nothing."""
+"""The cost of `import holdfast` in a new process, compared with starting Python."""
 
 import resource
 import subprocess
@@ -6,30 +6,30 @@ import sys
 import time
 from statistics import median
 
-from measure import Figure, Series, at_most, summary
+from measure import Figure, Series, check_at_most, summarise
 from scale import Setup
 
-HEAVY = ("apsw", "asyncio", "httpx2", "numpy", "psycopg", "rich")
-"""What an import must leave alone until it is used."""
+SLOW_MODULES = ("apsw", "asyncio", "httpx2", "numpy", "psycopg", "rich")
+"""Modules that must not be imported before they are used."""
 
-IMPORT = f"import sys, holdfast; print(*[name for name in {HEAVY} if name in sys.modules])"
+IMPORT = f"import sys, holdfast; print(*[name for name in {SLOW_MODULES} if name in sys.modules])"
 
 
 def measure(setup: Setup) -> list[Figure]:
     imports: list[tuple[float, float]] = []
-    nothings: list[tuple[float, float]] = []
+    baselines: list[tuple[float, float]] = []
     loaded: list[str] = []
-    _run("import holdfast")  # the first one may compile
+    _run("import holdfast")  # the first import may compile
     for _ in range(setup.scale.startups):
         wall, cpu, output = _run(IMPORT)
         loaded = output.split()
         imports.append((wall, cpu))
-        nothings.append(_run("pass")[:2])
-    ours, baseline = summary(_series(imports)), summary(_series(nothings))
+        baselines.append(_run("pass")[:2])
+    ours, baseline = summarise(_series(imports)), summarise(_series(baselines))
     cpu = median(cpu for _, cpu in imports)
     note = (
-        f"import: {cpu:.3f} s CPU, of which {median(cpu for _, cpu in nothings):.3f} s are Python's own;"
-        f" heavy modules loaded by it: {', '.join(loaded) or 'none'}"
+        f"import: {cpu:.3f} s CPU, of which {median(cpu for _, cpu in baselines):.3f} s is Python itself;"
+        f" slow modules imported: {', '.join(loaded) or 'none'}"
     )
     return [
         Figure(
@@ -39,8 +39,8 @@ def measure(setup: Setup) -> list[Figure]:
             baseline=baseline,
             ratio=ours.p50 / baseline.p50,
             checks=[
-                at_most(0.25, cpu, "< 0.25 s CPU"),
-                at_most(0, len(loaded), "nothing heavy"),
+                check_at_most(0.25, cpu, "< 0.25 s CPU"),
+                check_at_most(0, len(loaded), "none slow"),
             ],
             notes=[note],
             more={"heavy": loaded},
@@ -49,7 +49,7 @@ def measure(setup: Setup) -> list[Figure]:
 
 
 def _run(code: str) -> tuple[float, float, str]:
-    """Wall and CPU seconds of a new interpreter that runs `code`, and what it prints."""
+    """Run `code` in a new interpreter. Return wall time, CPU time and output."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)

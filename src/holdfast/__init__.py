@@ -40,7 +40,7 @@ __all__ = [
     "errors",
 ]
 
-_LATER = {
+_LAZY_ATTRIBUTES = {
     "AsyncClient": "holdfast.client.generated.client",
     "AsyncSession": "holdfast.client.generated.session",
     "connect_async": "holdfast.client.generated.client",
@@ -52,9 +52,9 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is heavier than a noun when it is first used: `import holdfast` stays cheap."""
-    if name not in _LATER:
+    """Import clients and settings when they are first used, so that `import holdfast` stays fast."""
+    if name not in _LAZY_ATTRIBUTES:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
-    value = getattr(import_module(_LATER[name]), name)
+    value = getattr(import_module(_LAZY_ATTRIBUTES[name]), name)
     globals()[name] = value
     return value

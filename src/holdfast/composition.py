@@ -1,6 +1,6 @@
-"""The composition root: finds what a target names, and builds an engine on a database.
+"""The composition root: resolves a target, and builds an engine on a database.
 
-The library of a database is imported when that database is opened.
+A database library is imported when a database of its kind is opened.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.errors import InvalidArgumentError
 from holdfast.store.database import Database
-from holdfast.validation import conform
+from holdfast.validation import convert
 
 POSTGRES = ("postgresql://", "postgres://")
 HTTP = ("http://", "https://")
@@ -30,24 +30,21 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def find_target(target: str | Path | None, settings: Settings | None) -> Target:
-    """Find what `target` names, or else what the settings name."""
-    chosen = _checked_settings(settings)
-    named = _target_name(target) or chosen.url or chosen.path
-    if named is not None and named.startswith(HTTP):
-        return Target(chosen, None, _checked_url(named))
-    if named is not None and "://" in named and not named.startswith(POSTGRES):
-        raise InvalidArgumentError("target", f"{named!r} is neither a path nor a postgresql:// or http:// URL")
-    return Target(chosen, named, None)
+    """Resolve `target` to a database or a server. Without `target`, the settings name it."""
+    checked = _check_settings(settings)
+    name = _target_name(target) or checked.url or checked.path
+    if name is not None and name.startswith(HTTP):
+        return Target(checked, None, _check_url(name))
+    if name is not None and "://" in name and not name.startswith(POSTGRES):
+        raise InvalidArgumentError("target", f"{name!r} is neither a path nor a postgresql:// or http:// URL")
+    return Target(checked, name, None)
 
 
 def open_engine(target: Target, *, polls: bool = False) -> Engine:
-    """Open an engine that also does background work.
-
-    An engine that `polls` looks regularly for tasks of other processes.
-    """
+    """Open an engine that also runs background tasks. With `polls`, it polls for tasks of other processes."""
     engine = Engine(open_database(target.database, target.settings), target.settings)
     try:
-        engine.work(polls=polls)
+        engine.start_workers(polls=polls)
     except BaseException:
         engine.close()
         raise
@@ -83,12 +80,12 @@ def _open_postgres(url: str, settings: Settings) -> Database:
     return database
 
 
-def _checked_settings(settings: Settings | None) -> Settings:
+def _check_settings(settings: Settings | None) -> Settings:
     if settings is None:
         return Settings.load()
     if not isinstance(settings, Settings):
         raise InvalidArgumentError("settings", f"is a {type(settings).__name__}; give a holdfast.Settings")
-    return conform(msgspec.structs.asdict(settings), Settings)
+    return convert(msgspec.structs.asdict(settings), Settings)
 
 
 def _target_name(target: str | Path | None) -> str | None:
@@ -97,7 +94,7 @@ def _target_name(target: str | Path | None) -> str | None:
     raise InvalidArgumentError("target", f"is a {type(target).__name__}; give a path or a URL")
 
 
-def _checked_url(url: str) -> str:
+def _check_url(url: str) -> str:
     try:
         pieces = urlsplit(url)
         host, _ = pieces.hostname, pieces.port

@@ -1,4 +1,4 @@
-"""One frozen Settings, from a file and HOLDFAST_* variables. Nothing else reads the environment."""
+"""The settings, read from a file and from HOLDFAST_* variables. No other module reads the environment."""
 
 import logging
 import os
@@ -10,9 +10,9 @@ import msgspec
 import platformdirs
 
 from holdfast import config_file
-from holdfast.config_file import Source
+from holdfast.config_file import SettingsSource
 from holdfast.errors import InvalidArgumentError
-from holdfast.validation import conform, prebuild_decoder
+from holdfast.validation import convert, prebuild_decoder
 
 AuthMode = Literal["dev", "api_key", "trusted"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -28,194 +28,195 @@ Limit = Annotated[int, msgspec.Meta(ge=0)]
 
 log = logging.getLogger("holdfast.settings")
 
-_KEYS_OF = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+_KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 
 @prebuild_decoder
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every knob with its default. `HOLDFAST_TOOL_OUTPUT_THRESHOLD=500` sets `tool_output_threshold`."""
+    """All settings with their defaults. `HOLDFAST_TOOL_OUTPUT_THRESHOLD=500` sets `tool_output_threshold`."""
 
     path: str | None = None
-    """Where everything is kept: a folder, a file, `:memory:` or a `postgresql://` URL; by default the data folder."""
+    """Where the data is stored: a folder, a file, `:memory:` or a `postgresql://` URL; by default the data folder of
+    the platform."""
 
     url: str | None = None
-    """The server to use instead of storage of one's own, such as `http://127.0.0.1:1933`."""
+    """The server to use instead of a local database, such as `http://127.0.0.1:1933`."""
 
     api_key: str | None = None
-    """The key to show to that server."""
+    """The key to send to that server."""
 
     http_timeout_seconds: Seconds = 60.0
-    """How long a client waits for a server's answer."""
+    """How long a client waits for a response."""
 
     http_attempts: Positive = 7
-    """How often a client asks a server that does not answer, where asking again does no harm."""
+    """How often a client sends a request that gets no response, if it is safe to repeat."""
 
     max_message_bytes: Positive = 16 * 1024 * 1024
-    """A message whose JSON is larger than this is refused."""
+    """The largest JSON that a message may have; a larger message is refused."""
 
     tool_output_threshold: Positive = 8_192
-    """A tool output with more characters than this is stored apart, once, and previewed in its message."""
+    """Tool outputs with more characters are stored once, separately; their message holds a preview."""
 
     tool_output_preview: Positive = 1_000
-    """How many characters of a large tool output stay in the message."""
+    """How many characters of a large tool output the preview has."""
 
     token_counter: TokenCounter = "estimate"  # noqa: S105 - not that kind of token
     """How tokens are counted: estimate, or exactly as o200k_base or cl100k_base, which needs `holdfast[tokens]`."""
 
     auth_mode: AuthMode | None = None
-    """How a server tells who calls: dev, api_key or trusted; by default dev without a root key and api_key with one."""
+    """How a server authenticates callers: dev, api_key or trusted; by default api_key with a root key, else dev."""
 
     root_api_key: str | None = None
-    """The operator's key to a server."""
+    """The operator's key of a server."""
 
     key_cache_seconds: Annotated[float, msgspec.Meta(ge=0)] = 5.0
-    """How long a server takes a key for good without looking it up: a key revoked elsewhere works that much longer."""
+    """How long a server caches a valid key; a key revoked by another process stays valid that long."""
 
     max_body_bytes: Positive = 32 * 1024 * 1024
-    """A server refuses a request body that is larger than this."""
+    """The largest request body that a server accepts."""
 
     request_timeout_seconds: Seconds = 30.0
-    """How long a server works on a request, from its head to its answer."""
+    """How long a request may take, from its header to its response."""
 
     slow_client_seconds: Seconds = 20.0
-    """How long a server waits for the rest of a request's head, and for a reader who takes nothing."""
+    """How long a server waits for the rest of a request header, and for a client that reads nothing."""
 
     rate_limit_per_second: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    """How many requests per second a server takes from each user; 0 is no limit."""
+    """How many requests per second a server accepts from each user; 0 is no limit."""
 
     rate_limit_burst: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """How many of them may come at once; 0 is as many as in a second."""
+    """How many requests a user may send at once; 0 is the number per second."""
 
     max_streams: Positive = 1_000
-    """How many event streams a server keeps open in all."""
+    """How many event streams a server keeps open in total."""
 
     max_streams_per_user: Positive = 50
     """How many event streams a server keeps open for each user."""
 
     stream_heartbeat_seconds: Seconds = 15.0
-    """How often a silent stream says that it is still there."""
+    """How often an idle event stream sends a heartbeat."""
 
     stream_poll_seconds: Seconds = 1.0
-    """How often a stream looks for what other processes wrote to the same database."""
+    """How often an event stream polls for changes by other processes on the same database."""
 
     shutdown_seconds: Seconds = 20.0
-    """How long a server that was told to stop finishes what it accepted."""
+    """How long a server that is shutting down finishes accepted requests."""
 
     log_level: LogLevel = "info"
     """What a server logs: debug, info (every request), warning or error."""
 
     log_format: LogFormat = "auto"
-    """How a server logs: json, console, or auto: console on a terminal, else json."""
+    """How a server logs: json, console, or auto (console on a terminal, else json)."""
 
     idempotency_hours: Positive = 48
-    """How long the result of an append is remembered for its idempotency key; older ones are forgotten in time."""
+    """How long the result of an append is kept for its idempotency key; older results are deleted."""
 
     overview_tokens: Annotated[int, msgspec.Meta(ge=100)] = 2_000
-    """The most that the overview of an archive may have, its rules aside; and no more than two fifths of the
-    archive, unless that is small."""
+    """The maximum length of an archive's overview without its rules. An overview also has at most two fifths of the
+    tokens of its archive, unless the archive is small."""
 
     rules_tokens: Annotated[int, msgspec.Meta(ge=100)] = 1_500
-    """The most that the user's standing rules and preferences may have in an overview, those of all archives in all."""
+    """The maximum length of the user's standing rules and preferences in an overview, over all archives."""
 
     earlier_tokens: Annotated[int, msgspec.Meta(ge=100)] = 1_000
-    """The most that a session's overview adds about the archives before the latest one."""
+    """The maximum length of what a session's overview adds about archives before the latest one."""
 
     after_failed_archive: FailurePolicy = "refuse"
-    """What later commits of a session do while one has failed: refuse (until it is retried or cancelled), wait, or
+    """What later commits do after one of the session failed: refuse (until it is retried or cancelled), wait, or
     proceed without it."""
 
     worker_threads: Annotated[int, msgspec.Meta(ge=0)] = 2
-    """How many background tasks a server, a worker or an embedded client works on at the same time; 0 is none."""
+    """How many background tasks a server, a worker or an embedded client runs at the same time; 0 is none."""
 
     worker_poll_seconds: Seconds = 1.0
-    """How often a server or a worker looks for tasks that other processes left; an embedded client looks at its opening
-    and, while it is used, once per lease."""
+    """How often a server or a worker polls for tasks of other processes. An embedded client polls when it opens and,
+    while it is used, once per lease."""
 
     task_lease_seconds: Seconds = 15.0
-    """How long a task stays with a worker that has stopped breathing, before another takes over."""
+    """When a worker stops sending heartbeats, its lease expires after this time and another worker takes over."""
 
     task_attempts: Positive = 100
-    """How often what may pass by itself, such as a model that does not answer, is tried before a task has failed."""
+    """How often a task is attempted on temporary errors, such as an unavailable model, before it fails."""
 
     task_backoff_seconds: Annotated[float, msgspec.Meta(ge=0)] = 1.0
-    """How long to wait before the second attempt; each wait is twice the one before."""
+    """The wait before the second attempt; each later wait is twice as long."""
 
     task_backoff_max_seconds: Seconds = 300.0
     """The longest wait between two attempts."""
 
     task_retention_hours: Positive = 168
-    """How long a task that was completed can be looked up; one that failed or was cancelled stays."""
+    """How long a completed task can be looked up; failed and cancelled tasks are kept."""
 
     close_seconds: Annotated[float, msgspec.Meta(ge=0)] = 5.0
-    """How long closing a client, a server or a worker lets background work finish; others can take what is left."""
+    """How long background tasks may run on when a client, server or worker closes; unfinished ones are released."""
 
     sqlite_busy_timeout_ms: Milliseconds = 30_000
-    """How long to wait for another process that is writing to the same file."""
+    """How long to wait while another process writes to the same file."""
 
     sqlite_idle_readers: Positive = 8
-    """How many read connections are kept open between reads."""
+    """How many idle read connections are kept open."""
 
     postgres_pool_max: Positive = 16
-    """The most connections one process holds to PostgreSQL."""
+    """The maximum number of PostgreSQL connections of one process."""
 
     postgres_wait_seconds: Seconds = 30.0
-    """How long to wait for a connection to PostgreSQL before giving up."""
+    """How long to wait for a PostgreSQL connection."""
 
     model_provider: ModelProvider = "none"
-    """Who writes summaries: openai (or any server that speaks its protocol), anthropic, or none: Holdfast itself."""
+    """Which provider writes summaries: openai (or a compatible server), anthropic, or none (Holdfast itself)."""
 
     model_name: str | None = None
-    """Which of the provider's models."""
+    """The name of the provider's model."""
 
     model_base_url: str | None = None
-    """Where the model is, such as `http://127.0.0.1:8080/v1`; by default at the provider's own address."""
+    """The URL of the model, such as `http://127.0.0.1:8080/v1`; by default the provider's own."""
 
     model_api_key: str | None = None
-    """The key to the model; by default from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`."""
+    """The API key for the model; by default from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`."""
 
     model_timeout_seconds: Seconds = 120.0
-    """How long to wait for a model's whole answer."""
+    """How long to wait for a model's complete response."""
 
     model_concurrency: Positive = 4
-    """How many calls of the model one process makes at the same time."""
+    """How many model calls one process makes at the same time."""
 
     model_requests_per_minute: Limit = 0
-    """How many calls one process makes in a minute; 0 is no limit."""
+    """How many model calls one process makes per minute; 0 is no limit."""
 
     model_tokens_per_minute: Limit = 0
-    """How many tokens one process uses in a minute, prompts and answers together; 0 is no limit."""
+    """How many tokens one process uses per minute, prompts and responses together; 0 is no limit."""
 
     model_input_tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 16_000
-    """The most that one call is given to read; longer conversations are read in several calls."""
+    """The maximum prompt length of one call; longer conversations are summarised in several calls."""
 
     model_output_tokens: Annotated[int, msgspec.Meta(ge=100)] = 2_000
-    """The most that one call may answer."""
+    """The maximum length of one response."""
 
     embedder: EmbedderKind = "static"
-    """Who turns texts into vectors: static (on this machine, no network) or openai (any server of its protocol)."""
+    """Which embedder computes vectors: static (on this machine, no network) or openai (or a compatible server)."""
 
     embedding_model: str | None = None
-    """Which of that server's models."""
+    """The name of the embedding model."""
 
     embedding_base_url: str | None = None
-    """Where the embedding model is; by default at OpenAI's own address."""
+    """The URL of the embedding model; by default OpenAI's own."""
 
     embedding_api_key: str | None = None
-    """The key to the embedding model; by default from `OPENAI_API_KEY`."""
+    """The API key for the embedding model; by default from `OPENAI_API_KEY`."""
 
     def __repr__(self) -> str:
-        """Without keys and passwords: settings end up in logs and tracebacks."""
+        """Hides keys and passwords, since settings appear in logs and tracebacks."""
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return [(name, _concealed(name, getattr(self, name))) for name in self.__struct_fields__]
+        return [(name, _conceal_secret(name, getattr(self, name))) for name in self.__struct_fields__]
 
     @classmethod
     def load(cls, file: str | Path | None = None, **overrides: Any) -> Self:
-        """Defaults, then the file, then the environment, then `overrides`; each wins over the one before.
+        """Load the defaults, then the file, then the environment, then `overrides`. Later values replace earlier ones.
 
-        Without `file` and HOLDFAST_CONFIG, a `holdfast.toml` in the current folder is read, which may set little
-        (`configfile.FOUND_FILE_MAY_SET`): what is ignored of it is logged as a warning.
+        Without `file` and HOLDFAST_CONFIG, a `holdfast.toml` in the current folder is read. It may set only
+        `config_file.DISCOVERED_FILE_MAY_SET`; a warning is logged for anything else in it.
         """
         settings, source = cls.load_with_source(file, **overrides)
         for warning in source.warnings:
@@ -223,38 +224,41 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return settings
 
     @classmethod
-    def load_with_source(cls, file: str | Path | None = None, **overrides: Any) -> tuple[Self, Source]:
-        """As `load`, with the file they were read from; what is ignored of it is for the caller to say."""
-        read, source = config_file.read(file, cls.__struct_fields__, lambda name, value: _check(cls, name, value))
-        return cls._combine({**read, **_from_environment(cls), **overrides}), source
+    def load_with_source(cls, file: str | Path | None = None, **overrides: Any) -> tuple[Self, SettingsSource]:
+        """As `load`, but return the source with the settings, and leave its warnings to the caller."""
+        from_file, source = config_file.read(file, cls.__struct_fields__, lambda name, value: _check(cls, name, value))
+        return cls._from_values({**from_file, **_from_environment(cls), **overrides}), source
 
     @classmethod
-    def _combine(cls, values: dict[str, Any]) -> Self:
+    def _from_values(cls, values: dict[str, Any]) -> Self:
         unknown = values.keys() - set(cls.__struct_fields__)
         if unknown:
             name = min(unknown)
-            raise InvalidArgumentError(name, f"is not a setting; the settings are {_listed(cls)}")
+            raise InvalidArgumentError(name, f"is not a setting; the settings are {', '.join(cls.__struct_fields__)}")
         for name, value in values.items():
             if name.endswith("_key") and not isinstance(value, str | None):
-                raise InvalidArgumentError(name, "is not text; put it in quotes")  # without showing it
-        settings = conform(values, cls, strict=False)
-        return msgspec.structs.replace(settings, **_usual_keys(settings))
+                # Not left to `convert`, whose error quotes the value: this is a key.
+                raise InvalidArgumentError(name, "is not text; put it in quotes")
+        settings = convert(values, cls, strict=False)
+        return msgspec.structs.replace(settings, **_keys_from_provider_variables(settings))
 
     def database_file(self, path: str | None = None) -> str:
-        """The SQLite file for `path`, or for the one set here; a folder gets `holdfast.db` inside it."""
+        """The SQLite file for `path`, by default the setting `path`. In a folder, the file is `holdfast.db`."""
         path = path or self.path
         if path == ":memory:":
             return path
         try:
-            place = Path(path or platformdirs.user_data_dir("holdfast", appauthor=False)).expanduser()
-            is_file = place.is_file() or (place.suffix in {".db", ".sqlite", ".sqlite3"} and not place.is_dir())
+            location = Path(path or platformdirs.user_data_dir("holdfast", appauthor=False)).expanduser()
+            is_file = location.is_file() or (
+                location.suffix in {".db", ".sqlite", ".sqlite3"} and not location.is_dir()
+            )
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidArgumentError("path", f"{path!r} cannot be used: {error}") from None
-        return str((place if is_file else place / "holdfast.db").absolute())
+        return str((location if is_file else location / "holdfast.db").absolute())
 
 
 def _check(cls: type[Settings], name: str, value: Any) -> None:
-    conform({name: value}, cls, strict=False)
+    convert({name: value}, cls, strict=False)
 
 
 def _from_environment(cls: type[Settings]) -> dict[str, str]:
@@ -262,24 +266,20 @@ def _from_environment(cls: type[Settings]) -> dict[str, str]:
     return {names[name]: value for name, value in os.environ.items() if name in names}
 
 
-def _usual_keys(settings: Settings) -> dict[str, str | None]:
-    """Keys from where the providers' own programs look for them, if they are needed and not set here."""
+def _keys_from_provider_variables(settings: Settings) -> dict[str, str | None]:
+    """The API keys from the providers' usual variables, for those that are needed and not set."""
     providers = {
         "model_api_key": settings.model_provider,
         "embedding_api_key": settings.embedder,
     }
     return {
-        field: os.environ.get(_KEYS_OF[provider]) or None
+        field: os.environ.get(_KEY_VARIABLES[provider]) or None
         for field, provider in providers.items()
-        if provider in _KEYS_OF and getattr(settings, field) is None
+        if provider in _KEY_VARIABLES and getattr(settings, field) is None
     }
 
 
-def _concealed(name: str, value: Any) -> Any:
+def _conceal_secret(name: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return "***" if name.endswith("_key") else re.sub(r"(//[^/@:]*:|password=)[^/@&]+(?=@|&|$)", r"\1***", value)
-
-
-def _listed(cls: type[Settings]) -> str:
-    return ", ".join(cls.__struct_fields__)

@@ -1,4 +1,4 @@
-"""The settings file. One that the user named is trusted; one that merely lies in the current folder may set little."""
+"""The settings file. A file that the user names is trusted; one discovered in the current folder may set little."""
 
 import os
 import tomllib
@@ -8,80 +8,84 @@ from typing import Any
 
 import msgspec
 
-from holdfast.errors import InvalidArgumentError, shown
+from holdfast.errors import InvalidArgumentError, short_repr
 
 NAME = "holdfast.toml"
-MAX_FOUND_BYTES = 64 * 1024
-MAX_FOUND_LINE = 1_000
-"""In bytes. The time that tomllib takes grows with the square of the dots in a key: one line of 64 KiB takes 25 s."""
-MAX_LISTED = 10
+MAX_DISCOVERED_BYTES = 64 * 1024
+MAX_DISCOVERED_LINE_BYTES = 1_000
+"""tomllib's time grows with the square of the dots in a key: one line of 64 KiB takes 25 s."""
+MAX_NAMES_IN_WARNING = 10
 
-FOUND_FILE_MAY_SET = frozenset({"tool_output_threshold", "tool_output_preview", "log_format", "sqlite_idle_readers"})
-"""What a file that nobody named may set: no value of these sends a key or a text anywhere, chooses a provider, costs
-money, weakens a server, lets a summary forget, removes what is stored, or keeps the program from working. Any other
-setting comes from the user alone: from the environment, an argument, or a file that was named."""
+DISCOVERED_FILE_MAY_SET = frozenset(
+    {"tool_output_threshold", "tool_output_preview", "log_format", "sqlite_idle_readers"}
+)
+"""The settings that a discovered file may set. No value of these can send a key or a text anywhere, choose a provider,
+cost money, weaken a server, drop content from a summary, delete stored data, or stop the program from working. All
+other settings come only from the user: from the environment, an argument, or a named file."""
 
-Check = Callable[[str, Any], None]
-"""Raises `InvalidArgumentError` for a value that the setting of that name cannot have."""
+SettingCheck = Callable[[str, Any], None]
+"""Takes the name of a setting and a value. Raises `InvalidArgumentError` if the value is not valid."""
 
 
-class Source(msgspec.Struct, frozen=True):
-    """Which file settings were read from, and what was not taken from it."""
+class SettingsSource(msgspec.Struct, frozen=True):
+    """The file that settings were read from, and which of its settings were used."""
 
     file: str | None = None
     named: bool = False
-    """Whether the user named it; else it was found in the current folder."""
+    """Whether the user named the file. Otherwise it was discovered in the current folder."""
     used: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    """The settings that only a file with a name may set."""
+    """The settings that only a named file may set."""
     warnings: tuple[str, ...] = ()
 
-    def described(self) -> str:
+    def describe(self) -> str:
         if self.file is None:
             return "settings are read from no file"
         if self.named:
             return f"settings are read from {self.file!r}"
-        return f"settings are read from {self.file!r}, found in the current folder: {_listed(self.used) or 'none'}"
+        return f"settings are read from {self.file!r}, found in the current folder: {_join(self.used) or 'none'}"
 
 
-def read(file: str | Path | None, known: Iterable[str], check: Check) -> tuple[dict[str, Any], Source]:
-    """The values of the file that is named by `file` or HOLDFAST_CONFIG, else of the one in the current folder."""
+def read(
+    file: str | Path | None, setting_names: Iterable[str], check: SettingCheck
+) -> tuple[dict[str, Any], SettingsSource]:
+    """Read the file that `file` or HOLDFAST_CONFIG names, or else the one in the current folder."""
     named = file or os.environ.get("HOLDFAST_CONFIG")
-    return _read_named(Path(named)) if named else _read_found(frozenset(known), check)
+    return _read_named(Path(named)) if named else _read_discovered(frozenset(setting_names), check)
 
 
-def _read_named(place: Path) -> tuple[dict[str, Any], Source]:
-    if not place.is_file():
-        raise InvalidArgumentError("config", f"there is no file {str(place)!r}")
+def _read_named(path: Path) -> tuple[dict[str, Any], SettingsSource]:
+    if not path.is_file():
+        raise InvalidArgumentError("config", f"there is no file {str(path)!r}")
     try:
-        values = _parse(place.read_bytes())
+        values = _parse(path.read_bytes())
     except OSError as error:
-        raise InvalidArgumentError("config", f"{str(place)!r} cannot be read: {error.strerror}") from None
+        raise InvalidArgumentError("config", f"{str(path)!r} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise InvalidArgumentError("config", f"{str(place)!r} is not TOML: {error}") from None
-    return values, Source(str(place.absolute()), named=True, used=tuple(values))
+        raise InvalidArgumentError("config", f"{str(path)!r} is not TOML: {error}") from None
+    return values, SettingsSource(str(path.absolute()), named=True, used=tuple(values))
 
 
-def _read_found(known: frozenset[str], check: Check) -> tuple[dict[str, Any], Source]:
-    """What may be taken from a file that anybody may have put there. Whatever is in it, it stops nobody."""
-    place = Path(NAME)
+def _read_discovered(setting_names: frozenset[str], check: SettingCheck) -> tuple[dict[str, Any], SettingsSource]:
+    """Read the few settings that a discovered file may set. Nothing in the file can cause an error."""
+    path = Path(NAME)
     try:
-        if not place.is_file():
-            return {}, Source()
-        file = str(place.absolute())
-        with place.open("rb") as opened:
-            content = opened.read(MAX_FOUND_BYTES + 1)
+        if not path.is_file():
+            return {}, SettingsSource()
+        file = str(path.absolute())
+        with path.open("rb") as opened:
+            content = opened.read(MAX_DISCOVERED_BYTES + 1)
     except OSError as error:
-        return {}, Source(warnings=(f"{NAME!r} in the current folder was ignored: {error.strerror}",))
-    if len(content) > MAX_FOUND_BYTES:
-        return {}, _unused(file, f"it has more than {MAX_FOUND_BYTES} bytes")
-    if max(map(len, content.split(b"\n"))) > MAX_FOUND_LINE:
-        return {}, _unused(file, f"it has a line of more than {MAX_FOUND_LINE} bytes")
+        return {}, SettingsSource(warnings=(f"{NAME!r} in the current folder was ignored: {error.strerror}",))
+    if len(content) > MAX_DISCOVERED_BYTES:
+        return {}, _ignored_file(file, f"it has more than {MAX_DISCOVERED_BYTES} bytes")
+    if max(map(len, content.split(b"\n"))) > MAX_DISCOVERED_LINE_BYTES:
+        return {}, _ignored_file(file, f"it has a line of more than {MAX_DISCOVERED_LINE_BYTES} bytes")
     try:
-        found = _parse(content)
+        values = _parse(content)
     except ValueError as error:
-        return {}, _unused(file, f"it is not TOML: {shown(str(error))}")
-    return _accept(file, found, known, check)
+        return {}, _ignored_file(file, f"it is not TOML: {short_repr(str(error))}")
+    return _filter_values(file, values, setting_names, check)
 
 
 def _parse(content: bytes) -> dict[str, Any]:
@@ -91,34 +95,37 @@ def _parse(content: bytes) -> dict[str, Any]:
         raise ValueError("it is nested too deeply") from None
 
 
-def _accept(file: str, found: dict[str, Any], known: frozenset[str], check: Check) -> tuple[dict[str, Any], Source]:
+def _filter_values(
+    file: str, values: dict[str, Any], setting_names: frozenset[str], check: SettingCheck
+) -> tuple[dict[str, Any], SettingsSource]:
+    """Keep the valid values that a discovered file may set, and warn about all others."""
     used: dict[str, Any] = {}
-    ignored = tuple(name for name in found if name in known and name not in FOUND_FILE_MAY_SET)
+    ignored = tuple(name for name in values if name in setting_names and name not in DISCOVERED_FILE_MAY_SET)
     warnings = []
     if ignored:
         warnings.append(
-            f"{file!r}: ignored {_listed(ignored)}, which only a file that you name may set; if you trust this one,"
-            f" name it: --config {NAME}, or its whole path in HOLDFAST_CONFIG"
+            f"{file!r}: ignored {_join(ignored)}, which only a file that you name may set; if you trust this one,"
+            f" name it: --config {NAME}, or its absolute path in HOLDFAST_CONFIG"
         )
-    unknown = [shown(name) for name in found if name not in known]
+    unknown = [short_repr(name) for name in values if name not in setting_names]
     if unknown:
-        warnings.append(f"{file!r}: ignored {_listed(unknown)}, not a setting")
-    for name in sorted(FOUND_FILE_MAY_SET & found.keys()):
+        warnings.append(f"{file!r}: ignored {_join(unknown)}, not a setting")
+    for name in sorted(DISCOVERED_FILE_MAY_SET & values.keys()):
         try:
-            check(name, found[name])
+            check(name, values[name])
         except InvalidArgumentError as error:
             warnings.append(f"{file!r}: ignored {error.message}")
         else:
-            used[name] = found[name]
-    return used, Source(file, used=tuple(used), ignored=ignored, warnings=tuple(warnings))
+            used[name] = values[name]
+    return used, SettingsSource(file, used=tuple(used), ignored=ignored, warnings=tuple(warnings))
 
 
-def _unused(file: str, why: str) -> Source:
-    return Source(file, warnings=(f"{file!r} was ignored: {why}",))
+def _ignored_file(file: str, reason: str) -> SettingsSource:
+    return SettingsSource(file, warnings=(f"{file!r} was ignored: {reason}",))
 
 
-def _listed(names: Iterable[str]) -> str:
-    """Some of the names: whoever wrote the file decides how many there are."""
-    every = list(names)
-    more = f" and {len(every) - MAX_LISTED} more" if len(every) > MAX_LISTED else ""
-    return ", ".join(every[:MAX_LISTED]) + more
+def _join(names: Iterable[str]) -> str:
+    """Join the first names. The file is untrusted and may have any number of them."""
+    all_names = list(names)
+    more = f" and {len(all_names) - MAX_NAMES_IN_WARNING} more" if len(all_names) > MAX_NAMES_IN_WARNING else ""
+    return ", ".join(all_names[:MAX_NAMES_IN_WARNING]) + more

@@ -1,22 +1,22 @@
-"""One tree of errors. Each knows its code and its HTTP status; a surface only has to print it."""
+"""All errors that Holdfast raises. Each class has an error code and an HTTP status."""
 
 import reprlib
 from typing import Any, ClassVar
 
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 80
+_short_repr = reprlib.Repr()
+_short_repr.maxstring = _short_repr.maxother = 80
 
 
-def shown(value: Any) -> str:
-    """A value as it stands in a message: as Python writes it, but never long."""
-    return _short.repr(value)
+def short_repr(value: Any) -> str:
+    """The `repr` of a value, truncated for an error message."""
+    return _short_repr.repr(value)
 
 
 class HoldfastError(Exception):
     """Base of all errors that Holdfast raises on purpose.
 
-    An error is data: `code` names its kind, `message` says what was wrong and what to do,
-    `details` carries the values a program needs to react.
+    `code` names the kind of error. `message` states what is wrong and what to do. `details` has the values that a
+    program needs to handle the error.
     """
 
     code: ClassVar[str] = "INTERNAL"
@@ -35,14 +35,14 @@ class HoldfastError(Exception):
 
 
 def rebuild(cls: type[HoldfastError], message: str, details: dict[str, Any]) -> HoldfastError:
-    """The error again, from its parts: in another process, or for another caller."""
+    """Rebuild an error from its parts, in another process or for another caller."""
     error = cls.__new__(cls)
     HoldfastError.__init__(error, message, **details)
     return error
 
 
 class InvalidArgumentError(HoldfastError):
-    """A value that cannot be accepted. `details` has the `field` and the value's `problem`."""
+    """A field has an invalid value. `details` has the `field` and the `problem`."""
 
     code = "INVALID_ARGUMENT"
     status = 400
@@ -52,22 +52,24 @@ class InvalidArgumentError(HoldfastError):
 
 
 class InvalidUriError(HoldfastError):
-    """A URI that leads nowhere, whatever there is. `details` has the `uri` and the `reason`."""
+    """A URI is malformed: nothing can exist at it. `details` has the `uri` and the `reason`."""
 
     code = "INVALID_URI"
     status = 400
 
     def __init__(self, uri: str, reason: str) -> None:
-        super().__init__(f"{shown(uri)} {reason}", uri=uri, reason=reason)
+        super().__init__(f"{short_repr(uri)} {reason}", uri=uri, reason=reason)
 
 
 class PermissionDeniedError(HoldfastError):
+    """The caller's role or account does not allow the operation."""
+
     code = "PERMISSION_DENIED"
     status = 403
 
 
 class NotFoundError(HoldfastError):
-    """What does not exist and what is not the caller's answer alike."""
+    """A resource does not exist, or belongs to another user. The two cases are not distinguishable."""
 
     code = "NOT_FOUND"
     status = 404
@@ -77,24 +79,28 @@ class NotFoundError(HoldfastError):
 
 
 class AlreadyExistsError(HoldfastError):
+    """A resource with this id exists."""
+
     code = "ALREADY_EXISTS"
     status = 409
 
 
 class ConflictError(HoldfastError):
-    """The state is not the one the caller assumed. `details` tells the current one."""
+    """The current state differs from the one that the caller expected. `details` has the current state."""
 
     code = "CONFLICT"
     status = 409
 
 
 class FailedPreconditionError(HoldfastError):
+    """The system is not in a state in which the operation is possible."""
+
     code = "FAILED_PRECONDITION"
     status = 412
 
 
 class UnavailableError(HoldfastError):
-    """Storage could not do it now. Nothing was acknowledged; the same call may succeed later."""
+    """A service is temporarily unavailable. Nothing was acknowledged; the same call may succeed later."""
 
     code = "UNAVAILABLE"
     status = 503
@@ -104,50 +110,50 @@ class UnavailableError(HoldfastError):
 
 
 class UnauthenticatedError(HoldfastError):
-    """No key, or one that does not work."""
+    """The API key is missing or invalid."""
 
     code = "UNAUTHENTICATED"
     status = 401
 
 
 class MethodNotAllowedError(HoldfastError):
-    """The place exists, and something else can be done there: `details` has what."""
+    """The path exists, but not with this HTTP method. `details` has the allowed methods."""
 
     code = "METHOD_NOT_ALLOWED"
     status = 405
 
 
 class ResourceExhaustedError(HoldfastError):
-    """More than is allowed. If `details` has `retry_after`, that many seconds from now it is allowed again."""
+    """A limit is exceeded. If `details` has `retry_after`, the call may succeed after that many seconds."""
 
     code = "RESOURCE_EXHAUSTED"
     status = 429
 
 
 class TooLargeError(ResourceExhaustedError):
-    """More than is allowed at once: asking again does not help."""
+    """The request or the result is too large. A retry cannot succeed."""
 
     status = 413
 
 
 class DeadlineExceededError(HoldfastError):
-    """It took too long. Whether it was done is unknown until it is asked again."""
+    """The operation timed out. Its outcome is unknown."""
 
     code = "DEADLINE_EXCEEDED"
     status = 504
 
 
 class TooSlowError(DeadlineExceededError):
-    """The request did not arrive in time, so nothing was done."""
+    """The request was not received in time, so nothing was done."""
 
     status = 408
 
 
 def from_wire(code: str, message: str, details: dict[str, Any], status: int | None = None) -> HoldfastError:
-    """The error that a server told of. Where several kinds share a code, its status tells which."""
-    kinds = [kind for parent in HoldfastError.__subclasses__() for kind in (parent, *parent.__subclasses__())]
-    fitting = sorted((kind for kind in kinds if kind.code == code), key=lambda kind: kind.status != status)
-    error = rebuild(fitting[0] if fitting else HoldfastError, message, details)
-    if not fitting:
-        error.code = code  # type: ignore[misc]  # a code of a later version is kept as it came
+    """Build the error that a server's response describes. The status decides between classes that share a code."""
+    classes = [cls for parent in HoldfastError.__subclasses__() for cls in (parent, *parent.__subclasses__())]
+    matching = sorted((cls for cls in classes if cls.code == code), key=lambda cls: cls.status != status)
+    error = rebuild(matching[0] if matching else HoldfastError, message, details)
+    if not matching:
+        error.code = code  # type: ignore[misc]  # the server may be newer and have more codes
     return error

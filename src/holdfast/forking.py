@@ -2,7 +2,7 @@
 
 A forked child has a copy of its parent's memory, but only the thread that called `fork`. Four things go wrong:
 
-- A lock that another thread held stays locked in the child, for ever. Either the child replaces it (`Lock`,
+- A lock that another thread held stays locked in the child forever. Either the child replaces it (`Lock`,
   `reset_in_child`), or the parent holds it during the fork, so that no other thread can (`lock_held_by_forks`).
 - Threads and thread pools are gone, with the work that waited for them. The child starts new ones (`reset_in_child`).
 - Connections are shared with the parent: both would read and write the same socket. The child drops them and opens

@@ -7,8 +7,8 @@ of an optional extra, which may not be installed.
 Libraries are attributes: `lazy.numpy`. Modules of Holdfast itself are loaded by name, since imports point down only
 and this module is at the bottom: `lazy.load("holdfast.engine.commits.archiving")`.
 
-A thread that imports delays every fork: a child would wait for ever for a module that a thread of its parent was
-importing.
+A thread that imports delays every fork: otherwise a child could wait forever for a module that a thread of its
+parent was importing.
 """
 
 from importlib import import_module

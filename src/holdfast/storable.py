@@ -1,11 +1,11 @@
-"""Text and JSON that can be stored and will come back as it went in, or an error that names the field."""
+"""Checks that text and JSON can be stored and read back unchanged. An error names the field."""
 
 import math
 from typing import Any
 
 import msgspec
 
-from holdfast.errors import InvalidArgumentError, shown
+from holdfast.errors import InvalidArgumentError, short_repr
 
 MAX_DEPTH = 64
 
@@ -13,7 +13,7 @@ _encode = msgspec.json.encode
 
 
 def storable_text(field: str, text: str) -> str:
-    """`text`, or an error if it holds NUL or half of a surrogate pair."""
+    """Return `text`. Raise an error if it contains NUL or a lone surrogate."""
     if "\0" in text:
         raise InvalidArgumentError(field, f"has a NUL character at position {text.index(chr(0))}; remove it")
     if not text.isascii():
@@ -27,7 +27,7 @@ def storable_text(field: str, text: str) -> str:
 
 
 def storable_json(field: str, value: Any) -> str:
-    """`value` as JSON text, or an error if it is not JSON or would not come back as it is."""
+    """Return `value` as JSON text. Raise an error if it is not JSON or would be read back differently."""
     _check(field, value, 0)
     try:
         return _encode(value).decode()
@@ -35,8 +35,8 @@ def storable_json(field: str, value: Any) -> str:
         raise InvalidArgumentError(field, f"cannot be written as JSON: {error}; convert it first") from None
 
 
-def plain(value: Any) -> Any:
-    """A string of a class of its own as a simple one; anything else as it is."""
+def to_plain_str(value: Any) -> Any:
+    """Return an instance of a subclass of `str` as a plain `str`, and any other value unchanged."""
     return str.__str__(value) if isinstance(value, str) and type(value) is not str else value
 
 
@@ -59,11 +59,11 @@ def _check(field: str, value: Any, depth: int) -> None:
                 _check(f"{field}[{number}]", item, depth + 1)
         case _:
             raise InvalidArgumentError(
-                field, f"{shown(value)} is not JSON; convert it to a string, a number or null first"
+                field, f"{short_repr(value)} is not JSON; convert it to a string, a number or null first"
             )
 
 
 def _check_key(field: str, key: Any) -> None:
     if not isinstance(key, str):
-        raise InvalidArgumentError(field, f"has the key {shown(key)}; JSON keys are strings")
+        raise InvalidArgumentError(field, f"has the key {short_repr(key)}; JSON keys are strings")
     storable_text(field, key)

@@ -1,4 +1,4 @@
-"""From a value of unknown shape to a typed one, or an error that names the field, the problem and the remedy."""
+"""Conversion of untyped values to typed ones. An error names the field, the problem and the remedy."""
 
 import re
 from typing import Any, TypeVar
@@ -6,68 +6,79 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from holdfast.errors import InvalidArgumentError, shown
+from holdfast.errors import InvalidArgumentError, short_repr
 
 T = TypeVar("T")
 
 
 def prebuild_decoder(cls: type[T]) -> type[T]:
-    """Let msgspec look through a struct while it is imported: two threads that do so at once crash the process."""
+    """Class decorator: build msgspec's type information at import time.
+
+    Two threads that build it for the same struct at the same time crash the process.
+    """
     msgspec.json.Decoder(cls)
     return cls
 
 
-def conform(value: Any, cls: type[T], *, where: str = "", strict: bool = True) -> T:
-    """`value` as a `cls`. `where` is the path to it, for the error; `strict=False` also reads numbers from text."""
+def convert(value: Any, cls: type[T], *, path: str = "", strict: bool = True) -> T:
+    """Return `value` converted to `cls`, or raise `InvalidArgumentError`.
+
+    `path` is where the value is in the caller's input, for the error. With `strict=False`, numbers may be given as text.
+    """
     try:
         return msgspec.convert(value, cls, strict=strict)
     except msgspec.ValidationError as error:
-        problem, _, path = str(error).partition(" - at `$")
-        steps = _steps(path.rstrip("`"))
-        named = re.fullmatch(r"Object (missing required|contains unknown) field `(\w+)`", problem)
-        if named:
-            problem = "is missing" if named[1] == "missing required" else "is not a field of this"
-            steps = [*steps, f".{named[2]}"]
-    whole = _with_a_whole_number(value, steps) if "got `float`" in problem and "`int" in problem else None
-    if whole is not None:
-        return conform(whole, cls, where=where, strict=strict)
-    field = where + "".join(steps)
+        problem, _, error_path = str(error).partition(" - at `$")
+        steps = _split_path(error_path.rstrip("`"))
+        match = re.fullmatch(r"Object (missing required|contains unknown) field `(\w+)`", problem)
+        if match:
+            problem = "is missing" if match[1] == "missing required" else "is not a known field"
+            steps = [*steps, f".{match[2]}"]
+    if "got `float`" in problem and "`int" in problem:
+        corrected = _with_integer_at(value, steps)
+        if corrected is not None:
+            return convert(corrected, cls, path=path, strict=strict)
+    field = path + "".join(steps)
     raise InvalidArgumentError(
-        field if where else field.lstrip("."), f"{_readable(problem, cls, steps)} (got {_at(value, steps)})"
+        field if path else field.lstrip("."),
+        f"{_describe_problem(problem, cls, steps)} (got {_describe_value_at(value, steps)})",
     )
 
 
-def _with_a_whole_number(value: Any, steps: list[str]) -> Any:
-    """`value` with the float at the end of `steps` as an integer, which in JSON it may be; None if it is not whole."""
+def _with_integer_at(value: Any, steps: list[str]) -> Any:
+    """Return `value` with the float at the path `steps` as an integer, or None if the float is not a whole number.
+
+    JSON does not distinguish 1.0 from 1, and some encoders write an integer as 1.0.
+    """
     if not steps:
         return int(value) if isinstance(value, float) and value.is_integer() else None
     step, rest = steps[0], steps[1:]
     if step.startswith("[") and isinstance(value, list):
-        at = int(step[1:-1])
-        inner = _with_a_whole_number(value[at], rest)
-        return None if inner is None else [*value[:at], inner, *value[at + 1 :]]
+        index = int(step[1:-1])
+        inner = _with_integer_at(value[index], rest)
+        return None if inner is None else [*value[:index], inner, *value[index + 1 :]]
     if isinstance(value, dict) and step[1:] in value:
-        inner = _with_a_whole_number(value[step[1:]], rest)
+        inner = _with_integer_at(value[step[1:]], rest)
         return None if inner is None else {**value, step[1:]: inner}
     return None
 
 
-def _steps(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     """`.messages[1].role` -> `.messages`, `[1]`, `.role`"""
     return [step for step in path.replace(".", "\0.").replace("[", "\0[").split("\0") if step]
 
 
-def _readable(problem: str, cls: Any, steps: list[str]) -> str:
-    found, remedy = _type_at(inspect.type_info(cls), steps)
-    if isinstance(found, inspect.LiteralType):
-        return f"is not one of {', '.join(map(str, found.values))}"
+def _describe_problem(problem: str, cls: Any, steps: list[str]) -> str:
+    expected_type, remedy = _type_at(inspect.type_info(cls), steps)
+    if isinstance(expected_type, inspect.LiteralType):
+        return f"is not one of {', '.join(map(str, expected_type.values))}"
     if "matching regex" in problem:
         problem = "is not allowed"
     return f"{problem}; {remedy}" if remedy else problem
 
 
 def _type_at(info: Any, steps: list[str]) -> tuple[Any, str]:
-    """The type at the end of `steps` and what its author says about it."""
+    """Return the type at the path `steps`, and the description in its metadata."""
     remedy = ""
     for step in [*steps, ""]:
         while isinstance(info, inspect.Metadata | inspect.UnionType):
@@ -84,14 +95,14 @@ def _type_at(info: Any, steps: list[str]) -> tuple[Any, str]:
     return info, remedy
 
 
-def _at(value: Any, steps: list[str]) -> str:
+def _describe_value_at(value: Any, steps: list[str]) -> str:
     for step in steps:
         try:
-            value = value[int(step[1:-1])] if step.startswith("[") else _attribute(value, step[1:])
+            value = value[int(step[1:-1])] if step.startswith("[") else _get_field(value, step[1:])
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             return "nothing"
-    return shown(value)
+    return short_repr(value)
 
 
-def _attribute(value: Any, name: str) -> Any:
+def _get_field(value: Any, name: str) -> Any:
     return value[name] if isinstance(value, dict) else getattr(value, name)

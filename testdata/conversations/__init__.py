@@ -1,4 +1,4 @@
-"""Test conversations of realistic agent work, each with what of it nobody may forget."""
+"""Test conversations of realistic agent work, each with the values that a summary must keep."""
 
 from conversations import (
     analysis_zh,

@@ -1,6 +1,6 @@
 """数据分析: why sales fell, in Chinese."""
 
-from conversations.noise import log_zh
+from conversations.filler import log_zh
 from conversations.script import Conversation, Turn, assistant, failed, tool, user
 
 _PROVINCES = ["江苏", "浙江", "广东", "山东", "河南", "四川", "湖北", "湖南", "福建", "安徽"]

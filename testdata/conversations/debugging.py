@@ -1,11 +1,11 @@
-"""A service that became slow, and why."""
+"""Finding out why a service became slow."""
 
-from conversations.noise import log
+from conversations.filler import log
 from conversations.script import Conversation, Turn, assistant, failed, tool, user
 
 
 def _probes() -> list[Turn]:
-    """Rounds of looking around: many numbers, none of which matters later."""
+    """Return rounds of searching: many numbers, none of which matters later."""
     turns: list[Turn] = []
     for at in range(12):
         minute = 10 + at * 3

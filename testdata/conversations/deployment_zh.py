@@ -1,6 +1,6 @@
 """部署: a release with a rollback, in Chinese."""
 
-from conversations.noise import log_zh
+from conversations.filler import log_zh
 from conversations.script import Conversation, Turn, assistant, failed, tool, user
 
 

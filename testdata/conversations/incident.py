@@ -1,6 +1,6 @@
-"""A night on call."""
+"""An incident at night, handled by the engineer on call."""
 
-from conversations.noise import log
+from conversations.filler import log
 from conversations.script import Conversation, Turn, assistant, failed, tool, user
 
 

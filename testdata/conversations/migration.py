@@ -1,6 +1,6 @@
-"""A table moved to another database, in batches, with one that fails."""
+"""A table is moved to another database in batches, one of which fails."""
 
-from conversations.noise import log
+from conversations.filler import log
 from conversations.script import Conversation, Turn, assistant, failed, system, tool, user
 
 

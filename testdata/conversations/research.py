@@ -1,6 +1,6 @@
 """Reading papers to choose a method."""
 
-from conversations.noise import prose
+from conversations.filler import prose
 from conversations.script import Conversation, Turn, assistant, failed, tool, user
 
 _PAPERS = [

@@ -1,6 +1,6 @@
 """A pull request reviewed file by file."""
 
-from conversations.noise import log
+from conversations.filler import log
 from conversations.script import Conversation, Turn, assistant, failed, tool, user
 
 _FILES = [

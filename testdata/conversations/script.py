@@ -1,4 +1,4 @@
-"""How a test conversation is written down: turns by functions, tool calls beside the words they came with."""
+"""Functions that build the turns of a test conversation. Tool calls are parts of the turn that contains them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +8,14 @@ Turn = dict[str, Any]
 
 @dataclass(frozen=True)
 class Conversation:
-    """Realistic agent work, and what of it nobody may forget."""
+    """A conversation of realistic agent work, and the values that a summary must keep."""
 
     name: str
     language: str
     messages: list[Turn]
-    """As `add_message` takes them."""
+    """The arguments of `add_message` for each message."""
     essentials: list[str]
-    """Ids, paths, numbers and rules that must be in the overview, letter by letter."""
+    """Ids, paths, numbers and rules that the overview must contain literally."""
 
 
 def user(text: str) -> Turn:
@@ -29,18 +29,20 @@ def system(text: str) -> Turn:
 def assistant(text: str, *calls: dict[str, Any]) -> Turn:
     if not calls:
         return {"role": "assistant", "content": text}
-    said = [{"type": "text", "text": text}] if text else []
-    return {"role": "assistant", "parts": [*said, *calls]}
+    text_parts = [{"type": "text", "text": text}] if text else []
+    return {"role": "assistant", "parts": [*text_parts, *calls]}
 
 
-def tool(name: str, given: Any, output: Any) -> dict[str, Any]:
-    return _call(name, given, output, "completed")
+def tool(name: str, arguments: Any, output: Any) -> dict[str, Any]:
+    """Return the part of a tool call that succeeded."""
+    return _call(name, arguments, output, "completed")
 
 
-def failed(name: str, given: Any, output: Any) -> dict[str, Any]:
-    return _call(name, given, output, "error")
+def failed(name: str, arguments: Any, output: Any) -> dict[str, Any]:
+    """Return the part of a tool call that failed."""
+    return _call(name, arguments, output, "error")
 
 
-def _call(name: str, given: Any, output: Any, status: str) -> dict[str, Any]:
-    spelled = {"type": "tool", "tool_id": f"call_{name}", "tool_name": name, "tool_input": given}
-    return {**spelled, "tool_output": output, "tool_status": status}
+def _call(name: str, arguments: Any, output: Any, status: str) -> dict[str, Any]:
+    call = {"type": "tool", "tool_id": f"call_{name}", "tool_name": name, "tool_input": arguments}
+    return {**call, "tool_output": output, "tool_status": status}

@@ -1,6 +1,6 @@
 """客服: a broken appliance, in Chinese."""
 
-from conversations.noise import log_zh
+from conversations.filler import log_zh
 from conversations.script import Conversation, assistant, failed, system, tool, user
 
 CONVERSATION = Conversation(

@@ -1,6 +1,6 @@
-"""A customer with a parcel that never came."""
+"""A customer whose parcel did not arrive."""
 
-from conversations.noise import log
+from conversations.filler import log
 from conversations.script import Conversation, assistant, failed, system, tool, user
 
 CONVERSATION = Conversation(

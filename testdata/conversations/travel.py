@@ -1,6 +1,6 @@
 """A trip booked with a budget, an allergy and a fixed date."""
 
-from conversations.noise import listing
+from conversations.filler import listing
 from conversations.script import Conversation, Turn, assistant, failed, tool, user
 
 

@@ -1,4 +1,4 @@
-"""Fixtures for the command line: each test has an account of its own in one shared place."""
+"""Fixtures for the command line. All tests of a module share a database or server; each has its own account."""
 
 import io
 import itertools
@@ -13,10 +13,10 @@ import holdfast
 from holdfast.cli import main
 from holdfast.testing.server import running_server
 
-numbers = itertools.count(1)
+account_numbers = itertools.count(1)
 
 
-class Done(NamedTuple):
+class CliResult(NamedTuple):
     code: int
     out: str
     err: str
@@ -30,65 +30,65 @@ class Done(NamedTuple):
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-Cli = Callable[..., Done]
+Cli = Callable[..., CliResult]
 
 
-class Place(NamedTuple):
+class CliTarget(NamedTuple):
     option: str
     value: str
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *args: str, stdin: str | bytes = "") -> Done:
+def run(monkeypatch: pytest.MonkeyPatch, *args: str, stdin: str | bytes = "") -> CliResult:
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-    given = stdin.encode() if isinstance(stdin, str) else stdin
+    content = stdin.encode() if isinstance(stdin, str) else stdin
     with monkeypatch.context() as patched:
-        patched.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), "utf-8"))
+        patched.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), "utf-8"))
         patched.setattr(sys, "stdout", out)
         patched.setattr(sys, "stderr", err)
         code = main(args)
-    return Done(code, out.buffer.getvalue().decode(), err.getvalue())
+    return CliResult(code, out.buffer.getvalue().decode(), err.getvalue())
 
 
 @pytest.fixture
-def anywhere(monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs a command line in this process, wherever it says."""
+def run_cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Runs a command line in this process."""
     return lambda *args, stdin="": run(monkeypatch, *args, stdin=stdin)
 
 
 @pytest.fixture(scope="module", params=["embedded", "remote"])
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def cli_target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliTarget]:
     folder = tmp_path_factory.mktemp("cli")
     if request.param == "embedded":
-        yield Place("--path", str(folder))
+        yield CliTarget("--path", str(folder))
         return
     with running_server(folder) as server:
-        yield Place("--url", server.url)
+        yield CliTarget("--url", server.url)
 
 
 @pytest.fixture
 def account() -> str:
-    return f"account-{next(numbers)}"
+    return f"account-{next(account_numbers)}"
 
 
 @pytest.fixture
-def cli(place: Place, account: str, anywhere: Cli) -> Cli:
-    """Runs a command line in this process, and expects nothing of it."""
-    return lambda *args, stdin="": anywhere(*place, "--account", account, *args, stdin=stdin)
+def cli(cli_target: CliTarget, account: str, run_cli: Cli) -> Cli:
+    """Runs a command line in this process, with the options for the test's target and account."""
+    return lambda *args, stdin="": run_cli(*cli_target, "--account", account, *args, stdin=stdin)
 
 
 @pytest.fixture
-def ok(cli: Cli) -> Cli:
-    """Runs a command line that must succeed."""
+def cli_ok(cli: Cli) -> Cli:
+    """Like `cli`, but the exit code must be 0."""
 
-    def succeed(*args: str, stdin: str | bytes = "") -> Done:
-        done = cli(*args, stdin=stdin)
-        assert done.code == 0, done
-        return done
+    def run_successfully(*args: str, stdin: str | bytes = "") -> CliResult:
+        result = cli(*args, stdin=stdin)
+        assert result.code == 0, result
+        return result
 
-    return succeed
+    return run_successfully
 
 
 @pytest.fixture
-def client(place: Place, account: str) -> Iterator[holdfast.Client]:
-    with holdfast.connect(place.value, account=account) as opened:
+def client(cli_target: CliTarget, account: str) -> Iterator[holdfast.Client]:
+    with holdfast.connect(cli_target.value, account=account) as opened:
         yield opened

@@ -18,13 +18,13 @@ from holdfast.testing.server import running_server
 ROOT_KEY = "the-operators-key"
 
 
-class Place(msgspec.Struct, frozen=True):
-    """An empty Holdfast."""
+class Instance(msgspec.Struct, frozen=True):
+    """An empty Holdfast: a database, or a server with a database."""
 
     target: str
     api_key: str | None
     database: str
-    """The path or URL of what is behind it."""
+    """The path or URL of the database."""
 
 
 @pytest.fixture(scope="module")
@@ -34,81 +34,83 @@ def loop() -> Iterator[EventLoop]:
     loop.close()
 
 
-class Kept:
-    """Places that are used by many tests, each made when first asked for, and emptied after each test.
+class InstancePool:
+    """Instances that many tests share. Each is created at its first use and emptied after each test.
 
-    To make one takes longer than most tests: a server has to start, PostgreSQL to make some twenty tables.
+    Creating one takes longer than most tests: a server has to start, and PostgreSQL has to create about twenty tables.
     """
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
-        self._places: dict[tuple[str, int], tuple[Place, holdfast.Client]] = {}
+        self._instances: dict[tuple[str, int], tuple[Instance, holdfast.Client]] = {}
 
-    def place(self, kind: str, threads: int, new_database: Callable[[], str]) -> Place:
-        if (kind, threads) not in self._places:
+    def get(self, kind: str, threads: int, new_database: Callable[[], str]) -> Instance:
+        if (kind, threads) not in self._instances:
             database = new_database()
-            place = Place(database, None, database)
+            instance = Instance(database, None, database)
             if kind.startswith("http"):
                 server = running_server(database, root_api_key=ROOT_KEY, auth_mode="trusted", worker_threads=threads)
-                place = Place(self._stack.enter_context(server).url, ROOT_KEY, database)
-            quiet = Settings(worker_threads=0)
-            operator = holdfast.connect(place.target, api_key=place.api_key, settings=quiet)
-            self._places[kind, threads] = place, self._stack.enter_context(operator)
-        return self._places[kind, threads][0]
+                instance = Instance(self._stack.enter_context(server).url, ROOT_KEY, database)
+            no_workers = Settings(worker_threads=0)
+            operator = holdfast.connect(instance.target, api_key=instance.api_key, settings=no_workers)
+            self._instances[kind, threads] = instance, self._stack.enter_context(operator)
+        return self._instances[kind, threads][0]
 
     def empty(self, kind: str, threads: int) -> None:
-        _, operator = self._places[kind, threads]
+        _, operator = self._instances[kind, threads]
         for account in operator.admin.list_accounts():
             operator.admin.delete_account(account.account_id)
 
 
 @pytest.fixture(scope="session")
-def places() -> Iterator[Kept]:
+def instances() -> Iterator[InstancePool]:
     with ExitStack() as stack:
-        yield Kept(stack)
+        yield InstancePool(stack)
 
 
 @pytest.fixture
 def settings() -> Settings:
-    """Those of the clients, and of the servers as far as their workers go."""
+    """The settings of the clients. Their number of worker threads also applies to the servers."""
     return Settings()
 
 
 @pytest.fixture(params=["sqlite", "postgres", "http-sqlite", "http-postgres"])
-def place(request: pytest.FixtureRequest, tmp_path_factory: Any, settings: Settings, places: Kept) -> Iterator[Place]:
-    """An empty database, or a server with no accounts."""
+def instance(
+    request: pytest.FixtureRequest, tmp_path_factory: Any, settings: Settings, instances: InstancePool
+) -> Iterator[Instance]:
+    """An empty database, or a server without accounts."""
 
     def new_database() -> str:
         if request.param.endswith("sqlite"):
-            return str(tmp_path_factory.mktemp("place") / "holdfast.db")
+            return str(tmp_path_factory.mktemp("instance") / "holdfast.db")
         server: PostgresServer = request.getfixturevalue("postgres")
         return server.new_database()
 
     if request.param == "sqlite":
         database = new_database()
-        yield Place(database, None, database)
+        yield Instance(database, None, database)
         return
-    yield places.place(request.param, settings.worker_threads, new_database)
-    places.empty(request.param, settings.worker_threads)
+    yield instances.get(request.param, settings.worker_threads, new_database)
+    instances.empty(request.param, settings.worker_threads)
 
 
 @pytest.fixture(params=["sync", "async"])
 def connect_as(
-    request: pytest.FixtureRequest, place: Place, settings: Settings, loop: EventLoop
+    request: pytest.FixtureRequest, instance: Instance, settings: Settings, loop: EventLoop
 ) -> Iterator[Callable[..., Any]]:
-    opened: list[Any] = []
+    clients: list[Any] = []
 
     def connect(account: str, user: str, role: Any = "root") -> Any:
-        where: dict[str, Any] = {"target": place.target, "api_key": place.api_key, "settings": settings}
+        target: dict[str, Any] = {"target": instance.target, "api_key": instance.api_key, "settings": settings}
         if request.param == "sync":
-            client: Any = holdfast.connect(**where, account=account, user=user, role=role)
+            client: Any = holdfast.connect(**target, account=account, user=user, role=role)
         else:
-            client = Awaited(holdfast.connect_async(**where, account=account, user=user, role=role), loop)
-        opened.append(client)
+            client = Awaited(holdfast.connect_async(**target, account=account, user=user, role=role), loop)
+        clients.append(client)
         return client
 
     yield connect
-    for client in opened:
+    for client in clients:
         client.close()
 
 
@@ -118,13 +120,13 @@ def client(connect_as: Callable[..., Any]) -> Any:
 
 
 @pytest.fixture
-def work(place: Place) -> Callable[..., None]:
-    """Does all background work that is due, as a worker process beside whatever is there would, and ends."""
+def run_tasks(instance: Instance) -> Callable[..., None]:
+    """Runs all due background tasks in a second engine on the same database, as a worker process would."""
 
-    def work(**settings: Any) -> None:
-        chosen = Settings(**{"worker_threads": 1, "close_seconds": 60.0, **settings})
-        engine = Engine(open_database(place.database, chosen), chosen)
-        engine.work(polls=False)
+    def run_tasks(**settings: Any) -> None:
+        worker_settings = Settings(**{"worker_threads": 1, "close_seconds": 60.0, **settings})
+        engine = Engine(open_database(instance.database, worker_settings), worker_settings)
+        engine.start_workers(polls=False)
         engine.close()
 
-    return work
+    return run_tasks

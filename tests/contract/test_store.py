@@ -4,4 +4,4 @@ from holdfast.testing.contract import StoreContract
 
 
 class TestStore(StoreContract):
-    """With `open_database` from conftest."""
+    """Runs with the fixture `open_database` of the conftest module."""

@@ -1,4 +1,4 @@
-"""What the documentation says is what happens."""
+"""The documentation matches the behaviour."""
 
 import contextlib
 import doctest
@@ -19,7 +19,7 @@ import pytest
 
 import holdfast
 from holdfast import Settings, errors
-from holdfast.config_file import FOUND_FILE_MAY_SET
+from holdfast.config_file import DISCOVERED_FILE_MAY_SET
 from holdfast.testing.server import running_server
 
 ROOT = Path(__file__).parent.parent.parent
@@ -31,10 +31,10 @@ SERVER = "localhost:1933"
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_examples_of_a_page_do_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one folder, one after the other: Python in one namespace, commands in a shell, against a real server.
+def test_the_examples_of_a_page_print_what_it_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run all blocks of a page in one folder: Python in one namespace, commands in a shell, with a real server.
 
-    A text block is what the block before it prints.
+    A text block is the expected output of the block before it.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -43,40 +43,40 @@ def test_the_examples_of_a_page_do_what_it_says(page: str, tmp_path: Path, monke
         if SERVER in text:
             server = stack.enter_context(running_server(tmp_path / "served"))
             text = text.replace(SERVER, f"localhost:{server.port}")
-        printed, names, expected = "", {"__name__": "__example__"}, 0
+        output, namespace, checked = "", {"__name__": "__example__"}, 0
         for language, options, code in BLOCK.findall(text):
             if language == "python" and "no-run" not in options:
-                out = io.StringIO()
-                with contextlib.redirect_stdout(out):
-                    exec(compile(code, page, "exec"), names)
-                printed = out.getvalue()
+                stdout = io.StringIO()
+                with contextlib.redirect_stdout(stdout):
+                    exec(compile(code, page, "exec"), namespace)
+                output = stdout.getvalue()
             elif language == "console":
-                printed = "".join(run_in_shell(command) for command in commands(code))
+                output = "".join(run_in_shell(command) for command in commands(code))
             elif language == "text":
-                assert printed == code
-                expected += 1
-        for client in [value for value in names.values() if isinstance(value, holdfast.Client)]:
+                assert output == code
+                checked += 1
+        for client in [value for value in namespace.values() if isinstance(value, holdfast.Client)]:
             client.close()
-    assert expected >= 1
+    assert checked >= 1
 
 
 def commands(block: str) -> list[str]:
-    """The commands of a block that can be tried here: not those that install, serve or say that they go on for ever."""
+    """Return the commands of a block that can be run here: not those that install, serve or are marked `# no-run`."""
     lines = re.sub(r"\\\n\s*", " ", block).splitlines()
     skipped = ("make ", "pip ", "holdfast serve", "export ")
-    found = [line.removeprefix("$ ") for line in lines if line.startswith("$ ") and "# no-run" not in line]
-    return [line for line in found if not line.startswith(skipped) and "db.internal" not in line]
+    runnable = [line.removeprefix("$ ") for line in lines if line.startswith("$ ") and "# no-run" not in line]
+    return [line for line in runnable if not line.startswith(skipped) and "db.internal" not in line]
 
 
 def run_in_shell(command: str) -> str:
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, f"{command}: {done.stderr}"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, f"{command}: {result.stderr}"
     if command.startswith("curl"):
-        assert json.loads(done.stdout)["status"] == "ok", f"{command}: {done.stdout}"
-    return done.stdout
+        assert json.loads(result.stdout)["status"] == "ok", f"{command}: {result.stdout}"
+    return result.stdout
 
 
-def test_make_serve_serves(tmp_path: Path) -> None:
+def test_make_serve_starts_the_server(tmp_path: Path) -> None:
     venv = Path(sys.executable).parent.parent
     command = ["make", "--no-print-directory", "serve", f"VENV={venv}", f"DATA={tmp_path}", "PORT=0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True) as process:
@@ -93,7 +93,7 @@ def modules() -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["holdfast", *modules()])
-def test_the_examples_in_docstrings_hold(name: str) -> None:
+def test_the_examples_in_docstrings_pass(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
@@ -104,10 +104,12 @@ def test_every_setting_is_documented_with_its_default() -> None:
     assert documented == {name: "none" if value is None else str(value) for name, value in defaults.items()}
 
 
-def test_the_settings_of_a_file_that_nobody_named_are_documented() -> None:
+def test_the_settings_that_a_discovered_file_can_set_are_documented() -> None:
     table = (ROOT / "docs/settings.md").read_text("utf-8")
     documented = dict(re.findall(r"^\| `(\w+)` \| \S+ \| (yes|no) \|", table, re.MULTILINE))
-    assert documented == {name: "yes" if name in FOUND_FILE_MAY_SET else "no" for name in Settings.__struct_fields__}
+    assert documented == {
+        name: "yes" if name in DISCOVERED_FILE_MAY_SET else "no" for name in Settings.__struct_fields__
+    }
 
 
 def test_every_error_is_documented() -> None:
@@ -125,30 +127,30 @@ def test_every_decision_is_listed() -> None:
 @pytest.mark.parametrize(
     "page", [str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]]
 )
-def test_links_lead_somewhere(page: str) -> None:
+def test_relative_links_exist(page: str) -> None:
     for link in re.findall(r"\]\((?!https?://)([^)#]+)", (ROOT / page).read_text("utf-8")):
         assert ((ROOT / page).parent / link).exists(), link
 
 
-def test_every_make_target_that_is_mentioned_exists() -> None:
+def test_every_documented_make_target_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     for page in ("README.md", "CONTRIBUTING.md"):
         assert set(re.findall(r"[`$] ?make ([a-z-]+)", (ROOT / page).read_text("utf-8"))) <= targets
 
 
-def test_the_demo_runs_to_its_end() -> None:
-    done = subprocess.run(
+def test_the_demo_runs() -> None:
+    result = subprocess.run(
         [sys.executable, str(ROOT / "demo/demo.py")], capture_output=True, text=True, timeout=120, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "missing 0, gapless: True" in done.stdout
-    assert "lost 0, doubled 0" in done.stdout
-    assert "That was it." in done.stdout
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "missing 0, without gaps: True" in result.stdout
+    assert "lost 0, duplicated 0" in result.stdout
+    assert "End of the demo." in result.stdout
 
 
-def test_the_bench_runs_to_its_end_and_writes_its_figures(tmp_path: Path) -> None:
-    """Whether it works, not how fast: a busy machine would make a timed test lie."""
-    done = subprocess.run(
+def test_the_bench_runs_and_writes_its_figures(tmp_path: Path) -> None:
+    """Speed is not checked, because it depends on other load on the machine."""
+    result = subprocess.run(
         [
             sys.executable,
             str(ROOT / "bench/bench.py"),
@@ -163,7 +165,7 @@ def test_the_bench_runs_to_its_end_and_writes_its_figures(tmp_path: Path) -> Non
         timeout=120,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
     (written,) = (tmp_path / "out").iterdir()
     figures = json.loads(written.read_text())["figures"]
     assert len(figures) == 16

@@ -1,4 +1,4 @@
-"""Disks that are full, cannot sync or cannot be read, at every call in turn."""
+"""Disks that are full, cannot sync or cannot be read, at each system call in turn."""
 
 import errno
 import random
@@ -13,21 +13,22 @@ from holdfast.client.sync.client import Client
 from holdfast.errors import UnavailableError
 from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.testing.faults.disks import full_disk, unreadable_disk
-from holdfast.testing.faults.powercut import RecordingDisk, cut
-from holdfast.testing.faults.verification import client_on, verify
-from holdfast.testing.faults.workload import Append, Failed, Ledger, Note, attempt, retry_unanswered
+from holdfast.testing.faults.power_cuts import RecordingDisk, simulate_power_cut
+from holdfast.testing.faults.verification import open_client, verify
+from holdfast.testing.faults.workload import Append, AppendLog, EventRecorder, Failed, attempt, retry_unacknowledged
 
 FILE = "holdfast.db"
-FOR_A_MOMENT, FOR_LONG = 2, 1_000_000
+BRIEFLY, PERMANENTLY = 2, 1_000_000
+"""How many calls fail."""
 
 
 @pytest.fixture(params=["new", "used"])
 def origin(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A folder without a database, then one with a database that has been used and closed."""
+    """A folder without a database, and one with a database that was used and closed."""
     folder = tmp_path / "origin"
     folder.mkdir()
     if request.param == "used":
-        with client_on(SqliteDatabase(str(folder / FILE))) as client:
+        with open_client(SqliteDatabase(str(folder / FILE))) as client:
             client.create_session("chat")
     return folder
 
@@ -39,88 +40,88 @@ def recording_disk() -> Iterator[RecordingDisk]:
     disk.unregister()
 
 
-def append_each_shape(client: Client, note: Note, first: int = 4) -> None:
+def append_each_shape(client: Client, record: EventRecorder, first: int = 4) -> None:
     for number in range(first, first + 4):
-        attempt(client, Append("chat", "writer", number, keyed=number % 2 == 1), note)
+        attempt(client, Append("chat", "writer", number, keyed=number % 2 == 1), record)
 
 
-def live(folder: Path, note: Note, vfs: str | None = None) -> None:
-    """Open the database, append and close it, each as far as the disk lets it."""
+def use_database(folder: Path, record: EventRecorder, vfs: str | None = None) -> None:
+    """Open the database, append and close it, ignoring disk errors."""
     database = SqliteDatabase(str(folder / FILE), vfs=vfs)
     with suppress(UnavailableError):
-        append_each_shape(client_on(database), note)
+        append_each_shape(open_client(database), record)
     database.close()
 
 
-def go_on(folder: Path, ledger: Ledger) -> None:
-    """The disk is well again."""
-    with client_on(SqliteDatabase(str(folder / FILE))) as client:
-        retry_unanswered(client, ledger)
-    verify(str(folder / FILE), ledger)
+def recover_and_verify(folder: Path, append_log: AppendLog) -> None:
+    """Retry and verify after the fault is gone, then delete the folder."""
+    with open_client(SqliteDatabase(str(folder / FILE))) as client:
+        retry_unacknowledged(client, append_log)
+    verify(str(folder / FILE), append_log)
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("times", [FOR_A_MOMENT, FOR_LONG])
-def test_a_disk_full_at_any_write_leaves_no_trace_of_what_it_refused(origin: Path, tmp_path: Path, times: int) -> None:
-    place, refused = tmp_path / "place", 0
+@pytest.mark.parametrize("times", [BRIEFLY, PERMANENTLY])
+def test_an_append_that_fails_on_a_full_disk_stores_nothing(origin: Path, tmp_path: Path, times: int) -> None:
+    folder, not_written = tmp_path / "copy", 0
     with full_disk() as disk:
-        live(shutil.copytree(origin, place), Ledger().note)
+        use_database(shutil.copytree(origin, folder), AppendLog().record)
         writes = disk.calls
-        shutil.rmtree(place)
+        shutil.rmtree(folder)
         assert writes > 50
         for number in range(writes):
-            ledger = Ledger()
-            disk.begin(after=number, times=times)
-            live(shutil.copytree(origin, place), ledger.note)
-            disk.end()
-            refused += len(ledger.refused())
-            go_on(place, ledger)
-    assert refused > 50
+            append_log = AppendLog()
+            disk.start(after=number, times=times)
+            use_database(shutil.copytree(origin, folder), append_log.record)
+            disk.stop()
+            not_written += len(append_log.not_written())
+            recover_and_verify(folder, append_log)
+    assert not_written > 50
 
 
-@pytest.mark.parametrize("times", [1, FOR_LONG])
-def test_a_failed_sync_costs_nothing_that_was_acknowledged_even_if_the_power_goes_next(
+@pytest.mark.parametrize("times", [1, PERMANENTLY])
+def test_a_failed_sync_followed_by_a_power_cut_loses_nothing_acknowledged(
     tmp_path: Path, recording_disk: RecordingDisk, times: int
 ) -> None:
-    place, failed = tmp_path / "place", 0
-    live(place, Ledger().note, recording_disk.name)
+    folder, failed = tmp_path / "copy", 0
+    use_database(folder, AppendLog().record, recording_disk.name)
     syncs = recording_disk.syncs.calls
-    shutil.rmtree(place)
+    shutil.rmtree(folder)
     for number in range(syncs):
         recording_disk.history.clear()
-        recording_disk.syncs.begin(after=number, times=times)
-        live(place, recording_disk.note, recording_disk.name)
-        recording_disk.syncs.end()
+        recording_disk.syncs.start(after=number, times=times)
+        use_database(folder, recording_disk.record, recording_disk.name)
+        recording_disk.syncs.stop()
         failed += sum(isinstance(event, Failed) for event in recording_disk.history)
-        with client_on(SqliteDatabase(str(place / FILE), vfs=recording_disk.name)) as client:
-            append_each_shape(client, recording_disk.note, first=20)
+        with open_client(SqliteDatabase(str(folder / FILE), vfs=recording_disk.name)) as client:
+            append_each_shape(client, recording_disk.record, first=20)
         for seed in range(4):
-            draw = random.Random(f"{number} {seed}")
-            end = draw.randint(0, len(recording_disk.history)) if seed else len(recording_disk.history)
+            rng = random.Random(f"{number} {seed}")
+            end = rng.randint(0, len(recording_disk.history)) if seed else len(recording_disk.history)
             after = tmp_path / "after"
-            go_on(after, cut(recording_disk.history[:end], after, draw))
-        go_on(place, recording_disk.ledger())
+            recover_and_verify(after, simulate_power_cut(recording_disk.history[:end], after, rng))
+        recover_and_verify(folder, recording_disk.append_log())
     assert failed > 3
 
 
-@pytest.mark.parametrize("times", [1, FOR_LONG])
-@pytest.mark.parametrize("error", [errno.EIO, errno.ETIMEDOUT], ids=["of its own", "of a network"])
-def test_a_disk_that_cannot_be_read_is_reported_and_then_survived(tmp_path: Path, error: int, times: int) -> None:
-    ledger, reported = Ledger(), 0
-    live(tmp_path, ledger.note)
+@pytest.mark.parametrize("times", [1, PERMANENTLY])
+@pytest.mark.parametrize("error", [errno.EIO, errno.ETIMEDOUT], ids=["local disk", "network disk"])
+def test_a_read_error_is_reported_and_later_calls_work(tmp_path: Path, error: int, times: int) -> None:
+    append_log, reported = AppendLog(), 0
+    use_database(tmp_path, append_log.record)
     with unreadable_disk(error) as disk:
-        with client_on(SqliteDatabase(str(tmp_path / FILE))) as client:
+        with open_client(SqliteDatabase(str(tmp_path / FILE))) as client:
             client.get_messages("chat")
         for number in range(disk.calls):
-            with client_on(SqliteDatabase(str(tmp_path / FILE))) as client:
-                disk.begin(after=number, times=times)
+            with open_client(SqliteDatabase(str(tmp_path / FILE))) as client:
+                disk.start(after=number, times=times)
                 try:
                     client.get_messages("chat")
-                    attempt(client, Append("chat", "next", number), ledger.note)
+                    attempt(client, Append("chat", "next", number), append_log.record)
                 except UnavailableError:
                     reported += 1
-                disk.end()
+                disk.stop()
                 assert client.get_messages("chat").messages
-                assert attempt(client, Append("chat", "after", number), ledger.note)
+                assert attempt(client, Append("chat", "after", number), append_log.record)
     assert reported > 3
-    verify(str(tmp_path / FILE), ledger)
+    verify(str(tmp_path / FILE), append_log)

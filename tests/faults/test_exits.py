@@ -1,29 +1,29 @@
-"""Programs that end without closing, and programs that are interrupted and go on."""
+"""Programs that exit without closing the client, and programs that are interrupted and continue."""
 
 import sys
 from pathlib import Path
 
-from holdfast.testing.faults.processes import running
+from holdfast.testing.faults.processes import run_program
 from holdfast.testing.faults.verification import verify
-from holdfast.testing.faults.workload import Ledger
+from holdfast.testing.faults.workload import AppendLog
 
 EXITING = str(Path(__file__).with_name("programs") / "exiting.py")
 INTERRUPTED = str(Path(__file__).with_name("programs") / "interrupted.py")
 
 
-def test_an_exit_amid_appends_is_clean_and_takes_nothing_that_was_acknowledged(target: str) -> None:
-    ledger = Ledger()
-    with running([sys.executable, "-X", "dev", "-W", "error", EXITING, target], ledger) as program:
+def test_an_exit_during_appends_is_clean_and_loses_nothing_acknowledged(target: str) -> None:
+    append_log = AppendLog()
+    with run_program([sys.executable, "-X", "dev", "-W", "error", EXITING, target], append_log) as program:
         program.finish()
-    assert len(ledger.acknowledged) >= 15
+    assert len(append_log.acknowledged) >= 15
     if "://" not in target:
         assert [file.name for file in Path(target).parent.iterdir()] == ["holdfast.db"]
-    verify(target, ledger)
+    verify(target, append_log)
 
 
-def test_a_caller_that_is_interrupted_harms_neither_itself_nor_others(tmp_path: Path) -> None:
-    target, ledger = str(tmp_path / "holdfast.db"), Ledger()
-    with running([sys.executable, INTERRUPTED, target], ledger) as program:
+def test_an_interrupted_caller_harms_neither_itself_nor_other_threads(tmp_path: Path) -> None:
+    target, append_log = str(tmp_path / "holdfast.db"), AppendLog()
+    with run_program([sys.executable, INTERRUPTED, target], append_log) as program:
         program.finish()
-    assert len(ledger.unanswered()) > 20
-    verify(target, ledger)
+    assert len(append_log.unacknowledged()) > 20
+    verify(target, append_log)

@@ -1,85 +1,90 @@
-"""PostgreSQL that dies under load, and connections that break in the middle of a transaction."""
+"""A PostgreSQL server that is killed under load, and connections that are cut during a transaction."""
 
 from collections.abc import Iterator
 
 import pytest
 
 import holdfast
-from holdfast.testing.faults.processes import writing
-from holdfast.testing.faults.proxy import Side, at_request, line_to
+from holdfast.testing.faults.processes import run_writer
+from holdfast.testing.faults.proxy import Side, nth_request, proxy_to
 from holdfast.testing.faults.verification import verify
-from holdfast.testing.faults.workload import SHAPES, Append, Ledger, attempt, retry_unanswered
-from holdfast.testing.faults.writer import Orders
+from holdfast.testing.faults.workload import SHAPES, Append, AppendLog, attempt, retry_unacknowledged
+from holdfast.testing.faults.writer import WriterOptions
 from holdfast.testing.postgres import PostgresServer, postgres_server
 
 BATCH = 1
+"""The number of an append of three messages."""
 
 
 @pytest.fixture
-def mortal() -> Iterator[PostgresServer]:
-    """A server of one's own, as others would not like to see theirs die."""
+def killable_postgres() -> Iterator[PostgresServer]:
+    """A server for one test, because killing the shared one would break other tests."""
     with postgres_server() as server:
         yield server
 
 
 @pytest.mark.parametrize("keyed", [True, False])
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_connection_cut_at_any_request_of_an_append_loses_and_doubles_nothing(
+def test_a_connection_cut_at_any_request_of_an_append_loses_and_duplicates_nothing(
     postgres: PostgresServer, side: Side, keyed: bool
 ) -> None:
-    target, ledger = postgres.new_database(), Ledger()
-    with line_to(target) as (through, line), holdfast.connect(through) as client:
+    target, append_log = postgres.new_database(), AppendLog()
+    with proxy_to(target) as (proxy_url, proxy), holdfast.connect(proxy_url) as client:
         for request in range(1, 60):
-            line.cut(at_request(request), side)
-            attempt(client, Append("chat", "writer", BATCH + request * len(SHAPES), keyed), ledger.note)
-            if not line.mend():
+            proxy.cut(nth_request(request), side)
+            attempt(client, Append("chat", "writer", BATCH + request * len(SHAPES), keyed), append_log.record)
+            if not proxy.cancel_cut():
                 break
-            retry_unanswered(client, ledger)
+            retry_unacknowledged(client, append_log)
     assert request > 8
-    assert len(ledger.acknowledged) > 8
-    verify(target, ledger)
+    assert len(append_log.acknowledged) > 8
+    verify(target, append_log)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_connection_cut_before_the_commit_is_not_even_noticed(postgres: PostgresServer, side: Side) -> None:
-    target, ledger = postgres.new_database(), Ledger()
-    with line_to(target) as (through, line), holdfast.connect(through) as client:
-        line.cut(lambda request: b"INSERT INTO messages" in request, side)
-        assert attempt(client, Append("chat", "writer", BATCH), ledger.note)
-        assert line.mend()
-    verify(target, ledger)
+def test_an_append_is_retried_if_the_connection_is_cut_before_its_commit(postgres: PostgresServer, side: Side) -> None:
+    target, append_log = postgres.new_database(), AppendLog()
+    with proxy_to(target) as (proxy_url, proxy), holdfast.connect(proxy_url) as client:
+        proxy.cut(lambda request: b"INSERT INTO messages" in request, side)
+        assert attempt(client, Append("chat", "writer", BATCH), append_log.record)
+        assert proxy.cancel_cut()
+    verify(target, append_log)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_connection_cut_at_the_commit_leaves_the_outcome_unknown_until_the_retry(
+def test_a_connection_cut_at_the_commit_leaves_the_result_unknown_until_the_retry(
     postgres: PostgresServer, side: Side
 ) -> None:
-    target, ledger = postgres.new_database(), Ledger()
-    with line_to(target) as (through, line), holdfast.connect(through) as client:
-        line.cut(lambda request: b"COMMIT\0" in request, side)  # a statement ends with NUL; BEGIN says COMMITTED
-        assert not attempt(client, Append("chat", "writer", BATCH, keyed=True), ledger.note)
-        assert not ledger.refused()
-        retry_unanswered(client, ledger)
-    assert ledger.acknowledged["writern1"].seq == 3
-    verify(target, ledger)
+    target, append_log = postgres.new_database(), AppendLog()
+    with proxy_to(target) as (proxy_url, proxy), holdfast.connect(proxy_url) as client:
+        proxy.cut(
+            lambda request: b"COMMIT\0" in request, side
+        )  # statements end with NUL; BEGIN contains READ COMMITTED
+        assert not attempt(client, Append("chat", "writer", BATCH, keyed=True), append_log.record)
+        assert not append_log.not_written()
+        retry_unacknowledged(client, append_log)
+    assert append_log.acknowledged["writern1"].seq == 3
+    verify(target, append_log)
 
 
-def test_a_server_killed_and_restarted_under_load_loses_and_doubles_nothing(mortal: PostgresServer) -> None:
-    ledger = Ledger()
-    target = mortal.new_database()
-    orders = {
-        name: Orders(target=target, writer=name, sessions=["shared", name], threads=3, keyed=name == "careful")
+def test_a_server_killed_and_restarted_under_load_loses_and_duplicates_nothing(
+    killable_postgres: PostgresServer,
+) -> None:
+    append_log = AppendLog()
+    target = killable_postgres.new_database()
+    options = {
+        name: WriterOptions(target=target, writer=name, sessions=["shared", name], threads=3, keyed=name == "careful")
         for name in ("careful", "plain")
     }
-    with writing(ledger, orders["careful"]) as careful, writing(ledger, orders["plain"]) as plain:
+    with run_writer(append_log, options["careful"]) as careful, run_writer(append_log, options["plain"]) as plain:
         careful.wait_for(acknowledged=30)
         plain.wait_for(acknowledged=30)
-        mortal.kill()
-        mortal.restart()
+        killable_postgres.kill()
+        killable_postgres.restart()
         careful.wait_for(acknowledged=60)
         plain.wait_for(acknowledged=60)
         careful.kill()
         plain.kill()
     with holdfast.connect(target) as client:
-        retry_unanswered(client, ledger)
-    verify(target, ledger)
+        retry_unacknowledged(client, append_log)
+    verify(target, append_log)

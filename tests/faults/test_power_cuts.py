@@ -1,4 +1,4 @@
-"""Power cuts: only what was synced is sure to be there, and of the rest any part."""
+"""Power cuts: synced data survives, and any subset of the unsynced data."""
 
 import random
 import shutil
@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.client.sync.client import Client
 from holdfast.store.drivers.sqlite import SqliteDatabase
-from holdfast.testing.faults.powercut import RecordingDisk, Wrote, cut
-from holdfast.testing.faults.verification import client_on, verify
-from holdfast.testing.faults.workload import Append, attempt, retry_unanswered
+from holdfast.testing.faults.power_cuts import RecordingDisk, Wrote, simulate_power_cut
+from holdfast.testing.faults.verification import open_client, verify
+from holdfast.testing.faults.workload import Append, attempt, retry_unacknowledged
 
 FILE = "holdfast.db"
 CUTS = 60
@@ -27,7 +27,7 @@ def disk() -> Iterator[RecordingDisk]:
 
 def append(client: Client, disk: RecordingDisk, writer: str, first: int, last: int) -> None:
     for number in range(first, last + 1):
-        attempt(client, Append("chat", writer, number, keyed=writer == "careful"), disk.note)
+        attempt(client, Append("chat", writer, number, keyed=writer == "careful"), disk.record)
 
 
 def write_from_threads(client: Client, disk: RecordingDisk, first: int, last: int) -> None:
@@ -39,24 +39,24 @@ def write_from_threads(client: Client, disk: RecordingDisk, first: int, last: in
         thread.join()
 
 
-def moment(disk: RecordingDisk, draw: random.Random) -> int:
-    """Any, or one close to where it gets interesting: a file made, synced or deleted, a caller answered."""
-    if draw.random() < 0.3:
-        return draw.randint(0, len(disk.history))
-    turns = [number for number, event in enumerate(disk.history) if not isinstance(event, Wrote)]
-    return max(0, draw.choice(turns) + draw.randint(-2, 2))
+def choose_cut(disk: RecordingDisk, rng: random.Random) -> int:
+    """Choose a place in the history, often near an event that is not a write: a file synced, a call returned."""
+    if rng.random() < 0.3:
+        return rng.randint(0, len(disk.history))
+    candidates = [number for number, event in enumerate(disk.history) if not isinstance(event, Wrote)]
+    return max(0, rng.choice(candidates) + rng.randint(-2, 2))
 
 
-def test_a_power_cut_takes_nothing_that_was_acknowledged(disk: RecordingDisk, tmp_path: Path) -> None:
-    """Also one during a checkpoint, while the database is made, or right after it was closed."""
+def test_a_power_cut_loses_nothing_acknowledged(disk: RecordingDisk, tmp_path: Path) -> None:
+    """Also during a checkpoint, while the database is created, and right after it was closed."""
     for first in (1, 9):
-        with client_on(SqliteDatabase(str(tmp_path / FILE), vfs=disk.name)) as client:
+        with open_client(SqliteDatabase(str(tmp_path / FILE), vfs=disk.name)) as client:
             write_from_threads(client, disk, first, first + 7)
     for seed in range(CUTS):
-        draw = random.Random(seed)
+        rng = random.Random(seed)
         after = tmp_path / "after"
-        ledger = cut(disk.history[: moment(disk, draw)], after, draw)
-        with client_on(SqliteDatabase(str(after / FILE))) as client:
-            retry_unanswered(client, ledger)
-        verify(str(after / FILE), ledger)
+        append_log = simulate_power_cut(disk.history[: choose_cut(disk, rng)], after, rng)
+        with open_client(SqliteDatabase(str(after / FILE))) as client:
+            retry_unacknowledged(client, append_log)
+        verify(str(after / FILE), append_log)
         shutil.rmtree(after)

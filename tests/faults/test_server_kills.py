@@ -1,4 +1,4 @@
-"""A server that dies by SIGKILL again and again, while its clients go on."""
+"""A server that is repeatedly killed with SIGKILL while its clients continue."""
 
 import random
 import threading
@@ -7,24 +7,24 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import holdfast
-from holdfast.testing.faults.connections import lasting_port
-from holdfast.testing.faults.processes import writing
+from holdfast.testing.faults.connections import find_stable_port
+from holdfast.testing.faults.processes import run_writer
 from holdfast.testing.faults.verification import verify
-from holdfast.testing.faults.workload import Append, Ledger, attempt
-from holdfast.testing.faults.writer import Orders
+from holdfast.testing.faults.workload import Append, AppendLog, attempt
+from holdfast.testing.faults.writer import WriterOptions
 from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import running_server
 
 
-def kill_again_and_again(target: str, *, rounds: int, writers: int) -> Ledger:
-    """Half of the writers give keys and try until they succeed; half leave both to the client, and give up."""
-    ledger, port = Ledger(), lasting_port()
-    orders = [
-        Orders(
+def kill_repeatedly(target: str, *, rounds: int, writers: int) -> AppendLog:
+    """Kill the server `rounds` times. Half of the writers use their own keys and retry; half rely on the client."""
+    append_log, port = AppendLog(), find_stable_port()
+    options = [
+        WriterOptions(
             target=f"http://127.0.0.1:{port}",
             writer=name,
             sessions=["shared", *(f"{name}{number}" for number in range(7))],
-            first=3,  # the second append of everyone is a large one, and so many at once take their time
+            first=3,  # append 2 is very large, and too slow with so many writers at once
             threads=writers // 2,
             keyed=name == "careful",
         )
@@ -32,39 +32,39 @@ def kill_again_and_again(target: str, *, rounds: int, writers: int) -> Ledger:
     ]
     with ExitStack() as stack:
         server = stack.enter_context(running_server(target, port=port))
-        programs = [stack.enter_context(writing(ledger, order)) for order in orders]
+        programs = [stack.enter_context(run_writer(append_log, option)) for option in options]
         for seed in range(rounds):
-            draw = random.Random(seed)
+            rng = random.Random(seed)
             for program in programs:
-                program.wait_for_more(draw.randint(1, writers // 4))
-            time.sleep(draw.uniform(0, 0.02))
+                program.wait_for_more(rng.randint(1, writers // 4))
+            time.sleep(rng.uniform(0, 0.02))
             server.kill()
             server = stack.enter_context(running_server(target, port=port))
         for program in programs:
             program.wait_for_more(1)
             program.kill()
         assert server.stop() == 0
-    return ledger
+    return append_log
 
 
-def test_ten_kills_of_the_server_under_64_writers_lose_and_double_nothing(tmp_path: Path) -> None:
+def test_ten_server_kills_with_64_writers_lose_and_duplicate_nothing(tmp_path: Path) -> None:
     target = str(tmp_path / "holdfast.db")
-    verify(target, kill_again_and_again(target, rounds=10, writers=64))
+    verify(target, kill_repeatedly(target, rounds=10, writers=64))
 
 
-def test_kills_of_the_server_before_postgresql_lose_and_double_nothing(postgres: PostgresServer) -> None:
+def test_server_kills_on_postgresql_lose_and_duplicate_nothing(postgres: PostgresServer) -> None:
     target = postgres.new_database()
-    verify(target, kill_again_and_again(target, rounds=3, writers=16))
+    verify(target, kill_repeatedly(target, rounds=3, writers=16))
 
 
-def test_eight_clients_of_a_server_share_a_session_without_a_gap(target: str) -> None:
-    ledger, together = Ledger(), threading.Barrier(8)
+def test_eight_clients_append_to_one_session_without_gaps(target: str) -> None:
+    append_log, together = AppendLog(), threading.Barrier(8)
 
     def write(url: str, writer: str) -> None:
         with holdfast.connect(url) as client:
             together.wait(30)
             for number in range(3, 15):
-                attempt(client, Append("chat", writer, number), ledger.note)
+                attempt(client, Append("chat", writer, number), append_log.record)
 
     with running_server(target) as server:
         threads = [threading.Thread(target=write, args=(server.url, f"client{number}")) for number in range(8)]
@@ -72,6 +72,6 @@ def test_eight_clients_of_a_server_share_a_session_without_a_gap(target: str) ->
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(ledger.acknowledged) == 8 * 12
+        assert len(append_log.acknowledged) == 8 * 12
         assert server.stop() == 0
-    verify(target, ledger)
+    verify(target, append_log)

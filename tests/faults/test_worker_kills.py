@@ -1,4 +1,4 @@
-"""Workers that die by SIGKILL at every boundary and inside every step: their successors go on where they ended."""
+"""Workers killed with SIGKILL at every boundary and inside every step: other workers resume their tasks."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,18 +9,18 @@ import holdfast
 from holdfast.client.sync.client import Client
 from holdfast.config import Settings
 from holdfast.testing.faults.watching import wait_for
-from holdfast.testing.faults.worker import Orders
-from holdfast.testing.faults.workers import (
+from holdfast.testing.faults.worker import WorkerOptions
+from holdfast.testing.faults.worker_processes import (
     MESSAGES,
-    READS_LITTLE,
-    FatalModel,
-    Watch,
-    check_done_once,
-    check_whole,
-    commit,
-    running,
-    wait_until_done,
-    working,
+    SMALL_MODEL,
+    ContextWatcher,
+    KillingModel,
+    add_and_commit,
+    check_archived_once,
+    check_context_complete,
+    run_workers,
+    stopping,
+    wait_for_archives,
 )
 
 ARCHIVES = 2
@@ -28,108 +28,108 @@ PIECES = (1, 2, 3)
 STEPS = ("plan", *(f"summarise {piece}" for piece in PIECES))
 BOUNDARIES = (
     "claimed",
-    *(f"{step} {moment}" for step in STEPS for moment in ("begins", "is done", "is kept")),
+    *(f"{step} {position}" for step in STEPS for position in ("begins", "is done", "is checkpointed")),
     "finish begins",
     "finish is written",
-    "finish is kept",
+    "finish is committed",
 )
 LOCAL_BOUNDARIES = (
     "claimed",
     "summarise begins",
     "inside summarise",
     "summarise is done",
-    "summarise is kept",
+    "summarise is checkpointed",
     "finish begins",
     "finish is written",
-    "finish is kept",
+    "finish is committed",
 )
 LEASE = {"task_lease_seconds": 1.0, "worker_poll_seconds": 0.02, "task_attempts": 100}
 
 
-def session_of(fate: str) -> str:
-    return fate.replace(" ", "-")
+def session_of(kill_point: str) -> str:
+    return kill_point.replace(" ", "-")
 
 
 @pytest.fixture
 def client(target: str) -> Iterator[Client]:
-    """Somebody who commits and leaves the work to others."""
+    """A client that commits and runs no tasks itself."""
     with holdfast.connect(target, settings=Settings(worker_threads=0)) as client:
         yield client
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_whenever_a_worker_with_a_model_is_killed_each_archive_is_done_once_and_no_finished_step_is_paid_twice(
+def test_after_any_kill_each_archive_is_done_once_and_no_finished_step_calls_the_model_again(
     client: Client, target: str, tmp_path: Path, workers: int
 ) -> None:
     inside = {session_of(f"inside summarise {piece}"): piece for piece in PIECES}
-    fates = {session_of(boundary): boundary for boundary in BOUNDARIES}
-    sessions = [*fates, *inside]
-    with running(FatalModel(inside)) as model:
-        orders = Orders(
+    kill_points = {session_of(boundary): boundary for boundary in BOUNDARIES}
+    sessions = [*kill_points, *inside]
+    with stopping(KillingModel(inside)) as model:
+        options = WorkerOptions(
             target=target,
-            settings={**READS_LITTLE, **LEASE, "model_base_url": model.url, "worker_threads": 1},
+            settings={**SMALL_MODEL, **LEASE, "model_base_url": model.url, "worker_threads": 1},
             processes=workers,
-            fates=fates,
-            marks=str(tmp_path / "marks"),
+            kill_points=kill_points,
+            kill_folder=str(tmp_path / "killed"),
         )
         for session_id in sessions:
-            commit(client, session_id, ARCHIVES)
-        with Watch(client, sessions, ARCHIVES * MESSAGES), working(orders) as foreman:
-            wait_until_done(client, sessions, ARCHIVES)
-            assert foreman.killed() == set(fates)
-        again = {session_id: asked_again(client, model, session_id) for session_id in sessions}
-    lost = {session_of(f"summarise {piece} is done") for piece in PIECES} | set(inside)
-    assert again == {session_id: int(session_id in lost) for session_id in sessions}
+            add_and_commit(client, session_id, ARCHIVES)
+        with ContextWatcher(client, sessions, ARCHIVES * MESSAGES), run_workers(options) as supervisor:
+            wait_for_archives(client, sessions, ARCHIVES)
+            assert supervisor.killed_sessions() == set(kill_points)
+        repeated = {session_id: repeated_calls(client, model, session_id) for session_id in sessions}
+    interrupted = {session_of(f"summarise {piece} is done") for piece in PIECES} | set(inside)
+    assert repeated == {session_id: int(session_id in interrupted) for session_id in sessions}
 
 
-def asked_again(client: Client, model: object, session_id: str) -> int:
-    """How many calls for a session were made that would not have been needed; all else is as if nobody had died."""
-    assert isinstance(model, FatalModel)
-    check_done_once(client, session_id, ARCHIVES)
-    check_whole(client.get_session_context(session_id), ARCHIVES * MESSAGES)
-    more = 0
+def repeated_calls(client: Client, model: object, session_id: str) -> int:
+    """Check that the archives of a session are correct, and count the model calls that were repeated."""
+    assert isinstance(model, KillingModel)
+    check_archived_once(client, session_id, ARCHIVES)
+    check_context_complete(client.get_session_context(session_id), ARCHIVES * MESSAGES)
+    repeated = 0
     for number in range(1, ARCHIVES + 1):
-        asked = model.asked_for(session_id, number)
-        assert len(asked) >= len(PIECES), session_id
-        more += asked.total() - len(asked)
-    return more
+        requests = model.count_requests(session_id, number)
+        assert len(requests) >= len(PIECES), session_id
+        repeated += requests.total() - len(requests)
+    return repeated
 
 
-def test_whenever_a_worker_is_killed_with_all_that_its_threads_have_in_hand_each_archive_is_done_once(
+def test_after_a_kill_of_a_worker_with_several_threads_each_archive_is_done_once(
     client: Client, target: str, tmp_path: Path
 ) -> None:
-    fates = {session_of(boundary): boundary for boundary in LOCAL_BOUNDARIES}
-    orders = Orders(
+    kill_points = {session_of(boundary): boundary for boundary in LOCAL_BOUNDARIES}
+    options = WorkerOptions(
         target=target,
         settings={**LEASE, "task_lease_seconds": 0.5, "worker_threads": 4},
-        fates=fates,
-        marks=str(tmp_path / "marks"),
+        kill_points=kill_points,
+        kill_folder=str(tmp_path / "killed"),
     )
-    for session_id in fates:
-        commit(client, session_id, ARCHIVES)
-    with Watch(client, list(fates), ARCHIVES * MESSAGES), working(orders) as foreman:
-        wait_until_done(client, list(fates), ARCHIVES)
-        assert foreman.killed() >= set(fates) - {"inside-summarise"}
-    for session_id in fates:
-        check_done_once(client, session_id, ARCHIVES)
+    for session_id in kill_points:
+        add_and_commit(client, session_id, ARCHIVES)
+    with ContextWatcher(client, list(kill_points), ARCHIVES * MESSAGES), run_workers(options) as supervisor:
+        wait_for_archives(client, list(kill_points), ARCHIVES)
+        assert supervisor.killed_sessions() >= set(kill_points) - {"inside-summarise"}
+    for session_id in kill_points:
+        check_archived_once(client, session_id, ARCHIVES)
 
 
-def test_a_task_that_kills_every_worker_fails_visibly_after_its_attempts_and_holds_nobody_else_up(
+def test_a_task_that_kills_every_worker_fails_after_its_attempts_and_does_not_block_others(
     client: Client, target: str, tmp_path: Path
 ) -> None:
-    orders = Orders(
+    options = WorkerOptions(
         target=target,
         settings={**LEASE, "task_lease_seconds": 0.3, "task_attempts": 3, "worker_threads": 1},
-        fates={"deadly": "summarise begins"},
-        marks=str(tmp_path / "marks"),
-        again=True,
+        kill_points={"deadly": "summarise begins"},
+        kill_folder=str(tmp_path / "killed"),
+        kill_every_time=True,
     )
-    (task_id,) = commit(client, "deadly", 1)
-    commit(client, "harmless", 1)
-    with Watch(client, ["deadly", "harmless"], MESSAGES), working(orders):
+    (task_id,) = add_and_commit(client, "deadly", 1)
+    add_and_commit(client, "harmless", 1)
+    with ContextWatcher(client, ["deadly", "harmless"], MESSAGES), run_workers(options):
         wait_for(lambda: client.get_task(task_id).status == "failed")
-        wait_until_done(client, ["harmless"], 1)
+        wait_for_archives(client, ["harmless"], 1)
     task = client.get_task(task_id)
     assert task.error
-    assert "3 workers began this task" in task.error
+    assert "3 workers died" in task.error
     assert [archive.state for archive in client.list_archives("deadly")] == ["failed"]

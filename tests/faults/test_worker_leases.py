@@ -1,4 +1,4 @@
-"""Who has a task and until when: slow, frozen, forked, closed and restarted workers, and many at once."""
+"""Task leases with slow, suspended, forked, closed and restarted workers, and with many workers."""
 
 import os
 import shutil
@@ -25,181 +25,189 @@ from holdfast.engine.gate.ids import system_clock
 from holdfast.errors import NotFoundError
 from holdfast.model.identity import Principal
 from holdfast.store.database import Tx
-from holdfast.testing.faults.disks import Trouble, full_disk
+from holdfast.testing.faults.disks import FaultSchedule, full_disk
 from holdfast.testing.faults.watching import wait_for
-from holdfast.testing.faults.worker import Orders
-from holdfast.testing.faults.workers import (
+from holdfast.testing.faults.worker import WorkerOptions
+from holdfast.testing.faults.worker_processes import (
     MESSAGES,
-    READS_LITTLE,
-    FatalModel,
-    Watch,
-    check_done_once,
-    check_whole,
-    commit,
-    freeze,
-    running,
-    wait_until_done,
-    working,
+    SMALL_MODEL,
+    ContextWatcher,
+    KillingModel,
+    add_and_commit,
+    check_archived_once,
+    check_context_complete,
+    run_workers,
+    stopping,
+    suspend,
+    wait_for_archives,
 )
 from holdfast.testing.postgres import postgres_server
 from holdfast.testing.server import running_server
 
-SHORT: dict[str, Any] = {"task_lease_seconds": 0.4, "worker_poll_seconds": 0.02}
-LONG: dict[str, Any] = {"task_lease_seconds": 60.0, "worker_poll_seconds": 0.02}
-HOUR = 3_600_000_000
-FORK = str(Path(__file__).with_name("programs") / "working_fork.py")
+SHORT_LEASE: dict[str, Any] = {"task_lease_seconds": 0.4, "worker_poll_seconds": 0.02}
+LONG_LEASE: dict[str, Any] = {"task_lease_seconds": 60.0, "worker_poll_seconds": 0.02}
+HOUR_MICROSECONDS = 3_600_000_000
+FORK = str(Path(__file__).with_name("programs") / "forking_during_task.py")
 
 
 @pytest.fixture
-def model() -> Iterator[FatalModel]:
-    model = FatalModel()
-    with running(model):
+def model() -> Iterator[KillingModel]:
+    model = KillingModel()
+    with stopping(model):
         yield model
 
 
 @pytest.fixture
 def client(target: str) -> Iterator[Client]:
-    """Somebody who commits and leaves the work to others."""
+    """A client that commits and runs no tasks itself."""
     with holdfast.connect(target, settings=Settings(worker_threads=0)) as client:
         yield client
 
 
 @pytest.fixture
-def orders(target: str, tmp_path: Path, model: FatalModel) -> Callable[..., Orders]:
-    def orders(processes: int = 1, **settings: Any) -> Orders:
-        chosen = {**READS_LITTLE, "model_base_url": model.url, "worker_threads": 1, **settings}
-        return Orders(target=target, settings=chosen, processes=processes, marks=str(tmp_path / "marks"))
+def worker_options(target: str, tmp_path: Path, model: KillingModel) -> Callable[..., WorkerOptions]:
+    def make(processes: int = 1, **settings: Any) -> WorkerOptions:
+        all_settings = {**SMALL_MODEL, "model_base_url": model.url, "worker_threads": 1, **settings}
+        return WorkerOptions(
+            target=target, settings=all_settings, processes=processes, kill_folder=str(tmp_path / "killed")
+        )
 
-    return orders
+    return make
 
 
-def test_a_task_stays_with_its_worker_while_the_model_takes_longer_than_the_lease(
-    client: Client, model: FatalModel, orders: Callable[..., Orders]
+def test_a_worker_keeps_its_task_while_the_model_takes_longer_than_the_lease(
+    client: Client, model: KillingModel, worker_options: Callable[..., WorkerOptions]
 ) -> None:
-    (task_id,) = commit(client, "s", 1, count=2)
+    (task_id,) = add_and_commit(client, "s", 1, count=2)
     model.gate.clear()
-    with working(orders(processes=3, **SHORT)):
+    with run_workers(worker_options(processes=3, **SHORT_LEASE)):
         model.wait_for_calls(1)
-        deadline = time.monotonic() + 3 * SHORT["task_lease_seconds"]
+        deadline = time.monotonic() + 3 * SHORT_LEASE["task_lease_seconds"]
         while time.monotonic() < deadline:
             assert (model.calls, client.get_task(task_id).status) == (1, "running")
             time.sleep(0.02)
         model.gate.set()
-        wait_until_done(client, ["s"], 1)
+        wait_for_archives(client, ["s"], 1)
     assert (model.calls, client.get_task(task_id).attempts) == (1, 1)
 
 
-def freeze_until(happens: Callable[[], None], pid: int) -> None:
-    """Freeze a process; again, if it was in the middle of a write, which holds everybody up."""
+def suspend_until(check: Callable[[], None], pid: int) -> None:
+    """Suspend a process; again, if it was suspended during a write, which blocks the other processes."""
     for _ in range(5):
-        freeze(pid)
+        suspend(pid)
         with suppress(AssertionError):
-            return happens()
+            return check()
         os.kill(pid, signal.SIGCONT)
-    return happens()
+    return check()
 
 
-def test_a_frozen_worker_that_comes_back_after_its_lease_changes_nothing(
-    client: Client, model: FatalModel, orders: Callable[..., Orders]
+def test_a_suspended_worker_that_resumes_after_its_lease_expired_changes_nothing(
+    client: Client, model: KillingModel, worker_options: Callable[..., WorkerOptions]
 ) -> None:
-    (task_id,) = commit(client, "s", 1)
-    model.answers_all = False
-    with Watch(client, ["s"], MESSAGES), working(orders(**SHORT)) as frozen, working(orders(**SHORT)) as other:
+    (task_id,) = add_and_commit(client, "s", 1)
+    model.responds_to_all = False
+    with (
+        ContextWatcher(client, ["s"], MESSAGES),
+        run_workers(worker_options(**SHORT_LEASE)) as suspended,
+        run_workers(worker_options(**SHORT_LEASE)) as other,
+    ):
         model.wait_for_calls(1)
-        first, second = frozen.workers[0], other.workers[0]
+        first, second = suspended.workers[0], other.workers[0]
         if model.requests[0].headers["authorization"] == f"Bearer {second}":
             first, second = second, first
-        freeze_until(lambda: model.wait_for_calls(2, patience=3.0), first)  # by the second, as the lease is over
+        # The second call comes from the second worker, after the lease expired.
+        suspend_until(lambda: model.wait_for_calls(2, timeout=3.0), first)
         before = client.get_task(task_id)
-        model.may_have[first].set()
+        model.released[first].set()
         os.kill(first, signal.SIGCONT)
-        commit(client, "next", 1)
-        model.wait_for_calls(3)  # the first has given up and taken what came next, for the second is held
+        add_and_commit(client, "next", 1)
+        # The third call comes from the first worker, which gave up its task and claimed the next. The second waits.
+        model.wait_for_calls(3)
         after = client.get_task(task_id)
         assert (after.status, after.attempts) == ("running", 2)
         assert (after.stage, after.progress) == (before.stage, before.progress)
-        model.may_have[second].set()
-        wait_until_done(client, ["s", "next"], 1)
-    check_done_once(client, "s", 1)
-    asked = model.asked_for("s", 1)
-    assert asked.total() == len(asked) + 1
+        model.released[second].set()
+        wait_for_archives(client, ["s", "next"], 1)
+    check_archived_once(client, "s", 1)
+    requests = model.count_requests("s", 1)
+    assert requests.total() == len(requests) + 1
 
 
-def test_workers_in_many_processes_share_the_work_and_do_none_of_it_twice(
-    client: Client, model: FatalModel, orders: Callable[..., Orders]
+def test_workers_in_many_processes_share_the_tasks_and_run_each_once(
+    client: Client, model: KillingModel, worker_options: Callable[..., WorkerOptions]
 ) -> None:
     sessions = [f"s{number}" for number in range(24)]
-    with working(orders(processes=4, **{**LONG, "worker_threads": 2})):
+    with run_workers(worker_options(processes=4, **{**LONG_LEASE, "worker_threads": 2})):
         for session_id in sessions:
-            commit(client, session_id, 1, count=2)
-        wait_until_done(client, sessions, 1)
+            add_and_commit(client, session_id, 1, count=2)
+        wait_for_archives(client, sessions, 1)
     for session_id in sessions:
-        check_done_once(client, session_id, 1)
-    assert {asked for name in sessions for asked in model.asked_for(name, 1).values()} == {1}
-    assert len({asked.headers["authorization"] for asked in model.requests}) == 4
+        check_archived_once(client, session_id, 1)
+    assert {count for name in sessions for count in model.count_requests(name, 1).values()} == {1}
+    assert len({request.headers["authorization"] for request in model.requests}) == 4
 
 
-def test_closing_a_client_hands_back_at_once_what_it_has_in_hand(target: str, model: FatalModel) -> None:
-    settings = Settings(**READS_LITTLE, **LONG, model_base_url=model.url, close_seconds=0)
+def test_closing_a_client_releases_its_tasks_at_once(target: str, model: KillingModel) -> None:
+    settings = Settings(**SMALL_MODEL, **LONG_LEASE, model_base_url=model.url, close_seconds=0)
     model.gate.clear()
     with holdfast.connect(target, settings=settings) as client:
-        (task_id,) = commit(client, "s", 1, count=2)
+        (task_id,) = add_and_commit(client, "s", 1, count=2)
         model.wait_for_calls(1)
-        since = time.monotonic()
-    assert time.monotonic() - since < 5
+        started = time.monotonic()
+    assert time.monotonic() - started < 5
     model.gate.set()
     with holdfast.connect(target, settings=settings) as client:
         task = client.wait_for_task(task_id, seconds=20)
         assert (task.status, task.attempts) == ("completed", 1)
-        check_done_once(client, "s", 1)
+        check_archived_once(client, "s", 1)
 
 
-def test_closing_a_client_lets_short_work_finish(target: str) -> None:
+def test_closing_a_client_waits_for_short_tasks(target: str) -> None:
     with holdfast.connect(target, settings=Settings(close_seconds=60)) as client:
-        tasks = commit(client, "s", 3, count=2)
+        tasks = add_and_commit(client, "s", 3, count=2)
     with holdfast.connect(target, settings=Settings(worker_threads=0)) as client:
         assert [client.get_task(task_id).status for task_id in tasks] == ["completed"] * 3
 
 
-def test_a_fork_takes_nothing_from_its_parent_and_both_go_on_working(target: str, model: FatalModel) -> None:
+def test_after_a_fork_the_parent_keeps_its_task_and_both_processes_run_tasks(target: str, model: KillingModel) -> None:
     model.behaviour = msgspec.structs.replace(model.behaviour, seconds=0.5)
     command = [sys.executable, FORK, target, model.url]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
     assert model.calls == 4
 
 
 def test_tasks_and_their_results_survive_a_restart(target: str) -> None:
     with holdfast.connect(target) as client:
-        (done,) = commit(client, "done", 1, count=2)
+        (done,) = add_and_commit(client, "done", 1, count=2)
         before = client.wait_for_task(done)
     with holdfast.connect(target, settings=Settings(worker_threads=0)) as client:
-        (left,) = commit(client, "left", 1, count=2)
+        (left,) = add_and_commit(client, "left", 1, count=2)
     with holdfast.connect(target) as client:
         assert client.get_task(done) == before
         assert client.wait_for_task(left).status == "completed"
 
 
-def test_ended_tasks_are_forgotten_by_age_but_failures_and_archives_stay(target: str) -> None:
+def test_old_completed_tasks_are_deleted_but_failures_and_archives_are_kept(target: str) -> None:
     settings = Settings(worker_threads=0, task_retention_hours=24, task_attempts=1, close_seconds=60)
     now = system_clock()
     engine = Engine(open_database(target, settings), settings, clock=lambda: now)
     client = Client(LocalTransport(engine, Principal("default", "default", "root")))
-    (failed,) = commit(client, "failed", 1, count=2)
-    dead = {"model_provider": "openai", "model_name": "none", "model_base_url": "http://127.0.0.1:9/v1"}
-    work(target, msgspec.structs.replace(settings, worker_threads=1, **dead))
-    (cancelled,) = commit(client, "cancelled", 1, count=2)
+    (failed,) = add_and_commit(client, "failed", 1, count=2)
+    unreachable = {"model_provider": "openai", "model_name": "none", "model_base_url": "http://127.0.0.1:9/v1"}
+    run_due_tasks(target, msgspec.structs.replace(settings, worker_threads=1, **unreachable))
+    (cancelled,) = add_and_commit(client, "cancelled", 1, count=2)
     client.cancel_task(cancelled)
-    (done,) = commit(client, "done", 1, count=2)
-    work(target, msgspec.structs.replace(settings, worker_threads=1))
-    (pending,) = commit(client, "pending", 1, count=2)
-    everything = {failed, cancelled, done, pending}
-    now += 23 * HOUR
-    engine.tidy()
-    assert {task.task_id for task in client.list_tasks()} == everything
-    now += 2 * HOUR
-    engine.tidy()
-    assert {task.task_id for task in client.list_tasks()} == everything - {done}
+    (done,) = add_and_commit(client, "done", 1, count=2)
+    run_due_tasks(target, msgspec.structs.replace(settings, worker_threads=1))
+    (pending,) = add_and_commit(client, "pending", 1, count=2)
+    all_tasks = {failed, cancelled, done, pending}
+    now += 23 * HOUR_MICROSECONDS
+    engine.delete_expired()
+    assert {task.task_id for task in client.list_tasks()} == all_tasks
+    now += 2 * HOUR_MICROSECONDS
+    engine.delete_expired()
+    assert {task.task_id for task in client.list_tasks()} == all_tasks - {done}
     with pytest.raises(NotFoundError):
         client.get_task(done)
     assert client.get_session_archive("done", "archive_001").overview
@@ -207,105 +215,103 @@ def test_ended_tasks_are_forgotten_by_age_but_failures_and_archives_stay(target:
     client.close()
 
 
-def work(target: str, settings: Settings) -> None:
-    """Do all that is due, and end."""
+def run_due_tasks(target: str, settings: Settings) -> None:
+    """Run all tasks that are due."""
     engine = Engine(open_database(target, settings), settings)
-    engine.work(polls=False)
+    engine.start_workers(polls=False)
     engine.close()
 
 
-def struck_or_done(disk: Trouble, last: int, client: Client) -> bool:
+def failed_or_done(disk: FaultSchedule, last: int, client: Client) -> bool:
     return disk.calls > last or client.get_session("s").commit_count == 2
 
 
-def test_a_disk_that_is_full_at_any_write_of_the_work_loses_nothing_and_the_work_is_done_later(tmp_path: Path) -> None:
-    origin, place = tmp_path / "origin", tmp_path / "place"
+def test_a_task_finishes_after_the_disk_was_full_at_any_of_its_writes(tmp_path: Path) -> None:
+    origin, folder = tmp_path / "origin", tmp_path / "copy"
     with holdfast.connect(origin, settings=Settings(worker_threads=0)) as client:
-        commit(client, "s", 2)
+        add_and_commit(client, "s", 2)
     settings = Settings(worker_threads=1, task_lease_seconds=0.02, task_backoff_seconds=0, worker_poll_seconds=0.01)
     with full_disk() as disk:
-        work(str(shutil.copytree(origin, place)), settings)
+        run_due_tasks(str(shutil.copytree(origin, folder)), settings)
         writes = disk.calls
-        shutil.rmtree(place)
+        shutil.rmtree(folder)
         assert writes > 20
         for number in range(0, writes, 3):
-            shutil.copytree(origin, place)
-            engine = Engine(open_database(str(place), settings), settings)
+            shutil.copytree(origin, folder)
+            engine = Engine(open_database(str(folder), settings), settings)
             client = Client(LocalTransport(engine, Principal("default", "default", "root")))
             last = disk.calls + number
-            disk.begin(after=number)
-            engine.work(polls=False)
-            wait_for(partial(struck_or_done, disk, last, client))
-            check_whole(client.get_session_context("s"), 2 * MESSAGES)
-            disk.end()
-            wait_until_done(client, ["s"], 2)
-            check_done_once(client, "s", 2)
+            disk.start(after=number)
+            engine.start_workers(polls=False)
+            wait_for(partial(failed_or_done, disk, last, client))
+            check_context_complete(client.get_session_context("s"), 2 * MESSAGES)
+            disk.stop()
+            wait_for_archives(client, ["s"], 2)
+            check_archived_once(client, "s", 2)
             client.close()
-            shutil.rmtree(place)
+            shutil.rmtree(folder)
 
 
-def test_workers_go_on_after_the_database_was_away() -> None:
+def test_workers_continue_after_the_database_was_down() -> None:
     with postgres_server() as server:
-        settings = Settings(**SHORT)
+        settings = Settings(**SHORT_LEASE)
         with holdfast.connect(server.new_database(), settings=settings) as client:
-            commit(client, "before", 1, count=2)
-            wait_until_done(client, ["before"], 1)
+            add_and_commit(client, "before", 1, count=2)
+            wait_for_archives(client, ["before"], 1)
             server.kill()
-            time.sleep(10 * settings.worker_poll_seconds)  # idle workers look, and find nothing
+            time.sleep(10 * settings.worker_poll_seconds)  # idle workers poll and fail
             server.restart()
-            commit(client, "after", 2, count=2)
-            wait_until_done(client, ["after"], 2)
+            add_and_commit(client, "after", 2, count=2)
+            wait_for_archives(client, ["after"], 2)
 
 
-def test_a_session_that_is_deleted_while_its_task_is_in_hand_leaves_nothing(target: str, model: FatalModel) -> None:
-    settings = Settings(**READS_LITTLE, **SHORT, model_base_url=model.url)
+def test_deleting_a_session_while_its_task_runs_leaves_no_rows(target: str, model: KillingModel) -> None:
+    settings = Settings(**SMALL_MODEL, **SHORT_LEASE, model_base_url=model.url)
     with holdfast.connect(target, settings=settings) as client:
         model.gate.clear()
         client.create_session("s", auto_commit_policy={"idle_timeout_seconds": 3_600})
         call = {"type": "tool", "tool_id": "x", "tool_name": "look", "tool_status": "running"}
         client.add_message("s", "assistant", parts=[call])
-        commit(client, "s", 2)
+        add_and_commit(client, "s", 2)
         model.wait_for_calls(1)
         client.delete_session("s")
         model.gate.set()
-        (task_id,) = commit(client, "next", 1)
+        (task_id,) = add_and_commit(client, "next", 1)
         assert client.wait_for_task(task_id).status == "completed"
         client.delete_session("next")
     with closing(open_database(target, settings)) as database:
         for table in ("sessions", "messages", "archives", "tasks", "steps", "watches", "calls"):
-            assert database.read("default", partial(count, table=table)) == 0, table
+            assert database.read("default", partial(count_rows, table=table)) == 0, table
 
 
-def count(tx: Tx, table: str) -> int:
-    (found,) = tx.one(f"SELECT COUNT(*) FROM {table} WHERE account_id = ?", (tx.account,)) or (None,)
-    assert isinstance(found, int)
-    return found
+def count_rows(tx: Tx, table: str) -> int:
+    (rows,) = tx.one(f"SELECT COUNT(*) FROM {table} WHERE account_id = ?", (tx.account,)) or (None,)
+    assert isinstance(rows, int)
+    return rows
 
 
-def test_a_task_that_is_cancelled_while_it_is_in_hand_shows_nothing_of_what_was_done(
-    target: str, model: FatalModel
-) -> None:
-    settings = Settings(**READS_LITTLE, **SHORT, model_base_url=model.url)
+def test_a_task_that_is_cancelled_while_it_runs_leaves_no_partial_results(target: str, model: KillingModel) -> None:
+    settings = Settings(**SMALL_MODEL, **SHORT_LEASE, model_base_url=model.url)
     with holdfast.connect(target, settings=settings) as client:
         model.gate.clear()
-        (task_id,) = commit(client, "s", 1)
+        (task_id,) = add_and_commit(client, "s", 1)
         model.wait_for_calls(1)
         cancelled = client.cancel_task(task_id)
         model.gate.set()
-        (other,) = commit(client, "next", 1)
+        (other,) = add_and_commit(client, "next", 1)
         assert client.wait_for_task(other).status == "completed"
         assert client.get_task(task_id) == cancelled
-        check_whole(client.get_session_context("s"), MESSAGES)
+        check_context_complete(client.get_session_context("s"), MESSAGES)
         assert [archive.token_usage.total_tokens for archive in client.list_archives("s")] == [0]
         client.retry_task(task_id)
         assert client.wait_for_task(task_id).status == "completed"
 
 
-def test_a_server_that_is_told_to_stop_hands_back_what_it_has_in_hand(tmp_path: Path, model: FatalModel) -> None:
-    settings = {**READS_LITTLE, **LONG, "model_base_url": model.url, "close_seconds": 0.1}
+def test_a_server_that_shuts_down_releases_its_tasks(tmp_path: Path, model: KillingModel) -> None:
+    settings = {**SMALL_MODEL, **LONG_LEASE, "model_base_url": model.url, "close_seconds": 0.1}
     model.gate.clear()
     with running_server(tmp_path, **settings) as server, holdfast.connect(server.url) as client:
-        (task_id,) = commit(client, "s", 1, count=2)
+        (task_id,) = add_and_commit(client, "s", 1, count=2)
         model.wait_for_calls(1)
         assert server.stop() == 0
     model.gate.set()

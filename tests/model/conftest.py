@@ -1,4 +1,4 @@
-"""A real language model, served on this machine over the protocol of OpenAI."""
+"""A fixture with a real language model behind a local server that is compatible with the OpenAI API."""
 
 import os
 import subprocess
@@ -10,23 +10,23 @@ from threading import Timer
 import pytest
 
 SERVING = Path(__file__).parent / "serving.py"
-PATIENCE = 120.0
+TIMEOUT_SECONDS = 120.0
 
 
 @pytest.fixture(scope="session")
 def model_url() -> Iterator[str]:
-    """The base URL of the model. It answers one call at a time, with 4,096 tokens for prompt and answer together."""
+    """The base URL of the model. It handles one call at a time, with 4,096 tokens for prompt and answer together."""
     python = os.environ.get("MODEL_PYTHON")
     if not python:
-        pytest.skip("no real model here: make test-model sets one up")
+        pytest.skip("there is no real model; run make test-model to set one up")
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen([python, str(SERVING)], stdout=subprocess.PIPE, stderr=errors, text=True)
         try:
             assert process.stdout
-            late = Timer(PATIENCE, process.kill)
-            late.start()
+            kill_timer = Timer(TIMEOUT_SECONDS, process.kill)
+            kill_timer.start()
             url = process.stdout.readline().strip()
-            late.cancel()
+            kill_timer.cancel()
             if not url:
                 errors.seek(0)
                 pytest.fail(f"the model did not start: {errors.read().decode(errors='replace')[-2000:]}")

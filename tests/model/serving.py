@@ -1,4 +1,4 @@
-"""Serves a small language model on this machine until it is ended. Runs in an environment of its own."""
+"""Serves a small language model until it is terminated. It runs in a separate environment."""
 
 import threading
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ def main() -> None:
     params.sampling.temp = 0.0
     params.warmup = False
     server = xllamacpp.Server(params)
-    print(server.listening_address, flush=True)  # noqa: T201 - who started it reads it
+    print(server.listening_address, flush=True)  # noqa: T201 - the parent process reads it
     threading.Event().wait()
 
 

@@ -1,4 +1,4 @@
-"""The contract with language models, kept by a real one. What it says is not the point: it is small."""
+"""Holdfast with a real language model. The model is small, so the quality of its answers is not tested."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,20 +13,27 @@ from holdfast.errors import FailedPreconditionError
 from holdfast.model.messages import Message, Role
 from holdfast.model.parts import TextPart
 from holdfast.providers.configured import open_model
-from holdfast.providers.limits import LimitedModel
-from holdfast.summary.prompting.prompts import LISTS, PHRASES, ask, chunks, read, room
+from holdfast.providers.limits import RateLimitedModel
+from holdfast.summary.prompting.prompts import (
+    LIST_FIELDS,
+    build_prompt,
+    parse_reply,
+    split_into_chunks,
+    tokens_for_messages,
+)
+from holdfast.summary.sections import ABSTRACT_FIELDS
 from holdfast.text.tokens import estimate
 
-SAID: list[tuple[Role, str]] = [
+TURNS: list[tuple[Role, str]] = [
     ("user", "Please deploy the shop to staging. Never deploy it to production without asking me."),
     ("assistant", "I deployed build 4711 of the shop to staging-2.example.com."),
     ("user", "Thank you. Tomorrow we also need the invoices."),
 ]
-ANSWER = 220
+MAX_ANSWER_TOKENS = 220
 
 
 @pytest.fixture(scope="module")
-def model(model_url: str) -> Iterator[LimitedModel]:
+def model(model_url: str) -> Iterator[RateLimitedModel]:
     settings = Settings(
         model_provider="openai", model_name="smollm2", model_base_url=model_url, model_timeout_seconds=150
     )
@@ -36,40 +43,40 @@ def model(model_url: str) -> Iterator[LimitedModel]:
     opened.close()
 
 
-def talk() -> list[Message]:
+def conversation() -> list[Message]:
     now = datetime(2026, 3, 24, tzinfo=UTC)
     return [
         Message(id=f"msg_{seq}", role=role, parts=[TextPart(text)], created_at=now, seq=seq, tokens=20)
-        for seq, (role, text) in enumerate(SAID, 1)
+        for seq, (role, text) in enumerate(TURNS, 1)
     ]
 
 
-def test_a_real_model_summarises_a_conversation(model: LimitedModel) -> None:
-    messages = talk()
-    (whole,) = chunks(messages, room(2000))
-    reply = model.complete(ask(whole, max_tokens=ANSWER))
-    summary = read(reply.text, whole)
+def test_a_real_model_summarises_a_conversation(model: RateLimitedModel) -> None:
+    messages = conversation()
+    (chunk,) = split_into_chunks(messages, tokens_for_messages(2000))
+    reply = model.complete(build_prompt(chunk, max_tokens=MAX_ANSWER_TOKENS))
+    summary = parse_reply(reply.text, chunk)
     assert summary, reply.text
-    assert any(getattr(summary, name) for name in PHRASES)
+    assert any(getattr(summary, name) for name in ABSTRACT_FIELDS)
     ids = {message.seq for message in messages}
-    for name in LISTS:
+    for name in LIST_FIELDS:
         assert all(line.text and ids.issuperset(line.sources) for line in getattr(summary, name))
     usage = reply.usage
     assert usage.prompt_tokens > 300
-    assert 0 < usage.completion_tokens <= ANSWER
+    assert 0 < usage.completion_tokens <= MAX_ANSWER_TOKENS
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
-    assert reply.complete == (usage.completion_tokens < ANSWER)
-    assert 0.2 < model.correction < 1.5
+    assert reply.complete == (usage.completion_tokens < MAX_ANSWER_TOKENS)
+    assert 0.2 < model.token_ratio < 1.5
 
 
-def test_a_real_model_is_held_to_a_schema(model: LimitedModel) -> None:
+def test_a_real_model_answers_according_to_a_schema(model: RateLimitedModel) -> None:
     schema = {
         "type": "object",
         "properties": {"colour": {"type": "string", "enum": ["red", "green"]}, "count": {"type": "integer"}},
         "required": ["colour", "count"],
         "additionalProperties": False,
     }
-    prompt = ask(talk()[:1], max_tokens=40)
+    prompt = build_prompt(conversation()[:1], max_tokens=40)
     reply = model.complete(msgspec.structs.replace(prompt, system="Answer.", schema=schema, schema_name="thing"))
     assert reply.complete
     answer = msgspec.json.decode(reply.text)
@@ -77,27 +84,27 @@ def test_a_real_model_is_held_to_a_schema(model: LimitedModel) -> None:
     assert answer["colour"] in {"red", "green"}
 
 
-def test_a_prompt_that_is_too_long_for_it_says_so(model: LimitedModel) -> None:
-    prompt = msgspec.structs.replace(ask(talk(), max_tokens=20), user="boat " * 6000, schema=None)
+def test_a_prompt_that_is_too_long_raises_an_error(model: RateLimitedModel) -> None:
+    prompt = msgspec.structs.replace(build_prompt(conversation(), max_tokens=20), user="boat " * 6000, schema=None)
     with pytest.raises(FailedPreconditionError, match="lower model_input_tokens"):
         model.complete(prompt)
 
 
-def test_a_whole_commit_is_done_with_a_real_model(model_url: str, tmp_path: Path) -> None:
+def test_a_commit_is_summarised_by_a_real_model(model_url: str, tmp_path: Path) -> None:
     settings = Settings(
         model_provider="openai",
         model_name="smollm2",
         model_base_url=model_url,
         model_timeout_seconds=150,
         model_input_tokens=2000,
-        model_output_tokens=ANSWER,
+        model_output_tokens=MAX_ANSWER_TOKENS,
     )
     with holdfast.connect(tmp_path, settings=settings) as client:
         session = client.session("real")
-        for role, text in SAID:
+        for role, text in TURNS:
             session.add_message(role, text)
         committed = session.commit()
-        assert len(session.context().messages) == len(SAID)
+        assert len(session.context().messages) == len(TURNS)
         task = client.wait_for_task(str(committed.task_id), 170)
         assert task.status == "completed", task.error
         assert task.result

@@ -1,4 +1,4 @@
-"""Errors are data."""
+"""Errors have a code, a message and details, and can be serialised."""
 
 import copy
 import pickle
@@ -25,15 +25,15 @@ ALL = [
 
 
 @pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize("again", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
-def test_an_error_survives_a_trip_to_another_process(error: errors.HoldfastError, again: object) -> None:
-    twin = again(error)  # type: ignore[operator]
-    assert type(twin) is type(error)
-    assert twin.to_dict() == error.to_dict()
-    assert str(twin) == str(error) == error.message
+@pytest.mark.parametrize("duplicate", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_an_error_can_be_copied_and_pickled(error: errors.HoldfastError, duplicate: object) -> None:
+    copied = duplicate(error)  # type: ignore[operator]
+    assert type(copied) is type(error)
+    assert copied.to_dict() == error.to_dict()
+    assert str(copied) == str(error) == error.message
 
 
-def test_every_error_has_a_code_of_its_own_and_a_status() -> None:
+def test_every_error_has_a_unique_code_and_a_status() -> None:
     kinds: list[type[errors.HoldfastError]] = [errors.HoldfastError, *errors.HoldfastError.__subclasses__()]
     assert {type(error) for error in ALL} == set(kinds)
     assert len({kind.code for kind in kinds}) == len(kinds)
@@ -41,19 +41,19 @@ def test_every_error_has_a_code_of_its_own_and_a_status() -> None:
 
 
 @pytest.mark.parametrize("error", ALL, ids=lambda error: type(error).__name__)
-def test_an_error_is_rebuilt_from_what_a_server_tells(error: errors.HoldfastError) -> None:
-    told = error.to_dict()
-    twin = errors.from_wire(told["code"], told["message"], told["details"])
-    assert (type(twin), twin.to_dict()) == (type(error), told)
+def test_an_error_is_rebuilt_from_a_server_response(error: errors.HoldfastError) -> None:
+    wire = error.to_dict()
+    copied = errors.from_wire(wire["code"], wire["message"], wire["details"])
+    assert (type(copied), copied.to_dict()) == (type(error), wire)
 
 
-def test_a_code_of_a_later_version_is_kept_as_it_came() -> None:
-    told = errors.from_wire("NEWER", "something new", {"a": 1})
-    assert told.to_dict() == {"code": "NEWER", "message": "something new", "details": {"a": 1}}
+def test_an_unknown_code_of_a_newer_server_is_kept() -> None:
+    error = errors.from_wire("NEWER", "something new", {"a": 1})
+    assert error.to_dict() == {"code": "NEWER", "message": "something new", "details": {"a": 1}}
     assert errors.HoldfastError("x").code == "INTERNAL"
 
 
-def test_an_error_reads_as_the_body_of_a_response() -> None:
+def test_an_error_as_a_dictionary_is_the_body_of_a_response() -> None:
     assert errors.NotFoundError("session", "x").to_dict() == {
         "code": "NOT_FOUND",
         "message": "Session x not found",

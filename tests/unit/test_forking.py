@@ -1,4 +1,4 @@
-"""What `holdfast.forking` promises about locks, objects and the order of hooks."""
+"""Fork hooks: their order, locks and objects in a forked child."""
 
 import os
 import subprocess
@@ -13,17 +13,17 @@ SOURCES = Path(__file__).parents[2] / "src"
 if not hasattr(os, "fork"):
     pytest.skip("this platform does not fork", allow_module_level=True)
 
-CHILD = """
+PREAMBLE = """
     import os, signal, threading, warnings
     from holdfast import forking
 
     warnings.simplefilter("ignore", DeprecationWarning)
 
-    def fork(in_child):
+    def fork(run_in_child):
         pid = os.fork()
         if pid == 0:
             signal.alarm(10)
-            in_child()
+            run_in_child()
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
@@ -33,17 +33,17 @@ CHILD = """
 
 
 def run(code: str) -> list[str]:
-    """The lines that a new process prints: a hook cannot be removed from this one."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CHILD) + textwrap.dedent(code)],
+    """Run code in a new process, because hooks cannot be unregistered. Return the lines that it prints."""
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PREAMBLE) + textwrap.dedent(code)],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
         env={**os.environ, "PYTHONPATH": str(SOURCES)},
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.splitlines()
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout.splitlines()
 
 
 def test_hooks_run_in_reverse_order_before_a_fork_and_in_order_after_it() -> None:
@@ -63,7 +63,7 @@ def test_hooks_run_in_reverse_order_before_a_fork_and_in_order_after_it() -> Non
     assert [line for line in lines if "child" in line] == ["child a", "child b", "child c"]
 
 
-def test_hooks_that_are_registered_during_a_fork_run_from_the_next_fork_on() -> None:
+def test_hooks_registered_during_a_fork_run_from_the_next_fork_on() -> None:
     code = """
         def register():
             if not registered:
@@ -85,7 +85,7 @@ def test_hooks_that_are_registered_during_a_fork_run_from_the_next_fork_on() -> 
     assert sorted(lines[2:]) == ["child", "parent"]
 
 
-def test_a_child_finds_a_lock_released_that_another_thread_held() -> None:
+def test_a_lock_held_by_another_thread_is_free_in_the_child() -> None:
     code = """
         lock, held, end = forking.Lock(), threading.Event(), threading.Event()
 
@@ -168,7 +168,7 @@ def test_without_fork_nothing_is_registered_and_locks_work() -> None:
 
 
 def test_a_transaction_may_import_while_a_fork_waits_for_it() -> None:
-    """The lock of imports is taken after the databases are quiet, or the two would wait for each other."""
+    """The import lock is taken after the databases are idle; otherwise fork and transaction would deadlock."""
     code = """
         import time
         import logging  # it registers hooks of its own, which must not happen during the fork
@@ -180,7 +180,7 @@ def test_a_transaction_may_import_while_a_fork_waits_for_it() -> None:
 
         def work(tx):
             begun.set()
-            while not sqlite._one_fork_at_a_time.locked():
+            while not sqlite._fork_lock.locked():
                 time.sleep(0.01)
             time.sleep(0.1)
             lazy.load("holdfast.engine.commits.archiving")

@@ -1,4 +1,4 @@
-"""The command line, `holdfast`: a file per noun, all of it through the client."""
+"""The command line program `holdfast`. Its commands use the client; there is a file per group of commands."""
 
 import logging
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ import typer
 from holdfast.cli import errors, options, output
 from holdfast.cli.commands import admin, commits, exchange, files, messages, sessions, system, tasks, worker
 
-UNREAD = 141
-"""What a shell reports for a program whose reader has gone, as in `| head`."""
-INTERRUPTED = 130
+EXIT_OUTPUT_CLOSED = 141
+"""The exit code that shells report for a program whose output was closed, as in `| head`."""
+EXIT_INTERRUPTED = 130
 
 EPILOG = "\n".join(
     [
-        "Every option may also stand behind the command's name.",
+        "These options may also be given after the command's name.",
         "",
         "\b",
         "Exit codes:",
@@ -25,11 +25,11 @@ EPILOG = "\n".join(
 
 
 app = typer.Typer(
-    help="The durable session layer for AI agents, on the command line.",
+    help="Holdfast, the durable session layer for AI agents.",
     epilog=EPILOG,
-    callback=options.choose,
+    callback=options.set_options,
     invoke_without_command=True,
-    rich_markup_mode=None,  # plain help fits any terminal and reads the same in a pipe
+    rich_markup_mode=None,  # plain help works on any terminal and is the same in a pipe
 )
 sessions.app.add_typer(messages.app)
 sessions.app.add_typer(commits.app)
@@ -44,28 +44,28 @@ app.add_typer(worker.app)
 
 
 def program() -> Any:
-    """The tree of commands."""
+    """Build the command tree."""
     root = typer.main.get_command(app)
-    options.offer_everywhere(root)
+    options.add_to_commands(root)
     return root
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a command line, by default the one the process was started with; the result is the exit code."""
-    chosen = options.Choices()
-    for name in ("psycopg", "holdfast.worker"):  # they tell of each attempt; an error or a task tells enough
+    """Run a command line, by default that of the process, and return the exit code."""
+    shared = options.SharedOptions()
+    for name in ("psycopg", "holdfast.worker"):  # they log each attempt; the final error or the task is enough here
         logging.getLogger(name).addHandler(logging.NullHandler())
     try:
-        outcome = program().main(args, prog_name="holdfast", standalone_mode=False, obj=chosen)
-        output.finish()
-    except output.Unread:
-        return UNREAD
+        exit_code = program().main(args, prog_name="holdfast", standalone_mode=False, obj=shared)
+        output.flush()
+    except output.OutputClosed:
+        return EXIT_OUTPUT_CLOSED
     except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except Exception as error:
-        if chosen.traceback:
+        if shared.traceback:
             raise
-        sentence, code = errors.told(error)
-        output.error(sentence)
+        sentence, code = errors.describe_error(error)
+        output.print_error(sentence)
         return code
-    return outcome if isinstance(outcome, int) else 0
+    return exit_code if isinstance(exit_code, int) else 0

@@ -1,4 +1,4 @@
-"""What the shell offers for a session's id when the tab key is pressed."""
+"""Shell completion of session ids."""
 
 from pathlib import Path
 
@@ -6,31 +6,34 @@ import msgspec
 import typer
 
 from holdfast.cli import options
-from holdfast.cli.errors import Misuse
+from holdfast.cli.errors import UsageError
 from holdfast.errors import HoldfastError
 
-OFFERED = 100
+MAX_SUGGESTIONS = 100
 
 
-def session_ids(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """The newest sessions that fit, with their titles. A tab key makes no database, waits briefly, tells no error."""
-    chosen = options.of(ctx)
-    for name, value in ctx.find_root().params.items():  # the shell does not run the program, it only reads the line
+def complete_session_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return the newest matching sessions with their titles.
+
+    Completion never creates a database, uses short timeouts and reports no errors.
+    """
+    shared = options.get(ctx)
+    for name, value in ctx.find_root().params.items():  # completion parses the command line but runs no callback
         if value is not None:
-            setattr(chosen, name, value)
+            setattr(shared, name, value)
     try:
         settings = msgspec.structs.replace(
-            chosen.load()[0],
+            shared.load_settings()[0],
             http_attempts=1,
             http_timeout_seconds=1.0,
             postgres_wait_seconds=1.0,
             sqlite_busy_timeout_ms=500,
         )
-        where = chosen.where(settings)
-        if "://" not in where and not Path(where).is_file():
+        location = shared.location(settings)
+        if "://" not in location and not Path(location).is_file():
             return []
-        with chosen.open(settings) as client:
-            found = client.list_sessions(limit=OFFERED, q=incomplete or None)
-    except (HoldfastError, OSError, Misuse):
+        with shared.open_client(settings) as client:
+            sessions = client.list_sessions(limit=MAX_SUGGESTIONS, q=incomplete or None)
+    except (HoldfastError, OSError, UsageError):
         return []
-    return [(row.session_id, row.title) for row in found if row.session_id.startswith(incomplete)]
+    return [(row.session_id, row.title) for row in sessions if row.session_id.startswith(incomplete)]

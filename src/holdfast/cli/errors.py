@@ -1,4 +1,4 @@
-"""What went wrong, in one sentence and one number."""
+"""Error messages and exit codes."""
 
 from typing import Any
 
@@ -7,16 +7,16 @@ import typer
 from holdfast.errors import HoldfastError
 
 EXIT_CODES = {
-    0: "done",
-    1: "refused or failed",
-    2: "not understood",
+    0: "success",
+    1: "the operation failed or was rejected",
+    2: "invalid command line",
     3: "not found",
-    4: "not allowed",
-    5: "not available",
+    4: "not authenticated, or not permitted",
+    5: "unavailable, or timed out",
     130: "interrupted",
 }
 
-CODES = {
+EXIT_CODE_BY_ERROR = {
     "NOT_FOUND": 3,
     "PERMISSION_DENIED": 4,
     "UNAUTHENTICATED": 4,
@@ -24,26 +24,26 @@ CODES = {
     "DEADLINE_EXCEEDED": 5,
 }
 
-Misuse: Any = typer.BadParameter.__mro__[2]
-"""The base of all that typer raises over a command line; by which name it has it differs from version to version."""
+UsageError: Any = typer.BadParameter.__mro__[2]
+"""The base of all errors that typer raises for a command line. Its public name varies with the version of typer."""
 
 
-def told(error: BaseException) -> tuple[str, int]:
-    """An error as the sentence to print and the code to exit with."""
+def describe_error(error: BaseException) -> tuple[str, int]:
+    """Return the message to print and the exit code."""
     if isinstance(error, HoldfastError):
-        remedy = "; --api-key or HOLDFAST_API_KEY says it" if error.code == "UNAUTHENTICATED" else ""
-        return f"{error.message}{remedy}", CODES.get(error.code, 1)
-    if isinstance(error, Misuse):
-        return _misuse(error), error.exit_code
+        hint = "; pass the key with --api-key or HOLDFAST_API_KEY" if error.code == "UNAUTHENTICATED" else ""
+        return f"{error.message}{hint}", EXIT_CODE_BY_ERROR.get(error.code, 1)
+    if isinstance(error, UsageError):
+        return _usage_message(error), error.exit_code
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror, 1
-    return f"this is a fault of holdfast itself, {type(error).__name__}: {error}; --traceback shows where", 1
+    return f"a bug in holdfast, {type(error).__name__}: {error}; run with --traceback for details", 1
 
 
-def _misuse(error: Any) -> str:
-    said: str = error.format_message().replace(": Value error, ", ": ")  # pydantic's, who reads values for typer
+def _usage_message(error: Any) -> str:
+    message: str = error.format_message().replace(": Value error, ", ": ")  # a prefix of pydantic, which typer uses
     context = getattr(error, "ctx", None)
     if context is None:
-        return said
-    end = " See" if said.endswith("?") else "; see"
-    return f"{said.rstrip('.')}{end} {context.command_path} --help"
+        return message
+    end = " See" if message.endswith("?") else "; see"
+    return f"{message.rstrip('.')}{end} {context.command_path} --help"

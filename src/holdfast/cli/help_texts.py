@@ -1,25 +1,33 @@
-"""Words that the help of several commands shares."""
+"""Arguments, options and help texts that several commands share."""
 
 from typing import Annotated
 
 import typer
 
-from holdfast.cli.completion import session_ids
+from holdfast.cli.completion import complete_session_id
 from holdfast.cli.options import show_help
 
 SessionId = Annotated[
-    str, typer.Argument(metavar="SESSION_ID", help="The session.", show_default=False, autocompletion=session_ids)
+    str,
+    typer.Argument(
+        metavar="SESSION_ID",
+        help="The id of the session.",
+        show_default=False,
+        autocompletion=complete_session_id,
+    ),
 ]
-AccountId = Annotated[str, typer.Argument(metavar="ACCOUNT_ID", help="The account.", show_default=False)]
-UserId = Annotated[str, typer.Argument(metavar="USER_ID", help="The user of that account.", show_default=False)]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; only a terminal is asked anyway.")]
+AccountId = Annotated[str, typer.Argument(metavar="ACCOUNT_ID", help="The id of the account.", show_default=False)]
+UserId = Annotated[str, typer.Argument(metavar="USER_ID", help="The id of the user.", show_default=False)]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do not ask for confirmation. It is asked for only on a terminal.")
+]
 
 
 def example(*lines: str) -> str:
-    """The end of a command's help."""
+    """The examples at the end of a command's help."""
     return "\n".join(["\b", "Examples:" if len(lines) > 1 else "Example:", *(f"  $ holdfast {line}" for line in lines)])
 
 
 def group(help: str) -> typer.Typer:
-    """A group of commands that shows its help when none of them is named."""
+    """A group of commands. Without a command's name it prints its help."""
     return typer.Typer(help=help, callback=show_help, invoke_without_command=True, rich_markup_mode=None)

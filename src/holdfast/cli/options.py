@@ -1,4 +1,4 @@
-"""What holds for every command, said before or behind its name: where Holdfast is, who calls, how to print."""
+"""The options that every command accepts: the database or server, the caller, and the output format."""
 
 import copy
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ import typer
 
 import holdfast
 from holdfast.config import Settings
-from holdfast.config_file import Source
+from holdfast.config_file import SettingsSource
 
 Format = Literal["table", "json", "jsonl"]
-SERVERS = ("http://", "https://")
-DATABASES = ("postgresql://", "postgres://")
+SERVER_SCHEMES = ("http://", "https://")
+DATABASE_SCHEMES = ("postgresql://", "postgres://")
 
 
 @dataclass
-class Choices:
-    """Filled in while the command line is read: the context of every command has it as `obj`."""
+class SharedOptions:
+    """The values of the shared options. The context of every command has them as `obj`."""
 
     path: str | None = None
     url: str | None = None
@@ -31,58 +31,58 @@ class Choices:
     traceback: bool | None = None
 
     @property
-    def for_people(self) -> bool:
+    def is_table(self) -> bool:
         return self.output in {None, "table"}
 
-    def load(self) -> tuple[Settings, Source]:
-        """The settings of the file and the environment; what the command line says comes on top, in `target`."""
+    def load_settings(self) -> tuple[Settings, SettingsSource]:
+        """Load the settings of the file and the environment. `target` adds the options of the command line."""
         return Settings.load_with_source(self.config)
 
-    def settings(self) -> Settings:
-        """As `load`; a file that was found and not named is noted beside the output."""
-        settings, source = self.load()
-        if self.for_people and source.used and not source.named:
-            typer.echo(source.described(), err=True)
-        self.warn(source)
+    def load_and_report_settings(self) -> Settings:
+        """Load the settings, and report warnings and the use of a file that was not given explicitly."""
+        settings, source = self.load_settings()
+        if self.is_table and source.used and not source.named:
+            typer.echo(source.describe(), err=True)
+        self.print_warnings(source)
         return settings
 
-    def warn(self, source: Source) -> None:
-        """Say what was ignored, however the output is printed: it goes beside it."""
+    def print_warnings(self, source: SettingsSource) -> None:
+        """Print the warnings about settings to standard error, in every output format."""
         for warning in source.warnings:
             typer.echo(f"warning: {warning}", err=True)
 
     def target(self) -> str | None:
-        """The path or URL that was named, or None to go by the settings."""
+        """The path or URL that was given, or None to use the settings."""
         if self.path is not None and self.url is not None:
-            raise typer.BadParameter("give one of them: a place of your own or a server", param_hint="--path and --url")
-        if self.url is not None and not self.url.startswith(SERVERS):
+            raise typer.BadParameter("use only one: a database or a server", param_hint="--path and --url")
+        if self.url is not None and not self.url.startswith(SERVER_SCHEMES):
             raise typer.BadParameter(f"{self.url!r} does not begin with http:// or https://", param_hint="--url")
-        if self.path is not None and self.path.startswith(SERVERS):
-            raise typer.BadParameter(f"{self.path!r} is a server; name it with --url", param_hint="--path")
+        if self.path is not None and self.path.startswith(SERVER_SCHEMES):
+            raise typer.BadParameter(f"{self.path!r} is a server; use --url", param_hint="--path")
         if self.path == "":
-            raise typer.BadParameter("is empty; name a folder, a file or a postgresql:// URL", param_hint="--path")
+            raise typer.BadParameter("is empty; use a folder, a file or a postgresql:// URL", param_hint="--path")
         return self.url or self.path
 
-    def open(self, settings: Settings | None = None, *, works: bool = False) -> "holdfast.Client":
-        """A client. Only one that `works` also does background work: a listing should not wait for a model."""
+    def open_client(self, settings: Settings | None = None, *, run_tasks: bool = False) -> "holdfast.Client":
+        """Open a client. With `run_tasks` it also runs background tasks; a short command should not wait for them."""
         target = self.target()
-        chosen = settings or self.settings()
-        if not works:
-            chosen = msgspec.structs.replace(chosen, worker_threads=0)
-        return holdfast.connect(target, api_key=self.api_key, account=self.account, user=self.user, settings=chosen)
+        settings = settings or self.load_and_report_settings()
+        if not run_tasks:
+            settings = msgspec.structs.replace(settings, worker_threads=0)
+        return holdfast.connect(target, api_key=self.api_key, account=self.account, user=self.user, settings=settings)
 
-    def where(self, settings: Settings) -> str:
-        """The place in words: the server's URL, the database's without its password, or the file."""
-        named = self.target() or settings.url or settings.path
-        if named is not None and named.startswith(SERVERS):
-            return named
-        if named is not None and named.startswith(DATABASES):
-            return without_password(named)
-        return settings.database_file(named)
+    def location(self, settings: Settings) -> str:
+        """The URL of the server, the URL of the database without its password, or the path of the file."""
+        target = self.target() or settings.url or settings.path
+        if target is not None and target.startswith(SERVER_SCHEMES):
+            return target
+        if target is not None and target.startswith(DATABASE_SCHEMES):
+            return without_password(target)
+        return settings.database_file(target)
 
 
 def without_password(url: str) -> str:
-    """A URL that can be shown.
+    """Mask the password in a URL.
 
     >>> without_password("postgresql://ann:secret@db.example:5432/holdfast")
     'postgresql://ann:***@db.example:5432/holdfast'
@@ -94,18 +94,18 @@ def without_password(url: str) -> str:
     return urlunsplit(pieces._replace(netloc=f"{user}:***{at}{host}" if colon else pieces.netloc, query=query))
 
 
-def of(ctx: typer.Context) -> Choices:
-    chosen: Choices = ctx.obj
-    return chosen
+def get(ctx: typer.Context) -> SharedOptions:
+    shared: SharedOptions = ctx.obj
+    return shared
 
 
 PathOption = Annotated[
     str | None,
     typer.Option(
         "--path",
-        metavar="PLACE",
+        metavar="PATH",
         show_default=False,
-        help="Where everything is kept: a folder, a file or a postgresql:// URL (or HOLDFAST_PATH).",
+        help="The database: a folder, an SQLite file or a postgresql:// URL (or HOLDFAST_PATH).",
     ),
 ]
 UrlOption = Annotated[
@@ -114,7 +114,7 @@ UrlOption = Annotated[
         "--url",
         metavar="URL",
         show_default=False,
-        help="A server to use instead, such as http://127.0.0.1:1933 (or HOLDFAST_URL).",
+        help="The server to use instead of a database, such as http://127.0.0.1:1933 (or HOLDFAST_URL).",
     ),
 ]
 KeyOption = Annotated[
@@ -123,16 +123,16 @@ KeyOption = Annotated[
         "--api-key",
         metavar="KEY",
         show_default=False,
-        help="The key to show to that server (or HOLDFAST_API_KEY).",
+        help="The API key for the server (or HOLDFAST_API_KEY).",
     ),
 ]
 AccountOption = Annotated[
     str | None,
-    typer.Option("--account", metavar="NAME", show_default=False, help="The account to act in; else `default`."),
+    typer.Option("--account", metavar="NAME", show_default=False, help="The account to use. Default: `default`."),
 ]
 UserOption = Annotated[
     str | None,
-    typer.Option("--user", metavar="NAME", show_default=False, help="The user to act as; else `default`."),
+    typer.Option("--user", metavar="NAME", show_default=False, help="The user to act as. Default: `default`."),
 ]
 OutputOption = Annotated[
     Format | None,
@@ -141,7 +141,7 @@ OutputOption = Annotated[
         "-o",
         metavar="table|json|jsonl",
         show_default=False,
-        help="How to print: a table for people, one JSON document, or a line of JSON per item.",
+        help="The output format: a table, one JSON document, or one line of JSON per item.",
     ),
 ]
 ConfigOption = Annotated[
@@ -150,16 +150,17 @@ ConfigOption = Annotated[
         "--config",
         metavar="FILE",
         show_default=False,
-        help="The settings file (or HOLDFAST_CONFIG). A `holdfast.toml` here that is not named may set little.",
+        help="The settings file (or HOLDFAST_CONFIG). Otherwise a `holdfast.toml` in the current folder is used, for a"
+        " few settings only.",
     ),
 ]
 TracebackOption = Annotated[
     bool | None,
-    typer.Option("--traceback", show_default=False, help="Show where in the program an error comes from."),
+    typer.Option("--traceback", show_default=False, help="Print the Python traceback of an error."),
 ]
 
 
-def choose(
+def set_options(
     ctx: typer.Context,
     path: PathOption = None,
     url: UrlOption = None,
@@ -171,43 +172,44 @@ def choose(
     traceback: TracebackOption = None,
 ) -> None:
     show_help(ctx)
-    chosen = of(ctx)
-    chosen.path, chosen.url, chosen.api_key = path, url, api_key
-    chosen.account, chosen.user = account, user
-    chosen.output, chosen.config, chosen.traceback = output, config, traceback
+    shared = get(ctx)
+    shared.path, shared.url, shared.api_key = path, url, api_key
+    shared.account, shared.user = account, user
+    shared.output, shared.config, shared.traceback = output, config, traceback
 
 
 def show_help(ctx: typer.Context) -> None:
-    """What a group of commands does when none of them is named."""
+    """Print the help of a group that was called without a command, and exit."""
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help().rstrip())
         raise typer.Exit(2)
 
 
-def offer_everywhere(root: Any) -> None:
-    """Let the options of the whole program stand behind a command's name too, where people type them.
+def add_to_commands(root: Any) -> None:
+    """Accept the shared options after a command's name, too.
 
-    Only `--output` is shown there: the others would drown the command's own.
+    A command's help lists only `--output` of them, so that its own options stay easy to find.
     """
-    names = Choices.__dataclass_fields__
-    shared = [param for param in root.params if param.name in names]
-    for command in commands_below(root):
-        for param in shared:
-            here = copy.copy(param)
-            here.expose_value = False
-            here.hidden = param.name != "output"
-            here.callback = _remember
-            command.params.append(here)
+    names = SharedOptions.__dataclass_fields__
+    shared_params = [param for param in root.params if param.name in names]
+    for command in list_commands(root):
+        for param in shared_params:
+            copied = copy.copy(param)
+            copied.expose_value = False
+            copied.hidden = param.name != "output"
+            copied.callback = _store_option
+            command.params.append(copied)
 
 
-def commands_below(group: Any) -> list[Any]:
-    found = []
+def list_commands(group: Any) -> list[Any]:
+    """All commands below a group."""
+    commands = []
     for command in group.commands.values():
-        found += commands_below(command) if hasattr(command, "commands") else [command]
-    return found
+        commands += list_commands(command) if hasattr(command, "commands") else [command]
+    return commands
 
 
-def _remember(ctx: typer.Context, param: Any, value: Any) -> Any:
+def _store_option(ctx: typer.Context, param: Any, value: Any) -> Any:
     if value is not None:
-        setattr(of(ctx), param.name, value)
+        setattr(get(ctx), param.name, value)
     return value

@@ -1,4 +1,4 @@
-"""Everything that is printed: data to the output, as a table or as JSON; notes and errors to the error output."""
+"""All printing: data to standard output, as a table or as JSON; notices and errors to standard error."""
 
 import os
 import sys
@@ -14,119 +14,117 @@ from holdfast.cli import options
 from holdfast.model.base import WireStruct
 
 MAX_CELL_WIDTH = 500
-"""More than this of one text is no use in a table."""
-WIDE = 10_000
-"""The width where there is no terminal to fit in."""
+"""Longer texts are truncated in a table."""
+UNLIMITED_WIDTH = 10_000
+"""The width of a table that is not printed on a terminal."""
 
-# What moves the cursor or turns the text around must not come from stored text into a terminal.
-_BREAKING = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
-_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-_UNPRINTABLE = {**_BREAKING, **_TURNING}
-_COMMANDING = {point: mark for point, mark in _UNPRINTABLE.items() if chr(point) not in "\t\n"}
+# Stored text must not control the terminal: control characters become spaces, bidirectional controls are removed.
+_CONTROL_CHARACTERS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
+_BIDIRECTIONAL_CONTROLS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+_REPLACED = {**_CONTROL_CHARACTERS, **_BIDIRECTIONAL_CONTROLS}
+_REPLACED_IN_TEXT = {point: replacement for point, replacement in _REPLACED.items() if chr(point) not in "\t\n"}
 
 
-class Unread(Exception):  # noqa: N818 - not an error: whoever read the output has gone
+class OutputClosed(Exception):  # noqa: N818 - not an error: the reader of the output closed it
     pass
 
 
 class Column(msgspec.Struct, frozen=True):
     title: str
     cell: Callable[[Any], Any]
-    right: bool = False
-    gives_way: bool = False
-    """Whether this is the column that is shortened where the terminal is too narrow."""
+    align_right: bool = False
+    shrinks: bool = False
+    """Whether this column is shortened if the terminal is too narrow."""
 
 
-def details(ctx: typer.Context, noun: WireStruct, *, apart: Sequence[str] = ()) -> None:
-    """One thing with all its fields; a table leaves out the empty ones, and those that stand `apart`."""
-    if _as_json(ctx, noun, [noun]):
+def print_details(ctx: typer.Context, struct: WireStruct, *, exclude: Sequence[str] = ()) -> None:
+    """Print all fields of a struct. A table leaves out empty fields and those in `exclude`."""
+    if _print_as_json(ctx, struct, [struct]):
         return
     table = _table(header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for field in type(noun).__struct_fields__:
-        value = getattr(noun, field)
-        if field not in apart and value not in (None, "", {}, []):
-            table.add_row(field, shown(value))
+    for field in type(struct).__struct_fields__:
+        value = getattr(struct, field)
+        if field not in exclude and value not in (None, "", {}, []):
+            table.add_row(field, format_value(value))
     _print(table)
 
 
-def rows(
+def print_rows(
     ctx: typer.Context, items: Sequence[Any], columns: Sequence[Column], document: WireStruct | None = None
 ) -> None:
-    """A list of things. As one JSON document it is `document`, where the wire has more than the bare list."""
-    if _as_json(ctx, items if document is None else document, items):
+    """Print a list. As one JSON document, print `document` if it has more fields than the list."""
+    if _print_as_json(ctx, items if document is None else document, items):
         return
 
     text = lazy.rich_text.Text
     table = _table(header=True)
     for column in columns:
-        table.add_column(column.title, justify="right" if column.right else "left", no_wrap=not column.gives_way)
+        table.add_column(column.title, justify="right" if column.align_right else "left", no_wrap=not column.shrinks)
     for item in items:
-        table.add_row(*(text(shown(column.cell(item)), no_wrap=True, overflow="ellipsis") for column in columns))
+        table.add_row(*(text(format_value(column.cell(item)), no_wrap=True, overflow="ellipsis") for column in columns))
     if items:
         _print(table)
 
 
-def lines(items: Iterable[Any]) -> None:
-    """A line of JSON for each item, as they come."""
+def print_json_lines(items: Iterable[Any]) -> None:
+    """Print each item as a line of JSON, as soon as it is available."""
     for item in items:
         _write(msgspec.json.encode(item) + b"\n")
 
 
-def gap() -> None:
-    """An empty line between two tables."""
+def print_blank_line() -> None:
     _write("\n")
 
 
-def said(ctx: typer.Context, noun: WireStruct, sentence: str) -> None:
-    """What was done, where there is nothing more to see."""
-    if not _as_json(ctx, noun, [noun]):
+def print_result(ctx: typer.Context, result: WireStruct, sentence: str) -> None:
+    """Print the result of a change: as a sentence, or as JSON."""
+    if not _print_as_json(ctx, result, [result]):
         _write(f"{one_line(sentence)}\n")
 
 
-def text(ctx: typer.Context, content: str, *, exact: bool = False) -> None:
-    """A text of several lines. An `exact` one is not changed, but on a terminal, which it must not command."""
-    if _as_json(ctx, content, [content]):
+def print_text(ctx: typer.Context, content: str, *, exact: bool = False) -> None:
+    """Print a text of several lines. An `exact` text is not changed unless the output is a terminal."""
+    if _print_as_json(ctx, content, [content]):
         return
     if exact and not sys.stdout.isatty():
         _write(content.encode())
     elif content:
-        _write("{}\n".format(content.translate(_COMMANDING).removesuffix("\n")))
+        _write("{}\n".format(content.translate(_REPLACED_IN_TEXT).removesuffix("\n")))
 
 
-def line(ctx: typer.Context, noun: WireStruct, *texts: tuple[str, int, str]) -> None:
-    """One line of a list that is printed as it comes about: texts with their widths and styles, the last as it is."""
-    if options.of(ctx).output == "jsonl":
-        lines([noun])
+def print_line(ctx: typer.Context, struct: WireStruct, *cells: tuple[str, int, str]) -> None:
+    """Print one line of a list that is not complete yet. A cell is a text, its width and its style."""
+    if options.get(ctx).output == "jsonl":
+        print_json_lines([struct])
         return
 
     grid = lazy.rich_table.Table.grid(padding=(0, 2, 0, 0))
-    for _text, width, _style in texts[:-1]:
+    for _text, width, _style in cells[:-1]:
         grid.add_column(width=width, no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(*(lazy.rich_text.Text(one_line(text), style) for text, _width, style in texts))
+    grid.add_column(overflow="fold")  # the last cell has no fixed width
+    grid.add_row(*(lazy.rich_text.Text(one_line(text), style) for text, _width, style in cells))
     _print(grid)
 
 
-def document(value: Any) -> None:
+def print_json(value: Any) -> None:
     _write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
-def note(sentence: str) -> None:
-    """A word beside the data, for whoever watches."""
+def print_notice(sentence: str) -> None:
+    """Print a sentence to standard error."""
     sys.stderr.write(f"{one_line(sentence)}\n")
 
 
-def error(sentence: str) -> None:
-
+def print_error(sentence: str) -> None:
     lazy.rich_console.Console(stderr=True, soft_wrap=True, highlight=False).print(
         lazy.rich_text.Text.assemble(("error: ", "bold red"), one_line(sentence))
     )
 
 
-def shown(value: Any) -> str:
-    """A value in a table."""
+def format_value(value: Any) -> str:
+    """Format a value for a table."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, datetime):
@@ -139,57 +137,55 @@ def shown(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""A text without what would break a line or command a terminal, and not too long.
+    r"""Replace line breaks and terminal controls by spaces, and truncate a long text.
 
     >>> one_line("two\nlines, \x1b[31mred")
     'two lines, [31mred'
     """
-    flat = " ".join(text[: MAX_CELL_WIDTH * 4].translate(_UNPRINTABLE).split())
+    flat = " ".join(text[: MAX_CELL_WIDTH * 4].translate(_REPLACED).split())
     return flat if len(flat) <= MAX_CELL_WIDTH else f"{flat[: MAX_CELL_WIDTH - 1]}…"
 
 
-def finish() -> None:
-    """See that what was printed has left. What cannot leave is dropped, so that Python does not try again at exit."""
+def flush() -> None:
+    """Flush the output. If that fails, discard it, so that Python does not try again at exit."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        drop()
-        raise Unread from None
+        _discard_output()
+        raise OutputClosed from None
     except OSError:
-        drop()
+        _discard_output()
         raise
 
 
-def drop() -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def _discard_output() -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
 
 
-def _as_json(ctx: typer.Context, whole: Any, items: Iterable[Any]) -> bool:
-    """Print JSON if that was asked for."""
-    match options.of(ctx).output:
+def _print_as_json(ctx: typer.Context, document: Any, items: Iterable[Any]) -> bool:
+    """Print JSON if the output format is `json` or `jsonl`, and return whether it is."""
+    match options.get(ctx).output:
         case "json":
-            document(whole)
+            print_json(document)
         case "jsonl":
-            lines(items)
+            print_json_lines(items)
         case _:
             return False
     return True
 
 
 def _table(*, header: bool) -> Any:
-
     return lazy.rich_table.Table(
         box=None, show_header=header, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold"
     )
 
 
 def _print(renderable: Any) -> None:
-
     console = lazy.rich_console.Console(highlight=False)
     if not console.is_terminal:
-        console.width = WIDE
+        console.width = UNLIMITED_WIDTH
     with console.capture() as captured:
         console.print(renderable)
     text = captured.get()
@@ -197,15 +193,15 @@ def _print(renderable: Any) -> None:
 
 
 def _write(data: str | bytes) -> None:
-    """JSON goes out as UTF-8 whatever the terminal speaks; of a table, what it cannot show is spelled out."""
-    if sys.stdout is None:  # it was closed before the program began
-        raise Unread
+    """Write bytes unchanged (JSON is always UTF-8), and text in the terminal's encoding, escaped where needed."""
+    if sys.stdout is None:  # it was closed before the program started
+        raise OutputClosed
     encoding = sys.stdout.encoding or "utf-8"
-    left = memoryview(data if isinstance(data, bytes) else data.encode(encoding, "backslashreplace"))
+    remaining = memoryview(data if isinstance(data, bytes) else data.encode(encoding, "backslashreplace"))
     try:
         sys.stdout.flush()
-        while left:  # where output is unbuffered (PYTHONUNBUFFERED), a write may be done in part
-            left = left[sys.stdout.buffer.write(left) or 0 :]
+        while remaining:  # an unbuffered write (PYTHONUNBUFFERED) may write only a part
+            remaining = remaining[sys.stdout.buffer.write(remaining) or 0 :]
     except BrokenPipeError:
-        drop()
-        raise Unread from None
+        _discard_output()
+        raise OutputClosed from None

@@ -1,19 +1,20 @@
-"""A bar for work that takes a while, on the error output, where there is a terminal to draw it on."""
+"""A progress bar on standard error, if that is a terminal."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from holdfast import lazy
 
-Progress = Callable[[int, int, str], None]
-"""Takes how much is done, of how much, and what is at hand."""
+if TYPE_CHECKING:
+    from holdfast.exchange import ProgressCallback
 
 
 @contextmanager
-def bar(title: str) -> Iterator[Progress]:
+def progress_bar(title: str) -> Iterator["ProgressCallback"]:
     if not sys.stderr.isatty():
-        yield _nothing
+        yield _ignore
         return
     rich = lazy.rich_progress
     columns = (
@@ -23,10 +24,10 @@ def bar(title: str) -> Iterator[Progress]:
         rich.TimeElapsedColumn(),
         rich.TextColumn("{task.fields[label]}", style="dim", markup=False),
     )
-    with rich.Progress(*columns, console=lazy.rich_console.Console(stderr=True), transient=True) as drawn:
-        task = drawn.add_task(title, total=None, label="")
-        yield lambda done, total, label: drawn.update(task, completed=done, total=total, label=label)
+    with rich.Progress(*columns, console=lazy.rich_console.Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=None, label="")
+        yield lambda done, total, label: progress.update(task, completed=done, total=total, label=label)
 
 
-def _nothing(_done: int, _total: int, _label: str) -> None:
+def _ignore(_done: int, _total: int, _label: str) -> None:
     pass

@@ -1,1 +1,1 @@
-"""What applications use: the same client over an embedded engine and, later, over HTTP."""
+"""The Python client. The same interface works with an embedded engine and with a server over HTTP."""

@@ -1,4 +1,4 @@
-"""An engine in the process of an asynchronous client."""
+"""The asynchronous transport to an engine in this process."""
 
 import asyncio
 import threading
@@ -17,24 +17,24 @@ R = TypeVar("R")
 
 
 class AsyncLocalTransport:
-    """Into an engine in this process, one thread hop per operation, so that the event loop never waits for a disk.
+    """Runs each operation in a thread, so that disk access never blocks the event loop.
 
-    The engine is opened by the first operation, in its thread. A cancelled caller stops waiting; the operation
-    itself runs to its end, as a commit cannot be half called off.
+    The first operation opens the engine, in its own thread. A cancelled caller stops waiting, but the operation
+    runs to completion: a transaction cannot be cancelled halfway through its commit.
     """
 
     THREADS = 32
 
-    def __init__(self, open_one: Callable[[], Engine], principal: Principal) -> None:
+    def __init__(self, open_engine: Callable[[], Engine], principal: Principal) -> None:
         self.principal = principal
-        self._open_one = open_one
+        self._open_engine = open_engine
         self._engine: Engine | None = None
         self._closed = False
         self.start()
         _open_transports.add(self)
 
     def start(self) -> None:
-        """Get threads: at first, and in a forked child, which has none of its parent's."""
+        """Create the threads. A forked child calls this again, since it has none of its parent's threads."""
         self._opening = threading.Lock()
         self._threads = ThreadPoolExecutor(self.THREADS, thread_name_prefix="holdfast")
 
@@ -44,7 +44,7 @@ class AsyncLocalTransport:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._call, op)
 
     async def close(self) -> None:
-        """Let what was begun come to its end, also what nobody waits for any more."""
+        """Wait for all running operations, including those of cancelled callers, then close the engine."""
         if self._closed:
             return
         self._closed = True
@@ -54,7 +54,7 @@ class AsyncLocalTransport:
     def _call(self, op: Operation[R]) -> R:
         with self._opening:
             if self._engine is None:
-                self._engine = self._open_one()
+                self._engine = self._open_engine()
         return self._engine.call(self.principal, op)
 
     def _finish(self) -> None:

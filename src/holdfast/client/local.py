@@ -1,4 +1,4 @@
-"""An engine in the process of the client."""
+"""The transport to an engine in this process."""
 
 from typing import TypeVar
 

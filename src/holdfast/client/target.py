@@ -1,4 +1,4 @@
-"""What a client connects to, and as whom."""
+"""The target that a client connects to, and the identity that it uses."""
 
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from holdfast.model.identity import AccessRole, Principal
 class ClientTarget(msgspec.Struct, frozen=True):
     target: Target
     principal: Principal
-    """The caller of an embedded engine. A server decides by `headers`."""
+    """The caller, for an embedded engine."""
     headers: dict[str, str]
+    """The headers from which a server derives the caller."""
 
 
 def find_client_target(
@@ -28,7 +29,7 @@ def find_client_target(
 ) -> ClientTarget:
     found = find_target(target, settings)
     if found.url is None and api_key is not None:
-        raise InvalidArgumentError("api_key", "is for a server; give its http:// URL as the target")
+        raise InvalidArgumentError("api_key", "is used only with a server; pass the server's http:// URL as the target")
     principal = Principal(
         "default" if account is None else account,
         "default" if user is None else user,

@@ -1,4 +1,4 @@
-"""How operations travel over HTTP: what a request looks like, what an answer means, when to ask again."""
+"""The HTTP protocol of the client: encode an operation as a request, decode its response, decide when to retry."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,32 +10,33 @@ import msgspec
 from holdfast.config import Settings
 from holdfast.engine.engine import RULES
 from holdfast.engine.gate.ids import Ids, system_clock
-from holdfast.engine.gate.rule import CallContext, Signal
+from holdfast.engine.gate.rule import CallContext, WorkSignal
 from holdfast.errors import (
     FailedPreconditionError,
     HoldfastError,
     InvalidArgumentError,
     UnavailableError,
     from_wire,
-    shown,
+    short_repr,
 )
 from holdfast.model.identity import AccessRole, Principal
 from holdfast.ops.sessions import AddMessage, AddMessages
-from holdfast.ops.table import OPERATIONS, Operation, checked, fields_of
-from holdfast.storable import plain
+from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
+from holdfast.storable import to_plain_str
 from holdfast.validation import prebuild_decoder
 
 R = TypeVar("R")
 
-FIRST_WAIT = 0.05
-MAX_WAIT = 5.0
+FIRST_DELAY_SECONDS = 0.05
+MAX_DELAY_SECONDS = 5.0
+MAX_RETRY_AFTER_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
-KEEP_SECONDS = 4.0
-"""Shorter than a server keeps an idle connection, so that we are the one who ends it."""
+KEEPALIVE_SECONDS = 4.0
+"""Shorter than the server's own limit: a connection that the server closes first may lose a request."""
 
-NOTHING_DONE = {408, 429}
-"""Answers that say the request was turned away before anything happened."""
-PERHAPS_LATER = {*NOTHING_DONE, 502, 503, 504}
+NOT_EXECUTED_STATUSES = {408, 429}
+"""The server rejected the request before it executed anything."""
+RETRYABLE_STATUSES = {*NOT_EXECUTED_STATUSES, 502, 503, 504}
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -43,24 +44,26 @@ class Request(msgspec.Struct, frozen=True):
     path: str
     query: dict[str, str]
     body: bytes | None
-    retriable: bool
-    """Whether asking again does no harm when the answer was lost."""
+    is_retryable: bool
+    """Whether the request is safe to repeat when its response was lost."""
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ErrorBody(msgspec.Struct, frozen=True):
     code: str = "INTERNAL"
     message: str = ""
     details: dict[str, Any] | None = None
 
 
 @prebuild_decoder
-class Answer(msgspec.Struct, frozen=True):
+class Envelope(msgspec.Struct, frozen=True):
+    """The body of every response: a result or an error."""
+
     result: msgspec.Raw = msgspec.Raw(b"null")
-    error: Problem | None = None
+    error: ErrorBody | None = None
 
 
 class HttpCodec:
-    """Turns operations into requests and answers into results; the network is somebody else's."""
+    """Encodes operations as requests and decodes responses into results. It does no input or output itself."""
 
     def __init__(self, url: str, headers: dict[str, str], settings: Settings) -> None:
         self.url = url
@@ -69,64 +72,65 @@ class HttpCodec:
         self.ids = Ids(system_clock)
 
     def request(self, op: Operation[Any]) -> Request:
-        """The request for `op`. What is wrong with it is said here, in the words of the gate, before it is sent."""
+        """Encode `op` as a request. An invalid operation raises the same error here as it would on the server."""
         cls, entry = type(op), OPERATIONS[type(op)]
-        valid = checked(cls, fields_of(op))
-        context = CallContext(system_clock(), self.ids, self.settings, lambda: 0, Signal())
+        valid = validate_operation(cls, fields_of(op))
+        context = CallContext(system_clock(), self.ids, self.settings, lambda: 0, WorkSignal())
         RULES[cls].prepare(context, Principal(), valid)
-        keyed = isinstance(valid, AddMessage | AddMessages)
-        if keyed and valid.idempotency_key is None:  # type: ignore[attr-defined]  # as just asked
+        is_append = isinstance(valid, AddMessage | AddMessages)
+        if is_append and valid.idempotency_key is None:  # type: ignore[attr-defined]  # is_append narrows it
             valid = msgspec.structs.replace(valid, idempotency_key=self.ids.new("idem"))
-        said = _said(valid)
-        in_path = {name: quote(str(said.pop(name)), safe="") for name in list(said) if f"{{{name}}}" in entry.path}
+        fields = _non_default_fields(valid)
+        in_path = {name: quote(str(fields.pop(name)), safe="") for name in list(fields) if f"{{{name}}}" in entry.path}
         in_query = entry.verb in {"GET", "DELETE"}
         return Request(
             verb=entry.verb,
             path=entry.path.format_map(in_path),
-            query={name: _as_query(value) for name, value in said.items()} if in_query else {},
-            body=None if in_query else msgspec.json.encode(said, enc_hook=plain),
-            retriable=entry.retriable or keyed,
+            query={name: _query_value(value) for name, value in fields.items()} if in_query else {},
+            body=None if in_query else msgspec.json.encode(fields, enc_hook=to_plain_str),
+            is_retryable=entry.is_retryable or is_append,
         )
 
     def result(self, op: Operation[R], status: int, content: bytes) -> R:
-        """What an answer says: the operation's result, or its error, raised."""
+        """Decode a response: return the operation's result, or raise its error."""
         entry = OPERATIONS[type(op)]
         try:
-            answer = msgspec.json.decode(content, type=Answer)
-            if answer.error is None and status < 400:  # noqa: PLR2004 - where errors begin
-                if entry.bare is None:
-                    return msgspec.json.decode(answer.result, type=entry.returns)  # type: ignore[no-any-return]
-                beside = msgspec.json.decode(content)
-                return msgspec.convert({**beside, entry.bare: beside["result"]}, entry.returns)  # type: ignore[no-any-return]
+            envelope = msgspec.json.decode(content, type=Envelope)
+            if envelope.error is None and status < 400:  # noqa: PLR2004 - the first error status
+                if entry.result_field is None:
+                    return msgspec.json.decode(envelope.result, type=entry.returns)  # type: ignore[no-any-return]
+                body = msgspec.json.decode(content)
+                return msgspec.convert({**body, entry.result_field: body["result"]}, entry.returns)  # type: ignore[no-any-return]
         except msgspec.MsgspecError as error:
-            raise self._not_ours(status, f"{content[:80]!r}: {error}") from None
-        if answer.error is None:
-            raise self._not_ours(status, shown(content.decode(errors="replace")))
-        raise from_wire(answer.error.code, answer.error.message, answer.error.details or {}, status)
+            raise self._unexpected_response(status, f"{content[:80]!r}: {error}") from None
+        if envelope.error is None:
+            raise self._unexpected_response(status, short_repr(content.decode(errors="replace")))
+        raise from_wire(envelope.error.code, envelope.error.message, envelope.error.details or {}, status)
 
-    def _not_ours(self, status: int, seen: str) -> HoldfastError:
+    def _unexpected_response(self, status: int, excerpt: str) -> HoldfastError:
         return UnavailableError(
-            f"{self.url} answered {status} with something that is not Holdfast's: {seen}; check the URL",
+            f"{self.url} answered {status} with a body that is not a Holdfast response: {excerpt}; check the URL",
             service="http",
-            reason="not an answer of Holdfast",
+            reason="not a Holdfast response",
         )
 
-    def options(self, httpx: Any) -> dict[str, Any]:
-        """What the library needs to know to open connections."""
+    def httpx_options(self, httpx: Any) -> dict[str, Any]:
         return {
             "base_url": self.url,
             "headers": self.headers,
-            "verify": self.url.startswith("https:"),  # to get ready for TLS takes longer than many requests
+            "verify": self.url.startswith("https:"),  # loading the TLS certificates takes longer than many requests
             "timeout": httpx.Timeout(self.settings.http_timeout_seconds, connect=CONNECT_SECONDS),
-            "limits": httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=KEEP_SECONDS),
+            "limits": httpx.Limits(
+                max_connections=None, max_keepalive_connections=64, keepalive_expiry=KEEPALIVE_SECONDS
+            ),
         }
 
-    def unreachable(self, error: Exception, *, sent: bool) -> UnavailableError:
+    def unreachable_error(self, error: Exception, *, sent: bool) -> UnavailableError:
         reason = str(error) or type(error).__name__
         advice = (
             "the outcome of this call is unknown; retry it with the same idempotency key"
             if sent
-            else "check that the server runs there"
+            else "check that the server is running there"
         )
         return UnavailableError(
             f"{self.url} does not answer: {reason}; {advice}", service="http", reason=type(error).__name__
@@ -136,42 +140,43 @@ class HttpCodec:
         if closed:
             raise FailedPreconditionError("this client was closed; connect again to use it")
 
-    def waits(self) -> Iterator[float | None]:
-        """How long to wait after each attempt: twice as long each time, never all at the same moment; None at last."""
-        wait = FIRST_WAIT
+    def retry_delays(self) -> Iterator[float | None]:
+        """Yield the seconds to wait after each attempt: exponential backoff with jitter. The last is None."""
+        delay = FIRST_DELAY_SECONDS
         for _ in range(self.settings.http_attempts - 1):
-            yield wait * (0.5 + self.ids.chance() / 2**49)
-            wait = min(2 * wait, MAX_WAIT)
+            yield delay * (0.5 + self.ids.random_48_bits() / 2**49)
+            delay = min(2 * delay, MAX_DELAY_SECONDS)
         yield None
 
-    def asks_again(self, request: Request, status: int) -> bool:
-        return status in NOTHING_DONE or (request.retriable and status in PERHAPS_LATER)
+    def should_retry(self, request: Request, status: int) -> bool:
+        return status in NOT_EXECUTED_STATUSES or (request.is_retryable and status in RETRYABLE_STATUSES)
 
 
 def headers_for(api_key: str | None, account: str | None, user: str | None, role: AccessRole | None) -> dict[str, str]:
-    given = {
+    values = {
         "X-API-Key": api_key,
         "X-OpenViking-Account": account,
         "X-OpenViking-User": user,
         "X-OpenViking-Role": role,
     }
-    for name, value in given.items():
+    for name, value in values.items():
         if value is not None and not re.fullmatch(r"[!-~]+", value):
             field = "api_key" if name == "X-API-Key" else name
-            raise InvalidArgumentError(field, "has a character that cannot be sent; check it for a space or a line end")
-    return {"Content-Type": "application/json", **{name: value for name, value in given.items() if value is not None}}
+            raise InvalidArgumentError(
+                field, "has a character that an HTTP header cannot carry; check it for a space or a line break"
+            )
+    return {"Content-Type": "application/json", **{name: value for name, value in values.items() if value is not None}}
 
 
-def retry_after_seconds(headers: Mapping[str, str], planned: float) -> float:
-    """The server's own word on when to come back, if it gave one."""
+def delay_with_retry_after(headers: Mapping[str, str], delay: float) -> float:
+    """Return `delay`, or the response's `Retry-After` if that is longer."""
     try:
-        return max(planned, min(float(headers.get("Retry-After", planned)), 60.0))
+        return max(delay, min(float(headers.get("Retry-After", delay)), MAX_RETRY_AFTER_SECONDS))
     except ValueError:
-        return planned
+        return delay
 
 
-def _said(op: Operation[Any]) -> dict[str, Any]:
-    """The fields that are not at their defaults."""
+def _non_default_fields(op: Operation[Any]) -> dict[str, Any]:
     return {
         field.name: value
         for field in msgspec.structs.fields(op)
@@ -180,7 +185,7 @@ def _said(op: Operation[Any]) -> dict[str, Any]:
     }
 
 
-def _as_query(value: Any) -> str:
+def _query_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

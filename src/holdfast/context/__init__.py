@@ -1,1 +1,1 @@
-"""What the model sees. Pure functions: no storage, no network, no clock."""
+"""The context that a model is shown. Pure functions: no storage, no network, no clock."""

@@ -1,56 +1,66 @@
-"""Where an archive may end: never between a tool call and its result."""
+"""The end of an archive: never between a tool call and its result.
+
+The calls come from a table with one row per message and call, so this module does not need the messages.
+`summary.tools.pairing` pairs the calls of messages, also by name and order, for which the table has no columns.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Call(NamedTuple):
-    """A message that makes or answers a tool call."""
+class CallEvent(NamedTuple):
+    """A message that makes, updates or answers a tool call."""
 
     seq: int
     tool_id: str
     is_open: bool
-    """Whether the call is only made here, not answered."""
+    """Whether the message has no result of the call."""
 
 
-class Span(NamedTuple):
-    """From a tool call to the last that is said of it."""
+class CallSpan(NamedTuple):
+    """The messages from a tool call to its last event."""
 
     first: int
     last: int
     is_answered: bool
 
 
-def spans(calls: Sequence[Call]) -> list[Span]:
-    """The calls, which come in order, from beginning to end. Some models use an id again once it was answered.
+def find_call_spans(events: Sequence[CallEvent]) -> list[CallSpan]:
+    """Return the span of each call. `events` must be in order. An answered id may be used again by another call.
 
-    >>> spans([Call(1, "a", True), Call(2, "a", False), Call(3, "a", True)])
-    [Span(first=1, last=2, is_answered=True), Span(first=3, last=3, is_answered=False)]
+    >>> find_call_spans([CallEvent(1, "a", True), CallEvent(2, "a", False), CallEvent(3, "a", True)])
+    [CallSpan(first=1, last=2, is_answered=True), CallSpan(first=3, last=3, is_answered=False)]
     """
-    found: list[Span] = []
+    spans: list[CallSpan] = []
     latest: dict[str, int] = {}
-    for call in calls:
-        place = latest.get(call.tool_id)
-        if place is None or (call.is_open and found[place].is_answered):
-            latest[call.tool_id] = len(found)
-            found.append(Span(call.seq, call.seq, not call.is_open))
+    for event in events:
+        index = latest.get(event.tool_id)
+        if index is None or (event.is_open and spans[index].is_answered):
+            latest[event.tool_id] = len(spans)
+            spans.append(CallSpan(event.seq, event.seq, not event.is_open))
         else:
-            found[place] = Span(found[place].first, call.seq, found[place].is_answered or not call.is_open)
-    return found
+            span = spans[index]
+            spans[index] = CallSpan(span.first, event.seq, span.is_answered or not event.is_open)
+    return spans
 
 
-def last_sealable_seq(last: int, calls: Sequence[Call], turn: int) -> int:
-    """The last message up to `last` behind which no call is cut off from its result, nor one that still runs.
+def last_sealable_seq(last: int, events: Sequence[CallEvent], last_user_seq: int) -> int:
+    """Return the last message up to `last` that can end an archive.
 
-    One that nobody answered before message `turn`, when the user spoke again, will not be answered.
+    It separates no call from its result, and includes no call that is still open. A call that was not answered before
+    the last user message will not be answered, so it does not count as open.
 
-    >>> whole_through(2, [Call(2, "a", True), Call(3, "a", False)], turn=1)
+    >>> last_sealable_seq(2, [CallEvent(2, "a", True), CallEvent(3, "a", False)], last_user_seq=1)
     1
     """
-    all_spans = spans(calls)
+    spans = find_call_spans(events)
     while True:
-        begun = [span for span in all_spans if span.first <= last]
-        cut = [span.first for span in begun if span.last > last or (span.last > turn and not span.is_answered)]
-        if not cut:
+        begun = [span for span in spans if span.first <= last]
+        incomplete = [span for span in begun if span.last > last or _is_open(span, last_user_seq)]
+        if not incomplete:
             return last
-        last = min(cut) - 1
+        last = min(span.first for span in incomplete) - 1
+
+
+def _is_open(span: CallSpan, last_user_seq: int) -> bool:
+    return not span.is_answered and span.last > last_user_seq

@@ -1,14 +1,14 @@
-"""When a session is to be committed without being asked."""
+"""The time at which a session's policy requires an automatic commit."""
 
 from typing import NamedTuple
 
 from holdfast.model.sessions import AutoCommitPolicy
 
-SECOND = 1_000_000
+MICROSECONDS_PER_SECOND = 1_000_000
 
 
 class SessionActivity(NamedTuple):
-    """What the decision rests on. Times are microseconds."""
+    """The values that a policy is applied to. Times are in microseconds."""
 
     message_count: int
     pending_tokens: int
@@ -16,29 +16,30 @@ class SessionActivity(NamedTuple):
     last_commit_at: int
 
 
-NOW = 0
+DUE_NOW = 0
 
 
-def due_at(policy: AutoCommitPolicy, upkeep: SessionActivity, now: int) -> int | None:
-    """When to commit: a moment that has come (NOW), one to come, or None as long as nothing else happens.
+def due_at(policy: AutoCommitPolicy, activity: SessionActivity, now: int) -> int | None:
+    """Return DUE_NOW, the time of the commit if nothing else happens, or None if no commit is due.
 
-    A threshold of 0 is none.
+    A threshold of 0 is ignored.
 
-    >>> due_at(AutoCommitPolicy(message_count_threshold=2), Upkeep(2, 10, 5, 0), now=7)
+    >>> due_at(AutoCommitPolicy(message_count_threshold=2), SessionActivity(2, 10, 5, 0), now=7)
     0
-    >>> due_at(AutoCommitPolicy(idle_timeout_seconds=1), Upkeep(1, 10, 5, 0), now=7)
+    >>> due_at(AutoCommitPolicy(idle_timeout_seconds=1), SessionActivity(1, 10, 5, 0), now=7)
     1000005
     """
-    if upkeep.message_count <= (policy.keep_recent_count or 0):
+    if activity.message_count <= (policy.keep_recent_count or 0):
         return None
     tokens, count, idle = policy.pending_token_threshold, policy.message_count_threshold, policy.idle_timeout_seconds
-    moments = []
-    if (tokens and upkeep.pending_tokens >= tokens) or (count and upkeep.message_count >= count):
-        moments.append(NOW)
+    times = []
+    if (tokens and activity.pending_tokens >= tokens) or (count and activity.message_count >= count):
+        times.append(DUE_NOW)
     if idle:
-        moments.append(upkeep.last_added_at + round(idle * SECOND))
-    if not moments:
+        times.append(activity.last_added_at + round(idle * MICROSECONDS_PER_SECOND))
+    if not times:
         return None
-    spaced = upkeep.last_commit_at + round((policy.min_commit_interval_seconds or 0) * SECOND)
-    due = max(min(moments), spaced if upkeep.last_commit_at else NOW)
-    return NOW if due <= now else due
+    interval = round((policy.min_commit_interval_seconds or 0) * MICROSECONDS_PER_SECOND)
+    earliest = activity.last_commit_at + interval if activity.last_commit_at else DUE_NOW
+    due = max(min(times), earliest)
+    return DUE_NOW if due <= now else due

@@ -1,4 +1,7 @@
-"""Tool outputs that are stored apart: previews with a mark, and whole ones where there is room."""
+"""Large tool outputs in a context: marked previews, and complete outputs within limits.
+
+A message has only a preview of a large tool output. The complete output is stored separately.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,144 +12,149 @@ from holdfast.model.messages import Message
 from holdfast.model.parts import ToolPart
 
 TokenCounter = Callable[[str], int]
-Read = Callable[[str], str | None]
-"""The whole output with this `tool_result_id`."""
+OutputReader = Callable[[str], str | None]
+"""Returns the complete output with a `tool_result_id`."""
 
-MAX_CHARS = 4_000_000
-"""Characters of whole outputs in one answer."""
+MAX_RESTORED_CHARS = 4_000_000
+"""Characters of complete outputs in one response."""
 MAX_CHARS_PER_TOKEN = 8
-"""An output with more characters for each token that is left is not read to find out whether it fits."""
-_LOOK_BACK = 120
-"""Characters that a preview may lose to end at a border of lines or words."""
+"""An output with more characters per remaining token is not read, because it cannot fit."""
+_MAX_TRIMMED_CHARS = 120
+"""Characters that a preview may lose in order to end with a line or a word."""
 
 
-class Room(msgspec.Struct, frozen=True):
-    """What whole outputs may cost, and how that is counted."""
+class OutputBudget(msgspec.Struct, frozen=True):
+    """The tokens that complete outputs may cost, and two ways to count them."""
 
     tokens: int
     count: TokenCounter
-    bound: TokenCounter
-    """Counts so that what fits by it fits in fact."""
+    count_upper_bound: TokenCounter
+    """Never returns less than the exact number of tokens."""
 
 
-class Filled(msgspec.Struct, frozen=True):
-    """Messages with their outputs whole where there was room, and a line for each output."""
+class RestoredMessages(msgspec.Struct, frozen=True):
+    """Messages with complete outputs where these fit, and a receipt line for each output."""
 
     messages: list[Message]
     included: list[ReceiptLine]
     left_out: list[ReceiptLine]
 
 
-def find(messages: Sequence[Message]) -> list[int]:
-    """The places of the messages with an output that is stored apart."""
-    tools = [at for at, message in enumerate(messages) for part in message.parts if type(part) is ToolPart]
-    return [at for at in dict.fromkeys(tools) if any(_outputs(messages[at]))]
+def find_messages_with_outputs(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes of the messages with an output that is stored separately."""
+    with_tools = [at for at, message in enumerate(messages) for part in message.parts if type(part) is ToolPart]
+    return [at for at in dict.fromkeys(with_tools) if any(_stored_outputs(messages[at]))]
 
 
-def mark_previews(messages: Sequence[Message], places: Sequence[int], count: TokenCounter) -> list[Message]:
-    """The messages with a mark at the end of each preview, at `places`; their tokens count what is shown."""
+def mark_previews(messages: Sequence[Message], indexes: Sequence[int], count: TokenCounter) -> list[Message]:
+    """Mark the previews of the messages at `indexes` as incomplete, and add the tokens of the marks."""
     marked = list(messages)
-    for at in places:
-        marked[at] = _marked(messages[at], count)
+    for at in indexes:
+        marked[at] = _mark_message(messages[at], count)
     return marked
 
 
-def put_back(messages: Sequence[Message], read: Read, *, per_output: int, in_all: int) -> list[Message]:
-    """The messages with outputs whole up to so many characters each and in all; the rest are marked previews.
+def restore_within_chars(
+    messages: Sequence[Message], read: OutputReader, *, max_chars_per_output: int, max_chars: int
+) -> list[Message]:
+    """Restore complete outputs, the earliest first, within limits in characters. Mark the previews of the others.
 
-    Tokens stay those of the stored messages.
+    The token counts of the messages do not change.
     """
-    room = in_all
-    filled = list(messages)
-    for at in find(messages):
-        for number, part in _outputs(messages[at]):
+    left = max_chars
+    restored = list(messages)
+    for at in find_messages_with_outputs(messages):
+        for number, part in _stored_outputs(messages[at]):
             chars = part.tool_output_chars
-            whole = read(part.tool_result_id) if chars <= min(per_output, room) else None
-            room -= chars if whole is not None else 0
-            filled[at] = _with(filled[at], number, mark(part) if whole is None else whole, 0)
-    return filled
+            output = read(part.tool_result_id) if chars <= min(max_chars_per_output, left) else None
+            left -= chars if output is not None else 0
+            restored[at] = _replace_output(restored[at], number, mark_preview(part) if output is None else output, 0)
+    return restored
 
 
-def fill(messages: Sequence[Message], places: Sequence[int], room: Room, read: Read) -> Filled:
-    """Put outputs back, the newest first, each whole or not at all. The previews in `messages` are marked."""
-    filled = list(messages)
+def restore_within_tokens(
+    messages: Sequence[Message], indexes: Sequence[int], budget: OutputBudget, read: OutputReader
+) -> RestoredMessages:
+    """Restore complete outputs, the newest first, as far as they fit the budget. Previews must be marked already."""
+    restored = list(messages)
     included: list[ReceiptLine] = []
     left_out: list[ReceiptLine] = []
-    left, readable = room.tokens, MAX_CHARS
-    for at in reversed(places):
-        for number, part in reversed(list(_outputs(messages[at]))):
-            whole = None
-            if part.tool_output_chars <= min(readable, left * MAX_CHARS_PER_TOKEN):
-                whole = read(part.tool_result_id)
-                readable -= part.tool_output_chars
-            shown = room.count(part.tool_output)
-            tokens = _guess(part, shown) if whole is None else max(0, room.count(whole) - shown)
-            reserved = 0 if whole is None else max(0, room.bound(whole) - shown - tokens)
-            if whole is None or tokens + reserved > left:
-                left_out.append(_line(messages[at], part, tokens, reserved, _why_not(part, tokens + reserved, left)))
+    tokens_left, chars_left = budget.tokens, MAX_RESTORED_CHARS
+    for at in reversed(indexes):
+        for number, part in reversed(list(_stored_outputs(messages[at]))):
+            output = None
+            if part.tool_output_chars <= min(chars_left, tokens_left * MAX_CHARS_PER_TOKEN):
+                output = read(part.tool_result_id)
+                chars_left -= part.tool_output_chars
+            shown = budget.count(part.tool_output)
+            tokens = _estimate_more(part, shown) if output is None else max(0, budget.count(output) - shown)
+            reserved = 0 if output is None else max(0, budget.count_upper_bound(output) - shown - tokens)
+            if output is None or tokens + reserved > tokens_left:
+                why = _why_left_out(part, tokens + reserved, tokens_left)
+                left_out.append(_receipt_line(messages[at], part, tokens, reserved, why))
                 continue
-            left -= tokens + reserved
-            filled[at] = _with(filled[at], number, whole, tokens)
+            tokens_left -= tokens + reserved
+            restored[at] = _replace_output(restored[at], number, output, tokens)
             why = f"output {part.tool_result_id} is whole: it fits what was left"
-            included.append(_line(messages[at], part, tokens, reserved, why))
-    return Filled(filled, included, left_out)
+            included.append(_receipt_line(messages[at], part, tokens, reserved, why))
+    return RestoredMessages(restored, included, left_out)
 
 
-def mark(part: ToolPart) -> str:
-    r"""The preview of a part, with what is missing at its end.
+def mark_preview(part: ToolPart) -> str:
+    r"""Return the preview of an output with a mark at its end: how much is missing, and the id to read it.
 
-    >>> mark(ToolPart(tool_output="one two thr", tool_result_id="tr_1", tool_output_chars=1_011))
+    >>> mark_preview(ToolPart(tool_output="one two thr", tool_result_id="tr_1", tool_output_chars=1_011))
     'one two \n[... 1,003 more characters: tr_1 ...]'
     """
     preview = str(part.tool_output)
     if len(preview) >= part.tool_output_chars:
         return preview
-    earliest = max(1, len(preview) - _LOOK_BACK)
-    border = preview.rfind("\n", earliest) + 1 or preview.rfind(" ", earliest) + 1 or len(preview)
-    kept = preview[:border]
-    missing = part.tool_output_chars - len(kept)
-    return (
-        f"{kept}{'' if kept.endswith(chr(10)) else chr(10)}[... {missing:,} more characters: {part.tool_result_id} ...]"
-    )
+    min_end = max(1, len(preview) - _MAX_TRIMMED_CHARS)
+    end = preview.rfind("\n", min_end) + 1 or preview.rfind(" ", min_end) + 1 or len(preview)
+    trimmed = preview[:end]
+    missing = part.tool_output_chars - len(trimmed)
+    newline = "" if trimmed.endswith("\n") else "\n"
+    return f"{trimmed}{newline}[... {missing:,} more characters: {part.tool_result_id} ...]"
 
 
-def chars_apart(messages: Sequence[Message], places: Sequence[int]) -> int:
-    """The characters of all outputs that are stored apart."""
-    return sum(part.tool_output_chars for at in places for _, part in _outputs(messages[at]))
+def count_stored_chars(messages: Sequence[Message], indexes: Sequence[int]) -> int:
+    """Return the number of characters of all outputs that are stored separately."""
+    return sum(part.tool_output_chars for at in indexes for _, part in _stored_outputs(messages[at]))
 
 
-def _outputs(message: Message) -> Iterator[tuple[int, ToolPart]]:
+def _stored_outputs(message: Message) -> Iterator[tuple[int, ToolPart]]:
+    """Return the parts whose outputs are stored separately, with their indexes."""
     for number, part in enumerate(message.parts):
         if isinstance(part, ToolPart) and part.tool_result_id:
             yield number, part
 
 
-def _marked(message: Message, count: TokenCounter) -> Message:
-    for number, part in _outputs(message):
-        text = mark(part)
-        message = _with(message, number, text, count(text) - count(str(part.tool_output)))
+def _mark_message(message: Message, count: TokenCounter) -> Message:
+    for number, part in _stored_outputs(message):
+        text = mark_preview(part)
+        message = _replace_output(message, number, text, count(text) - count(str(part.tool_output)))
     return message
 
 
-def _with(message: Message, number: int, output: str, more_tokens: int) -> Message:
+def _replace_output(message: Message, number: int, output: str, more_tokens: int) -> Message:
     parts = list(message.parts)
     parts[number] = msgspec.structs.replace(parts[number], tool_output=output)
     return msgspec.structs.replace(message, parts=parts, tokens=max(0, message.tokens + more_tokens))
 
 
-def _guess(part: ToolPart, shown: int) -> int:
-    """The tokens of an output that was not read, from those of its preview."""
+def _estimate_more(part: ToolPart, shown: int) -> int:
+    """Estimate the additional tokens of an output that was not read, from the tokens of its preview."""
     return max(0, shown * part.tool_output_chars // max(1, len(part.tool_output)) - shown)
 
 
-def _why_not(part: ToolPart, needed: int, left: int) -> str:
+def _why_left_out(part: ToolPart, needed: int, left: int) -> str:
     return (
         f"output {part.tool_result_id} is shown as a preview: the whole needs about {needed} more tokens and"
         f" {max(left, 0)} are left; read it with read_tool_result"
     )
 
 
-def _line(message: Message, part: ToolPart, tokens: int, reserved: int, why: str) -> ReceiptLine:
+def _receipt_line(message: Message, part: ToolPart, tokens: int, reserved: int, why: str) -> ReceiptLine:
     return ReceiptLine(
         what="tool_output",
         first_seq=message.seq,

@@ -1,7 +1,7 @@
-"""What a model is shown of a session: its messages, then what fits of the rest, with a receipt.
+"""The context of a session: the messages that a model is shown, within a token budget and with a receipt.
 
-The budget goes to the messages first, with marked previews of large tool outputs; then to one overview, which is small
-and carries the rules; then to whole outputs.
+The budget is spent on the messages first, with marked previews of large tool outputs; then on one overview, which is
+small and has the rules; then on complete tool outputs.
 """
 
 from collections.abc import Sequence
@@ -9,53 +9,55 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.context import tool_outputs
-from holdfast.context.tool_outputs import Read, Room
-from holdfast.model.archives import ContextStats, Receipt, ReceiptLine, Run, SessionContext, archive_id
+from holdfast.context.tool_outputs import OutputBudget, OutputReader
+from holdfast.model.archives import ContextStats, MessageRange, Receipt, ReceiptLine, SessionContext, archive_id
 from holdfast.model.messages import Message
 from holdfast.text import tokens
-from holdfast.text.citations import cited
+from holdfast.text.citations import format_citation
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """What stands for the archives that are done: the latest one's overview, alone or with what came before it."""
+    """The overview of the latest finished archive, and its rolling form, which includes all earlier archives."""
 
-    number: int
-    since: int
-    """The first message of the earliest archive that is done."""
+    archive_number: int
+    first_done_seq: int
+    """The first message of the earliest finished archive."""
     first_seq: int
     last_seq: int
     text: str
     tokens: int
-    rolling: str
+    rolling_text: str
     rolling_tokens: int
-    rules_left_out: list[int] = []
-    """The messages with standing rules that `rolling` has no room for."""
+    left_out_rule_seqs: list[int] = []
+    """The messages with standing rules that did not fit into `rolling_text`."""
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to choose from."""
+class ContextInput(msgspec.Struct, frozen=True, kw_only=True):
+    """The stored parts of a session that a context is assembled from."""
 
-    runs: list[Run]
+    ranges: list[MessageRange]
+    """The unfinished archives and the live messages."""
     messages: list[Message]
-    system: Message | None
-    """The latest system message, wherever it is."""
+    """The messages of `ranges`."""
+    system_message: Message | None
+    """The latest system message, also if it is in a finished archive."""
     overview: Overview | None
     total_archives: int
     failed_archives: int
     counted_by: str
 
 
-class Chosen(msgspec.Struct, frozen=True):
-    """A form of the overview, its line, and lines for the richer forms that did not fit."""
+class ChosenOverview(msgspec.Struct, frozen=True):
+    """The form of the overview that fits, its receipt line, and lines for the longer forms that do not fit."""
 
     text: str
     included: list[ReceiptLine]
     left_out: list[ReceiptLine]
 
 
-MAX_CITED = 30
-"""Ranges of messages that one line of a receipt names."""
-WHY = {
+MAX_CITED_RANGES = 30
+"""Ranges of messages in one line of a receipt."""
+REASONS = {
     "pending": "its summary is not done yet",
     "failed": "its summary failed; retry it",
     "cancelled": "its summary was cancelled; retry it",
@@ -63,132 +65,148 @@ WHY = {
 }
 
 
-def assemble(view: View, budget: int, read: Read) -> SessionContext:
-    """Spend the budget on the messages, then on the overview, then on whole outputs: each whole or not at all."""
-    count = tokens.counter(view.counted_by)
-    stored = _with_system(view)
-    places = tool_outputs.find(stored)
-    marked = tool_outputs.mark_previews(stored, places, count)
-    more = [(stored[at].seq, marked[at].tokens - stored[at].tokens) for at in places]
-    active_lines = _active_lines(view, marked, more)
+def assemble(stored: ContextInput, budget: int, read: OutputReader) -> SessionContext:
+    """Spend the budget on the messages, then on the overview, then on complete outputs. No item is truncated."""
+    count = tokens.counter(stored.counted_by)
+    count_upper_bound = tokens.upper_bound_counter(stored.counted_by)
+    messages = _include_system_message(stored)
+    with_outputs = tool_outputs.find_messages_with_outputs(messages)
+    marked = tool_outputs.mark_previews(messages, with_outputs, count)
+    mark_tokens = [(messages[at].seq, marked[at].tokens - messages[at].tokens) for at in with_outputs]
+    active_lines = _active_lines(stored, marked, mark_tokens)
     active = sum(line.tokens for line in active_lines)
-    reserved = _reserve(view, marked, active, budget, tool_outputs.chars_apart(marked, places))
-    room = budget - active - reserved
-    chosen = _choose(view.overview, room, tokens.bound(view.counted_by))
-    left = room - sum(line.tokens + line.reserved for line in chosen.included)
-    filled = tool_outputs.fill(marked, places, Room(left, count, tokens.bound(view.counted_by)), read)
-    system, messages = _apart(view, filled.messages)
-    included = [*active_lines, *chosen.included, *filled.included]
+    output_chars = tool_outputs.count_stored_chars(marked, with_outputs)
+    reserved = _reserve(stored, marked, active, budget, output_chars)
+    left = budget - active - reserved
+    overview = _choose_overview(stored.overview, left, count_upper_bound)
+    left -= sum(line.tokens + line.reserved for line in overview.included)
+    restored = tool_outputs.restore_within_tokens(
+        marked, with_outputs, OutputBudget(left, count, count_upper_bound), read
+    )
+    system_message, other_messages = _separate_system_message(stored, restored.messages)
+    included = [*active_lines, *overview.included, *restored.included]
     spent = sum(line.tokens for line in included)
-    of_overview = sum(line.tokens for line in chosen.included)
+    overview_tokens = sum(line.tokens for line in overview.included)
     return SessionContext(
-        latest_archive_overview=chosen.text,
+        latest_archive_overview=overview.text,
         pre_archive_abstracts=[],
-        system_message=system,
-        messages=messages,
+        system_message=system_message,
+        messages=other_messages,
         estimated_tokens=spent,
         stats=ContextStats(
-            view.total_archives,
-            len(chosen.included),
-            int(bool(chosen.left_out) and not chosen.included),
-            view.failed_archives,
-            spent - of_overview,
-            of_overview,
+            stored.total_archives,
+            len(overview.included),
+            int(bool(overview.left_out) and not overview.included),
+            stored.failed_archives,
+            spent - overview_tokens,
+            overview_tokens,
         ),
         receipt=Receipt(
             token_budget=budget,
             spent=spent,
             reserved=reserved + sum(line.reserved for line in included),
-            counted_by=view.counted_by,
+            counted_by=stored.counted_by,
             included=included,
-            left_out=[*chosen.left_out, *filled.left_out],
+            left_out=[*overview.left_out, *restored.left_out],
         ),
     )
 
 
-def _with_system(view: View) -> list[Message]:
-    """All messages of the context in order, the latest system message among them."""
-    system = view.system
-    if system is None or any(message.seq == system.seq for message in view.messages):
-        return view.messages
-    return sorted([system, *view.messages], key=lambda message: message.seq)
+def _include_system_message(stored: ContextInput) -> list[Message]:
+    """Return all messages of the context in order, with the latest system message."""
+    system = stored.system_message
+    if system is None or any(message.seq == system.seq for message in stored.messages):
+        return stored.messages
+    return sorted([system, *stored.messages], key=lambda message: message.seq)
 
 
-def _apart(view: View, messages: list[Message]) -> tuple[Message | None, list[Message]]:
-    """The system message, and the others."""
-    if view.system is None:
+def _separate_system_message(stored: ContextInput, messages: list[Message]) -> tuple[Message | None, list[Message]]:
+    """Return the latest system message, and the other messages."""
+    if stored.system_message is None:
         return None, messages
-    seq = view.system.seq
+    seq = stored.system_message.seq
     system = next(message for message in messages if message.seq == seq)
     return system, [message for message in messages if message.seq != seq]
 
 
-def _active_lines(view: View, marked: Sequence[Message], more: list[tuple[int, int]]) -> list[ReceiptLine]:
-    """A line for the system message and for each run. `more` has the tokens that marks add to messages."""
+def _active_lines(
+    stored: ContextInput, marked: Sequence[Message], mark_tokens: list[tuple[int, int]]
+) -> list[ReceiptLine]:
+    """Return a line for the system message and one for each range.
+
+    `mark_tokens` has the tokens that the marks of previews add, by message.
+    """
     lines: list[ReceiptLine] = []
-    seq = None if view.system is None else view.system.seq
+    changes = mark_tokens
+    seq = None if stored.system_message is None else stored.system_message.seq
     if seq is not None:
-        shown = next(message for message in marked if message.seq == seq)
-        more = [*more, (seq, -shown.tokens)]
+        system = next(message for message in marked if message.seq == seq)
+        changes = [*changes, (seq, -system.tokens)]
         why = "the latest system message is always shown"
-        lines.append(ReceiptLine(what="system", first_seq=seq, last_seq=seq, tokens=shown.tokens, why=why))
-    for run in view.runs:
-        here = run.tokens + sum(tokens_ for at, tokens_ in more if run.first_seq <= at <= run.last_seq)
-        run = msgspec.structs.replace(run, tokens=max(0, here))  # noqa: PLW2901 - the same run as it is shown
-        lines.append(_line("live" if run.number is None else "archive", run, WHY[run.state]))
+        lines.append(ReceiptLine(what="system", first_seq=seq, last_seq=seq, tokens=system.tokens, why=why))
+    for stored_range in stored.ranges:
+        first, last = stored_range.first_seq, stored_range.last_seq
+        shown_tokens = stored_range.tokens + sum(change for at, change in changes if first <= at <= last)
+        shown_range = msgspec.structs.replace(stored_range, tokens=max(0, shown_tokens))
+        what = "live" if stored_range.number is None else "archive"
+        lines.append(_receipt_line(what, shown_range, REASONS[stored_range.state]))
     return lines
 
 
-def _reserve(view: View, marked: Sequence[Message], active: int, budget: int, apart: int) -> int:
-    """By how much the messages may cost more than estimated, if that can matter.
+def _reserve(stored: ContextInput, marked: Sequence[Message], active: int, budget: int, output_chars: int) -> int:
+    """Return by how much the messages may cost more than estimated, or 0 if the difference cannot matter.
 
-    To find out costs a second look at all of them. It cannot matter if there is nothing else to show, if they leave no
-    room, or if all of it fits even where they cost half as much again.
+    A second count of all messages is slow. It cannot matter if there is nothing else to show, if the messages leave no
+    budget, or if everything fits even if they cost half as much again.
     """
-    wanted = apart + (2 * view.overview.rolling_tokens if view.overview is not None else 0)
-    if view.counted_by != "estimate" or not wanted or active >= budget or active * 3 // 2 + wanted <= budget:
+    wanted = output_chars + (2 * stored.overview.rolling_tokens if stored.overview is not None else 0)
+    if stored.counted_by != "estimate" or not wanted or active >= budget or active * 3 // 2 + wanted <= budget:
         return 0
-    texts = [text for message in marked for text in tokens.texts_of(message.parts)]
+    texts = [text for message in marked for text in tokens.countable_texts(message.parts)]
     return max(0, tokens.upper_bound("\n".join(texts)) - active)
 
 
-def _choose(overview: Overview | None, room: int, bound: tool_outputs.TokenCounter) -> Chosen:
-    """The richest form of the overview that fits even if its estimate is too low."""
+def _choose_overview(
+    overview: Overview | None, left: int, count_upper_bound: tool_outputs.TokenCounter
+) -> ChosenOverview:
+    """Choose the longest form of the overview whose upper bound fits into `left` tokens."""
     if overview is None:
-        return Chosen("", [], [])
-    number, last = overview.number, overview.last_seq
-    forms = [("overview", overview.text, Run(number, "done", overview.first_seq, last, overview.tokens))]
-    if overview.rolling != overview.text:
-        run = Run(number, "done", overview.since, last, overview.rolling_tokens)
-        forms.insert(0, ("rolling_overview", overview.rolling, run))
+        return ChosenOverview("", [], [])
+    number, last = overview.archive_number, overview.last_seq
+    own_range = MessageRange(number, "done", overview.first_seq, last, overview.tokens)
+    forms = [("overview", overview.text, own_range)]
+    if overview.rolling_text != overview.text:
+        rolling_range = MessageRange(number, "done", overview.first_done_seq, last, overview.rolling_tokens)
+        forms.insert(0, ("rolling_overview", overview.rolling_text, rolling_range))
     left_out: list[ReceiptLine] = []
-    for what, text, run in forms:
-        reserved = max(0, bound(text) - run.tokens)
-        needed = run.tokens + reserved
-        if needed <= room:
-            included = [_line(what, run, "it fits what the messages left", reserved)]
-            return Chosen(text, included, [*left_out, *_rules_left_out(overview)])
-        left_out.append(_line(what, run, f"it needs {needed} tokens and {max(room, 0)} are left", reserved))
-    return Chosen("", [], left_out)
+    for what, text, message_range in forms:
+        reserved = max(0, count_upper_bound(text) - message_range.tokens)
+        needed = message_range.tokens + reserved
+        if needed <= left:
+            included = [_receipt_line(what, message_range, "it fits what the messages left", reserved)]
+            return ChosenOverview(text, included, [*left_out, *_left_out_rules(overview)])
+        why = f"it needs {needed} tokens and {max(left, 0)} are left"
+        left_out.append(_receipt_line(what, message_range, why, reserved))
+    return ChosenOverview("", [], left_out)
 
 
-def _rules_left_out(overview: Overview) -> list[ReceiptLine]:
-    """A line for the rules that the overview has no room for, with what `expand` takes to bring them back."""
-    seqs = overview.rules_left_out
+def _left_out_rules(overview: Overview) -> list[ReceiptLine]:
+    """Return a line for the rules that the overview leaves out, with the reference for `expand` that shows them."""
+    seqs = overview.left_out_rule_seqs
     if not seqs:
         return []
-    ref = cited(seqs, max_ranges=MAX_CITED)
+    ref = format_citation(seqs, max_ranges=MAX_CITED_RANGES)
     why = f"rules of {len(seqs)} messages do not fit rules_tokens, or a small archive; expand {ref!r} shows them"
     return [ReceiptLine(what="rules", first_seq=seqs[0], last_seq=seqs[-1], tokens=0, why=why)]
 
 
-def _line(what: str, run: Run, why: str, reserved: int = 0) -> ReceiptLine:
+def _receipt_line(what: str, message_range: MessageRange, why: str, reserved: int = 0) -> ReceiptLine:
     return ReceiptLine(
-        what=what,  # type: ignore[arg-type]  # one of its words
-        archive_id=None if run.number is None else archive_id(run.number),
-        first_seq=run.first_seq,
-        last_seq=run.last_seq,
-        tokens=run.tokens,
+        what=what,  # type: ignore[arg-type]  # one of its literals
+        archive_id=None if message_range.number is None else archive_id(message_range.number),
+        first_seq=message_range.first_seq,
+        last_seq=message_range.last_seq,
+        tokens=message_range.tokens,
         reserved=reserved,
         why=why,
     )

@@ -1,4 +1,4 @@
-"""The one gate. The only code that opens a transaction or calls a model."""
+"""The engine: the only code that opens a transaction or calls a model."""
 
 from holdfast.engine.engine import Engine
 

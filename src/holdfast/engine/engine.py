@@ -1,10 +1,8 @@
-"""The gate: every operation, from every surface, goes through `Engine.plan`."""
+"""The gate: every operation, from a client or over HTTP, goes through `Engine.prepare`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
-
-import msgspec
+from typing import Any, TypeVar
 
 from holdfast.config import Settings
 from holdfast.engine.admin import accounts, keys, system
@@ -12,15 +10,16 @@ from holdfast.engine.commits import archives, commits, tasks
 from holdfast.engine.commits.background import COMMIT
 from holdfast.engine.gate import access
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
-from holdfast.engine.gate.rule import CallContext, Rule, Signal, WaitContext
+from holdfast.engine.gate.prepared_call import PreparedCall
+from holdfast.engine.gate.rule import CallContext, Rule, WaitContext, WorkSignal
 from holdfast.engine.sessions import events, messages, sessions, tool_results
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
 from holdfast.errors import NotFoundError
 from holdfast.model.identity import Principal
-from holdfast.ops.table import OPERATIONS, Operation, checked, fields_of
-from holdfast.store.database import EVERY_ACCOUNT, Database, Reply, Submission, Tx
-from holdfast.store.tables import append_results, auto_commit_checks, users
+from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
+from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Tx
+from holdfast.store.tables import append_results, auto_commit_checks
 from holdfast.store.tables import tasks as stored_tasks
 
 R = TypeVar("R")
@@ -38,50 +37,14 @@ RULES: dict[type[Operation[Any]], Rule] = {
     **system.RULES,
 }
 
-FORGET_AT_ONCE = 1_000
-"""How many old results of appends one transaction drops, so that writers never wait long for it."""
-
-
-SECOND = 1_000_000
-HOUR = 3_600 * SECOND
-
-
-USED_LATELY = 60_000_000
-"""A key's last use is written down once a minute, not at every request."""
-
-
-class Identified(msgspec.Struct, frozen=True):
-    """Whose a key is, and until when."""
-
-    principal: Principal
-    expires_at: int | None
-
-
-class Plan(msgspec.Struct, Generic[R], frozen=True):
-    """An operation that was allowed, checked and prepared; what is left is its transaction."""
-
-    db: Database
-    account: str
-    writes: bool
-    work: Callable[[Tx], R]
-    signal: Signal
-    wake: Callable[[], None]
-    """To be called once it is committed, if the signal was raised."""
-
-    wait_for: Callable[[], None] | None = None
-    """What it waits for, if it does: then it is to be run where waiting does no harm."""
-
-    def run(self) -> R:
-        if self.wait_for is not None:
-            self.wait_for()
-        result = (self.db.write if self.writes else self.db.read)(self.account, self.work)
-        if self.signal.raised:
-            self.wake()
-        return result
+CLEANUP_BATCH_ROWS = 1_000
+"""How many expired rows one transaction deletes. Small, so that other writers do not wait long."""
+MICROS_PER_SECOND = 1_000_000
+MICROS_PER_HOUR = 3_600 * MICROS_PER_SECOND
 
 
 class Engine:
-    """Owns the database, the clock and the ids. Thread-safe; close it when done."""
+    """Owns the database, the clock and the ids. Thread-safe. Close it after use."""
 
     def __init__(
         self,
@@ -96,10 +59,10 @@ class Engine:
         self.clock = clock
         self.ids = ids or Ids(clock)
         self.workers: Workers | None = None
-        self._asked = 0
-        self._stopping = False
-        self._looks_around = False
-        self._looked_at = 0
+        self._operation_count = 0
+        self._is_stopping = False
+        self._polls_during_use = False
+        self._last_poll = 0
         try:
             db.migrate(clock())
         except BaseException:
@@ -107,92 +70,67 @@ class Engine:
             raise
 
     def call(self, principal: Principal, op: Operation[R]) -> R:
-        """Do `op` on behalf of `principal`, and wait for it."""
-        return self.plan(principal, type(op), fields_of(op)).run()
+        """Run `op` for `principal`, and return its result."""
+        return self.prepare(principal, type(op), fields_of(op)).run()
 
-    def plan(
+    def prepare(
         self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool = True
-    ) -> Plan[R]:
-        """Allow, check and prepare an operation, outside any transaction."""
-        self._asked += 1
+    ) -> PreparedCall[R]:
+        """Authorise, validate and prepare an operation, before its transaction."""
+        self._operation_count += 1
         entry, rule = OPERATIONS[cls], RULES[cls]
-        access.allow(principal, entry, cls.__name__)
-        op = checked(cls, fields, strict=strict)
+        access.require_role(principal, entry, cls.__name__)
+        op = validate_operation(cls, fields, strict=strict)
         account = access.account_of(principal, entry, op)
         if account == EVERY_ACCOUNT and isinstance(getattr(op, "task_id", None), str):
-            account = self._account_of_task(op.task_id)  # type: ignore[attr-defined]  # as just asked
+            account = self._find_account_of_task(op.task_id)  # type: ignore[attr-defined]  # tested in the line above
         context = self.new_context()
-        self._look_around(context.now)
-        ready = rule.prepare(context, principal, op)
+        self._poll_if_due(context.now)
+        prepared = rule.prepare(context, principal, op)
 
         def work(tx: Tx) -> R:
-            result: R = rule.handle(tx, principal, op, ready, context)
-            if entry.audited:
-                access.record(tx, principal, cls.__name__, access.resource_of(op, result), context)
+            result: R = rule.handle(tx, principal, op, prepared, context)
+            if entry.audit is not None:
+                resource = access.audited_resource(entry.audit, op, result)
+                access.record_audit(tx, principal, cls.__name__, resource, context)
             return result
 
         wait_for = None if rule.wait_for is None else partial(rule.wait_for, self.wait_context(), principal, op)
-        return Plan(self.db, account, rule.writes(op), work, context.signal, self.wake, wait_for)
-
-    def wait_context(self) -> WaitContext:
-        return WaitContext(self.db, self.settings, lambda: self._stopping)
-
-    def _account_of_task(self, task_id: str) -> str:
-        """The operator looks after a task in the account that has it."""
-        account = self.db.read(EVERY_ACCOUNT, lambda tx: stored_tasks.account_of(tx, task_id))
-        if account is None:
-            raise NotFoundError("task", task_id)
-        return account
-
-    def _look_around(self, now: int) -> None:
-        """Who uses an embedded client also takes up, in time, what other processes left."""
-        if self._looks_around and now - self._looked_at > self.settings.task_lease_seconds * SECOND:
-            self._looked_at = now
-            self.wake()
+        return PreparedCall(self.db, account, rule.writes(op), work, context.work_signal, self.wake_workers, wait_for)
 
     def new_context(self) -> CallContext:
-        return CallContext(self.clock(), self.ids, self.settings, self.db.waiting, Signal())
+        return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, WorkSignal())
 
-    def submit(self, asked: Sequence[tuple[Plan[Any], Reply]]) -> None:
-        """Run writes whose callers do not wait; each reply is called in another thread."""
-        self.db.submit([Submission(plan.account, plan.work, _waking(plan, reply)) for plan, reply in asked])
+    def wait_context(self) -> WaitContext:
+        return WaitContext(self.db, self.settings, lambda: self._is_stopping)
 
-    def identify(self, key: str) -> Identified | None:
-        """Whose key this is, if it is one that works."""
-        parsed = keys.parse_key(key)
-        if parsed is None:
-            return None
-        account, key_id = parsed
-        found = self.db.read(account, lambda tx: users.find_key(tx, key_id))
-        now = self.clock()
-        if found is None or not keys.same(found.hash, keys.hash_of(key)):
-            return None
-        if found.expires_at is not None and found.expires_at <= now:
-            return None
-        if now - (found.last_used_at or 0) > USED_LATELY:
-            # Nobody waits for it: who holds the database for writing must not keep others from reading.
-            self.db.submit([Submission(account, lambda tx: users.touch_key(tx, key_id, now), lambda *_: None)])
-        return Identified(Principal(account, found.user_id, found.role), found.expires_at)
+    def submit(self, calls: Sequence[tuple[PreparedCall[Any], ReplyCallback]]) -> None:
+        """Run writes without waiting for them. Each reply is called in another thread."""
+        self.db.submit([call.as_submission(reply) for call, reply in calls])
+
+    def find_key_owner(self, key: str) -> keys.KeyOwner | None:
+        """Return the owner of an API key, or None if the key is not valid."""
+        return keys.find_owner(self.db, key, self.clock())
 
     def count_tasks(self) -> dict[str, int]:
-        """How many tasks of all accounts there are in each state."""
+        """The number of tasks of all accounts in each state."""
         return self.db.read(EVERY_ACCOUNT, stored_tasks.counts)
 
-    def tidy(self) -> None:
-        """Forget the results of appends that are too old to be retried, and tasks that ended long ago."""
-        for forget, hours in (
-            (append_results.forget_before, self.settings.idempotency_hours),
-            (stored_tasks.forget_before, self.settings.task_retention_hours),
+    def delete_expired(self) -> None:
+        """Delete results of appends that are too old to be retried, and tasks that completed long ago."""
+        for delete, hours in (
+            (append_results.delete_older_than, self.settings.idempotency_hours),
+            (stored_tasks.delete_completed_before, self.settings.task_retention_hours),
         ):
-            before = self.clock() - hours * HOUR
-            while self.db.write(EVERY_ACCOUNT, partial(forget, before=before, limit=FORGET_AT_ONCE)):
+            before = self.clock() - hours * MICROS_PER_HOUR
+            while self.db.write(EVERY_ACCOUNT, partial(delete, before=before, limit=CLEANUP_BATCH_ROWS)):
                 pass
 
-    def work(self, *, polls: bool) -> None:
-        """Do background work in threads of this process from now on.
+    def start_workers(self, *, polls: bool) -> None:
+        """Run background tasks in threads of this process from now on.
 
-        Who `polls` looks time and again for what other processes left; else that is looked for now, and while
-        operations come in.
+        With `polls`, the workers poll for tasks of other processes at regular intervals. Otherwise they poll once now,
+        and once per lease while operations are called.
         """
         if self.settings.worker_threads > 0:
             self.workers = Workers(
@@ -201,39 +139,47 @@ class Engine:
                 self.new_context,
                 COMMIT,
                 polls=polls,
-                activity=lambda: self._asked,
-                tidy=self.tidy,
+                operation_count=lambda: self._operation_count,
+                delete_expired=self.delete_expired,
             )
-            self._looked_at, self._looks_around = self.clock(), not polls
+            self._last_poll, self._polls_during_use = self.clock(), not polls
             self.workers.start()
 
-    def has_work(self) -> bool:
-        """Whether a task is or can be worked on, now or later, or a session is to be looked at now."""
-        due, look_at = self.db.read(
-            EVERY_ACCOUNT, lambda tx: (stored_tasks.next_due(tx), auto_commit_checks.next_due(tx))
-        )
-        return due is not None or (look_at is not None and look_at <= self.clock())
-
-    def stop_working(self) -> None:
-        """Finish background work as far as there is time for, hand back the rest, and let nobody wait for it."""
-        self._stopping = True
-        if self.workers is not None:
-            self.workers.close(self.settings.close_seconds)
-
-    def wake(self) -> None:
-        """Let background work begin at once."""
+    def wake_workers(self) -> None:
+        """Let the workers claim tasks now."""
         if self.workers is not None:
             self.workers.wake()
 
+    def has_work(self) -> bool:
+        """Whether a task is pending or running, or a session is due to be checked for an automatic commit."""
+        next_task, next_check = self.db.read(
+            EVERY_ACCOUNT, lambda tx: (stored_tasks.next_due(tx), auto_commit_checks.next_due(tx))
+        )
+        return next_task is not None or (next_check is not None and next_check <= self.clock())
+
+    def stop_workers(self) -> None:
+        """Finish background tasks within the time that the settings allow, and release the rest.
+
+        Operations that wait for background tasks stop waiting.
+        """
+        self._is_stopping = True
+        if self.workers is not None:
+            self.workers.close(self.settings.close_seconds)
+
     def close(self) -> None:
-        self.stop_working()
+        self.stop_workers()
         self.db.close()
 
+    def _find_account_of_task(self, task_id: str) -> str:
+        """The account of a task that an operator names. Its operation runs in that account."""
+        account = self.db.read(EVERY_ACCOUNT, lambda tx: stored_tasks.find_account(tx, task_id))
+        if account is None:
+            raise NotFoundError("task", task_id)
+        return account
 
-def _waking(plan: Plan[Any], reply: Reply) -> Reply:
-    def answer(outcome: Any, error: BaseException | None) -> None:
-        reply(outcome, error)
-        if plan.signal.raised:
-            plan.wake()
-
-    return answer
+    def _poll_if_due(self, now: int) -> None:
+        """Poll for tasks of other processes once per lease, if the workers do not poll by themselves."""
+        lease = self.settings.task_lease_seconds * MICROS_PER_SECOND
+        if self._polls_during_use and now - self._last_poll > lease:
+            self._last_poll = now
+            self.wake_workers()

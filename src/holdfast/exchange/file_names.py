@@ -1,4 +1,4 @@
-"""Ids as file names that are safe on every system, and of which no two meet, whatever a system takes for the same."""
+"""File names for ids: valid on every platform, and distinct even on a file system that ignores case."""
 
 import hashlib
 import re
@@ -8,7 +8,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 
 
 def file_name(id: str) -> str:
-    """An id as it is where it is lower case and plain, else as much of it as is readable and a hash.
+    """Return the id itself if it is plain and lower case, else its readable characters and a hash.
 
     >>> file_name("chat_001")
     'chat_001'
@@ -19,6 +19,6 @@ def file_name(id: str) -> str:
     """
     if _PLAIN.fullmatch(id) and not _RESERVED.fullmatch(id):
         return id
-    # Without dots, as a reserved name stays reserved up to the first one.
+    # Dots are replaced too: on Windows a reserved name followed by a dot is still reserved.
     readable = re.sub(r"[^A-Za-z0-9_@-]", "_", id[:60])
     return f"{readable}~{hashlib.sha256(id.encode()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""The `viking://` tree in a folder: where its files are, and whose it is."""
+"""The layout of an exported folder: its paths and its manifest."""
 
 from pathlib import Path
 
@@ -17,29 +17,29 @@ VERSION = 1
 
 @prebuild_decoder
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose export a folder is, and of which sessions."""
+    """Names the user whose sessions a folder holds, and the sessions."""
 
     holdfast_export: int = VERSION
     account_id: str
     user_id: str
     sessions: list[Name]
-    """In the order in which they were created."""
+    """In order of creation."""
 
 
 def sessions_folder(folder: Path, user_id: str) -> Path:
     return folder / "user" / file_name(user_id) / "sessions"
 
 
-def tool_folder(session: Path, tool_id: str) -> Path:
-    return session / TOOLS / file_name(tool_id)
+def tool_folder(session_folder: Path, tool_id: str) -> Path:
+    return session_folder / TOOLS / file_name(tool_id)
 
 
-def output_file(tool_result_id: str) -> str:
+def output_file_name(tool_result_id: str) -> str:
     return f"{tool_result_id}.txt"
 
 
-def config_of(told: Meta | SessionInfo) -> SessionConfig:
-    return SessionConfig(told.memory_policy, told.auto_commit_policy, told.memory_extraction_config)
+def config_of(session: Meta | SessionInfo) -> SessionConfig:
+    return SessionConfig(session.memory_policy, session.auto_commit_policy, session.memory_extraction_config)
 
 
 def read_manifest(file: Path) -> Manifest:
@@ -52,6 +52,7 @@ def read_manifest(file: Path) -> Manifest:
         raise InvalidArgumentError(str(file), problem.format(error)) from None
     if manifest.holdfast_export > VERSION:
         raise InvalidArgumentError(
-            str(file), f"is of version {manifest.holdfast_export}, this Holdfast reads up to {VERSION}; upgrade it"
+            str(file),
+            f"has version {manifest.holdfast_export}, but this Holdfast reads versions up to {VERSION}; upgrade it",
         )
     return manifest

@@ -1,23 +1,24 @@
-"""What an export wrote and what an import brought."""
+"""The results of an export and of an import."""
 
 from collections.abc import Callable
 from typing import Literal
 
 from holdfast.model.base import WireStruct
 
-Progress = Callable[[int, int, str], None]
-"""Takes how many messages are done, of how many, and the session at hand."""
+ProgressCallback = Callable[[int, int, str], None]
+"""Called with the number of messages done, the total, and the id of the current session."""
 
 
-State = Literal["imported", "completed", "already there", "failed"]
-"""`completed`: it was there in part, as after an import that was interrupted."""
+ImportState = Literal["imported", "completed", "already there", "failed"]
+"""`completed`: a part of the session existed before, for example after an interrupted import."""
 
 
 class ExportedSession(WireStruct, frozen=True, kw_only=True):
     session_id: str
     messages: int
     state: Literal["exported", "removed", "gone"]
-    """`removed` from the folder, as it is no longer in Holdfast; `gone` from Holdfast before its turn came."""
+    """`removed`: deleted from the folder, since the session no longer exists.
+    `gone`: the session was deleted while the export ran."""
 
 
 class ExportReport(WireStruct, frozen=True, kw_only=True):
@@ -28,19 +29,19 @@ class ExportReport(WireStruct, frozen=True, kw_only=True):
 class ImportedSession(WireStruct, frozen=True, kw_only=True):
     session_id: str
     messages: int
-    """As many as the source has, unless it failed."""
+    """The number of messages in the source; 0 if the import failed."""
     added: int
-    """As many as were not there before."""
-    state: State
+    """The number of messages that were not stored before."""
+    state: ImportState
     reason: str = ""
-    """Why it failed, or in what it differs from what it was."""
+    """Why the import failed, or how the imported session differs from the original."""
 
 
 class ImportReport(WireStruct, frozen=True, kw_only=True):
     format: str
-    """The one that was recognised."""
+    """The format that was detected."""
     dry_run: bool
-    """Whether the states say what would have been done."""
+    """Whether the states describe what an import would do."""
     sessions: list[ImportedSession]
 
     @property

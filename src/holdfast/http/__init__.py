@@ -1,1 +1,1 @@
-"""Holdfast over HTTP: parse, build the operation, hand it to the gate, map the error. Nothing else can happen here."""
+"""The HTTP server: parse a request, call the operation, encode the result or the error. It has no other logic."""

@@ -1,4 +1,4 @@
-"""The server as an ASGI application: one endpoint over the table of operations, and pages beside it."""
+"""The ASGI application: one endpoint for all operations, and a few pages such as `/health`."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,13 +17,13 @@ from holdfast.http.request_middleware import RequestMiddleware
 from holdfast.http.server_state import ServerState
 
 
-def build(state: ServerState) -> RequestMiddleware:
+def build_app(state: ServerState) -> RequestMiddleware:
     return RequestMiddleware(state, Endpoint(state), _pages(state))
 
 
 def _pages(state: ServerState) -> Starlette:
     @asynccontextmanager
-    async def life(_app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         state.open()
         yield
         state.close()
@@ -34,22 +34,22 @@ def _pages(state: ServerState) -> Starlette:
             Route("/ready", pages.ready),
             Route("/metrics", pages.metrics),
             Route("/openapi.json", pages.openapi_document),
-            Route("/docs", pages.reference),
-            Route("/", pages.reference),
+            Route("/docs", pages.api_reference),
+            Route("/", pages.api_reference),
         ],
-        exception_handlers={HTTPException: _not_here},
-        lifespan=life,
+        exception_handlers={HTTPException: _routing_error},
+        lifespan=lifespan,
     )
-    app.router.redirect_slashes = False  # clients of this protocol follow no redirects
+    app.router.redirect_slashes = False  # published clients do not follow redirects
     app.state.server = state
     return app
 
 
-async def _not_here(request: Request, error: Any) -> Response:
-    """What there is no page for, in our envelope."""
-    refused: HoldfastError = NotFoundError("route", request.url.path)
+async def _routing_error(request: Request, error: Any) -> Response:
+    """Encode Starlette's 404 and 405 like all other errors."""
+    converted: HoldfastError = NotFoundError("route", request.url.path)
     if error.status_code == MethodNotAllowedError.status:
-        refused = MethodNotAllowedError(f"{request.method} is not possible here; use GET", allow="GET")
-    answer = responses.failure(refused)
-    headers = {name.decode(): value.decode() for name, value in answer.headers}
-    return Response(answer.body, answer.status, headers, media_type="application/json")
+        converted = MethodNotAllowedError(f"{request.method} is not allowed here; use GET", allow="GET")
+    response = responses.failure(converted)
+    headers = {name.decode(): value.decode() for name, value in response.headers}
+    return Response(response.body, response.status, headers, media_type="application/json")

@@ -1,6 +1,5 @@
-"""The one endpoint: parse, build the operation, hand it to the gate, map the error."""
+"""The endpoint of all operations: parse the request, call the operation, encode the result or the error."""
 
-import functools
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -15,23 +14,23 @@ from holdfast.errors import (
     InvalidArgumentError,
     PermissionDeniedError,
     TooSlowError,
-    shown,
+    short_repr,
 )
 from holdfast.http import responses
 from holdfast.http.auth import Caller, Headers
-from holdfast.http.event_stream import Stream
-from holdfast.http.executor import LARGE
+from holdfast.http.event_stream import SessionStream
+from holdfast.http.executor import MAX_INLINE_BYTES
 from holdfast.http.limits import Disconnected, read_body
 from holdfast.http.request_middleware import RequestRecord
 from holdfast.http.routes import Route, Routes
 from holdfast.http.server_state import ServerState
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
 from holdfast.ops.sessions import ReadEvents
-from holdfast.ops.table import checked
+from holdfast.ops.table import validate_operation
 
-ABOUT_KEYS = {DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole}
-"""What makes a key stop working, or work otherwise."""
-SAID_ONCE = {
+KEY_CHANGES = {DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole}
+"""Operations that revoke keys or change their role."""
+SINGLE_HEADERS = {
     b"host",
     b"origin",
     b"x-api-key",
@@ -43,80 +42,82 @@ SAID_ONCE = {
     b"if-match",
     b"last-event-id",
 }
-MAX_DIGITS = 18
+MAX_SEQ_DIGITS = 18
 MAX_KEY_LENGTH = 255
+CLIENT_CLOSED_REQUEST = 499
 
 
 class Endpoint:
     def __init__(self, state: ServerState) -> None:
         self._state = state
         self._routes = Routes()
-        self._most = state.settings.max_body_bytes
+        self._max_body_bytes = state.settings.max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        note: RequestRecord = scope["note"]
+        record: RequestRecord = scope["record"]
         try:
-            headers = _once(scope["headers"])
+            headers = _header_dict(scope["headers"])
             route, fields = self._routes.find(scope["method"], scope["raw_path"])
-            note.operation = route.name
-            caller = await self._admit(route, headers)
-            note.principal = caller.principal
+            record.operation = route.name
+            caller = await self._authorise(route, headers)
+            record.principal = caller.principal
             if route.entry.stream and b"text/event-stream" in headers.get(b"accept", b""):
                 await self._stream(scope, receive, send, route, caller, fields, headers)
                 return
-            answer = await self._answer(scope, receive, route, caller, fields, headers)
+            response = await self._call(scope, receive, route, caller, fields, headers)
         except HoldfastError as error:
-            answer = responses.failure(error, "query" if scope["method"] in {"GET", "DELETE"} else "body")
+            response = responses.failure(error, "query" if scope["method"] in {"GET", "DELETE"} else "body")
         except Disconnected:
-            note.status = 499
+            record.status = CLIENT_CLOSED_REQUEST
             return
-        await responses.send(answer, send)
+        await responses.send(response, send)
 
-    async def _admit(self, route: Route, headers: Headers) -> Caller:
+    async def _authorise(self, route: Route, headers: Headers) -> Caller:
+        """Identify the caller, and apply the rate limit. The operation's own rule checks the role."""
         caller = await self._state.authenticator.identify(headers)
-        if caller.operator and route.entry.scope == "tenant":
+        if caller.is_operator and route.entry.scope == "tenant":
             raise PermissionDeniedError(
-                f"the root key does not open {route.name}, which is about a tenant's data; use a user's key"
+                f"the root key gives no access to a tenant's data, which {route.name} needs; use a user's key"
             )
-        self._state.rate.spend(caller.principal)
+        self._state.rate_limit.consume(caller.principal)
         return caller
 
-    async def _answer(
+    async def _call(
         self,
         scope: Scope,
         receive: Receive,
         route: Route,
         caller: Caller,
-        in_path: dict[str, Any],
+        path_fields: dict[str, Any],
         headers: Headers,
-    ) -> responses.Answer:
-        note: RequestRecord = scope["note"]
-        arrived = in_query = route.entry.verb in {"GET", "DELETE"}
+    ) -> responses.EncodedResponse:
+        record: RequestRecord = scope["record"]
+        is_received = in_query = route.entry.verb in {"GET", "DELETE"}
         size = 0
         try:
             with self._state.deadlines:
                 if in_query:
-                    given = _in_query(scope["query_string"])
+                    parsed = _parse_query(scope["query_string"])
                 else:
-                    body = await read_body(receive, headers, self._most)
+                    body = await read_body(receive, headers, self._max_body_bytes)
                     size = len(body)
-                    read = partial(_in_body, body)
-                    given = read() if size <= LARGE else await self._state.executor.in_thread(read)
-                    arrived = True
-                telemetry = given.pop("telemetry", None)
-                fields = {**given, **_in_headers(route, headers, given), **in_path}
+                    parse = partial(_parse_body, body)
+                    parsed = parse() if size <= MAX_INLINE_BYTES else await self._state.executor.in_thread(parse)
+                    is_received = True
+                telemetry = parsed.pop("telemetry", None)
+                fields = {**parsed, **_header_fields(route, headers, parsed), **path_fields}
                 result = await self._state.executor.call(
                     caller.principal, route.cls, fields, strict=not in_query, size=size
                 )
         except TimeoutError:
-            raise _too_late(self._state.deadlines.seconds, route, arrived=arrived) from None
+            raise _timeout_error(self._state.deadlines.seconds, route, is_received=is_received) from None
         finally:
-            if route.cls in ABOUT_KEYS:
-                self._state.authenticator.forget_keys()
+            if route.cls in KEY_CHANGES:
+                self._state.authenticator.clear_cache()
         if route.entry.verb != "GET" and "session_id" in fields:
-            self._state.hub.wake((caller.principal.account_id, caller.principal.user_id, fields["session_id"]))
-        told = note.request_id.decode() if _is_wanted(telemetry) else None
-        return responses.success(route, result, note.seconds(), told)
+            self._state.notifier.notify((caller.principal.account_id, caller.principal.user_id, fields["session_id"]))
+        telemetry_id = record.request_id.decode() if _is_true(telemetry) else None
+        return responses.success(route, result, record.seconds(), telemetry_id)
 
     async def _stream(
         self,
@@ -125,80 +126,87 @@ class Endpoint:
         send: Send,
         route: Route,
         caller: Caller,
-        in_path: dict[str, Any],
+        path_fields: dict[str, Any],
         headers: Headers,
     ) -> None:
         state = self._state
-        given = {**_in_query(scope["query_string"]), **_in_headers(route, headers, {})}
-        op = checked(ReadEvents, {**given, **in_path}, strict=False)
-        with state.streams.one_more(caller.principal):
-            identify = functools.partial(state.authenticator.identify, headers)
-            await Stream(state.executor, state.hub, state.settings, caller.principal, op, identify).run(receive, send)
+        fields = {**_parse_query(scope["query_string"]), **_header_fields(route, headers, {}), **path_fields}
+        op = validate_operation(ReadEvents, fields, strict=False)
+        with state.stream_limit.reserve(caller.principal):
+            identify = partial(state.authenticator.identify, headers)
+            stream = SessionStream(state.executor, state.notifier, state.settings, caller.principal, op, identify)
+            await stream.run(receive, send)
 
 
-def _once(headers: list[tuple[bytes, bytes]]) -> Headers:
-    """The headers by name. One that says who calls or what is meant must not be there twice, or others would differ."""
-    named = dict(headers)
-    if len(named) < len(headers):
+def _header_dict(headers: list[tuple[bytes, bytes]]) -> Headers:
+    """The headers by name.
+
+    A repeated header that identifies the caller or changes the operation is an error: a proxy might use its first
+    value and this server its last.
+    """
+    by_name = dict(headers)
+    if len(by_name) < len(headers):
         names = [name for name, _ in headers]
-        for name in sorted(SAID_ONCE & named.keys()):
+        for name in sorted(SINGLE_HEADERS & by_name.keys()):
             if names.count(name) > 1:
-                raise InvalidArgumentError(name.decode(), "is there more than once; send it once")
-    return named
+                raise InvalidArgumentError(name.decode(), "was sent more than once; send it once")
+    return by_name
 
 
-def _is_wanted(telemetry: Any) -> bool:
-    """`telemetry` is true, or an object that says more; in a query it is text."""
+def _is_true(telemetry: Any) -> bool:
+    """`telemetry` may be a boolean, an object with options, or, in a query, a text."""
     return bool(telemetry) and telemetry not in ("0", "false")
 
 
-def _in_query(query: bytes) -> dict[str, Any]:
+def _parse_query(query: bytes) -> dict[str, Any]:
     if not query:
         return {}
     try:
         return dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100))
     except ValueError as error:
-        raise InvalidArgumentError("query", f"cannot be read: {error}; encode it properly") from None
+        raise InvalidArgumentError("query", f"cannot be parsed: {error}; percent-encode it as UTF-8") from None
 
 
-def _in_body(body: bytes) -> dict[str, Any]:
+def _parse_body(body: bytes) -> dict[str, Any]:
     if not body:
         return {}
     try:
-        given = msgspec.json.decode(body)
+        decoded = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidArgumentError("body", f"is not JSON: {error}; send a JSON object") from None
     except RecursionError:
         raise InvalidArgumentError("body", "is nested too deeply; flatten it") from None
-    if not isinstance(given, dict):
-        raise InvalidArgumentError("body", f"is a JSON {type(given).__name__}; send an object")
-    return given
+    if not isinstance(decoded, dict):
+        raise InvalidArgumentError("body", f"is a JSON {type(decoded).__name__}; send an object")
+    return decoded
 
 
-def _in_headers(route: Route, headers: Headers, given: Mapping[str, Any]) -> dict[str, Any]:
-    """`Idempotency-Key`, `If-Match` and `Last-Event-ID`, where the operation has such a field and was not given it."""
-    found: dict[str, Any] = {}
+def _header_fields(route: Route, headers: Headers, parsed: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields in `Idempotency-Key`, `If-Match` and `Last-Event-ID`. Fields in the query or body take precedence."""
+    fields: dict[str, Any] = {}
     for header, field in route.header_fields:
         value = headers.get(header)
         if value is None:
             continue
         text = value.decode("latin-1")
         if field == "idempotency_key" and not 1 <= len(text) <= MAX_KEY_LENGTH:
-            raise InvalidArgumentError("idempotency_key", f"has not 1 to {MAX_KEY_LENGTH} characters")
+            raise InvalidArgumentError("idempotency_key", f"must have 1 to {MAX_KEY_LENGTH} characters")
         if field == "expected_seq":
             text = text.strip().removeprefix("W/").strip('"')
-            if not text.isascii() or not text.isdigit() or len(text) > MAX_DIGITS:
-                raise InvalidArgumentError("If-Match", f'{shown(text)} is not the number of a message; send "12"')
-            found[field] = int(text)
+            if not text.isascii() or not text.isdigit() or len(text) > MAX_SEQ_DIGITS:
+                raise InvalidArgumentError(
+                    "If-Match", f'{short_repr(text)} is not the seq of a message; send one such as "12"'
+                )
+            fields[field] = int(text)
         else:
-            found[field] = text
-    return {field: value for field, value in found.items() if given.get(field) is None}
+            fields[field] = text
+    return {field: value for field, value in fields.items() if parsed.get(field) is None}
 
 
-def _too_late(seconds: float, route: Route, *, arrived: bool) -> DeadlineExceededError:
-    if not arrived:
-        return TooSlowError(f"the request did not arrive within {seconds:g} s; nothing was done")
+def _timeout_error(seconds: float, route: Route, *, is_received: bool) -> DeadlineExceededError:
+    if not is_received:
+        return TooSlowError(f"the request was not received within {seconds:g} s; nothing was done, send it again")
     return DeadlineExceededError(
-        f"{route.name} was not done within {seconds:g} s; "
+        f"{route.name} did not finish within {seconds:g} s; "
         "its outcome is unknown, retry it with the same idempotency key"
     )

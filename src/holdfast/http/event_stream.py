@@ -1,4 +1,4 @@
-"""The events of a session as a stream: everything that happened, then everything as it happens."""
+"""The events of a session as server-sent events: first the past ones, then new ones as they happen."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,139 +14,149 @@ from holdfast.model.identity import Principal
 from holdfast.model.sessions import Event, EventPage
 from holdfast.ops.sessions import ReadEvents
 
-Place = tuple[str, str, str]
-"""Account, user and session."""
+SessionKey = tuple[str, str, str]
+"""The ids of the account, the user and the session."""
 
 HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
 DELETED = b'event: session\ndata: {"kind":"deleted"}\n\n'
-STILL_HERE = b": still here\n\n"
+HEARTBEAT = b": still here\n\n"
 
 
-class Hub:
-    """Wakes the streams of a session when something was done to it here."""
+class StreamNotifier:
+    """Notifies the streams of a session when this server has written to it."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Place, set[asyncio.Event]] = {}
-        self.closing = False
+        self._subscribers: dict[SessionKey, set[asyncio.Event]] = {}
+        self.is_closing = False
 
-    def wake(self, place: Place) -> None:
-        for event in self._waiting.get(place, ()):
-            event.set()
+    def notify(self, session: SessionKey) -> None:
+        for changed in self._subscribers.get(session, ()):
+            changed.set()
 
     def close(self) -> None:
-        """Let all streams come to their end."""
-        self.closing = True
-        for place in list(self._waiting):
-            self.wake(place)
+        """End all streams."""
+        self.is_closing = True
+        for session in list(self._subscribers):
+            self.notify(session)
 
-    def join(self, place: Place) -> asyncio.Event:
-        event = asyncio.Event()
-        self._waiting.setdefault(place, set()).add(event)
-        return event
+    def subscribe(self, session: SessionKey) -> asyncio.Event:
+        """Return an event that is set at each write to the session, until `unsubscribe`."""
+        changed = asyncio.Event()
+        self._subscribers.setdefault(session, set()).add(changed)
+        return changed
 
-    def leave(self, place: Place, event: asyncio.Event) -> None:
-        waiting = self._waiting[place]
-        waiting.discard(event)
-        if not waiting:
-            del self._waiting[place]
+    def unsubscribe(self, session: SessionKey, changed: asyncio.Event) -> None:
+        subscribers = self._subscribers[session]
+        subscribers.discard(changed)
+        if not subscribers:
+            del self._subscribers[session]
 
 
-class Stream:
-    """One reader of one session's events."""
+class SessionStream:
+    """The stream of one session's events to one client."""
 
     def __init__(
         self,
         executor: EngineExecutor,
-        hub: Hub,
+        notifier: StreamNotifier,
         settings: Settings,
         principal: Principal,
         op: ReadEvents,
         identify: Callable[[], Awaitable[Caller]],
     ) -> None:
-        self._bridge = executor
+        self._executor = executor
         self._identify = identify
-        self._hub = hub
+        self._notifier = notifier
         self._settings = settings
         self._principal = principal
         self._op = op
         self._cursor = op.after
-        self._begun = False
-        self._place = (principal.account_id, principal.user_id, op.session_id)
+        self._has_started = False
+        self._session = (principal.account_id, principal.user_id, op.session_id)
 
     async def run(self, receive: Receive, send: Send) -> None:
-        """Send until the reader goes, the session is deleted or the server stops."""
-        woken = self._hub.join(self._place)  # before the first look, so that nothing happens unnoticed in between
-        leaving: asyncio.Task[None] | None = None
+        """Send events until the client disconnects, the session is deleted or the server stops."""
+        changed = self._notifier.subscribe(self._session)  # before the first read, so that no event is missed
+        disconnected: asyncio.Task[None] | None = None
         try:
             page = await self._next_page()
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-            leaving = asyncio.create_task(_gone(receive))
-            await self._deliver(page, send, woken, leaving)
+            disconnected = asyncio.create_task(_wait_for_disconnect(receive))
+            await self._send_events(page, send, changed, disconnected)
         finally:
-            self._hub.leave(self._place, woken)
-            if leaving is not None:
-                leaving.cancel()
+            self._notifier.unsubscribe(self._session, changed)
+            if disconnected is not None:
+                disconnected.cancel()
 
-    async def _deliver(self, page: EventPage, send: Send, woken: asyncio.Event, leaving: "asyncio.Task[None]") -> None:
-        await _write(send, STILL_HERE)
-        silent = 0.0
-        while not leaving.done():
+    async def _send_events(
+        self, page: EventPage, send: Send, changed: asyncio.Event, disconnected: "asyncio.Task[None]"
+    ) -> None:
+        await _write(send, HEARTBEAT)
+        idle_seconds = 0.0
+        while not disconnected.done():
             if page.events:
-                await _write(send, b"".join([_encoded(event) for event in page.events]))
-                silent = 0.0
+                await _write(send, b"".join([_encode(event) for event in page.events]))
+                idle_seconds = 0.0
             if len(page.events) < self._op.limit:
-                if self._hub.closing:
+                if self._notifier.is_closing:
                     break
-                silent += await self._wait(woken, leaving)
-                if silent >= self._settings.stream_heartbeat_seconds:
-                    await _write(send, STILL_HERE)
-                    silent = 0.0
-            woken.clear()
+                idle_seconds += await self._wait_for_change(changed, disconnected)
+                if idle_seconds >= self._settings.stream_heartbeat_seconds:
+                    await _write(send, HEARTBEAT)
+                    idle_seconds = 0.0
+            changed.clear()
             try:
                 page = await self._next_page()
             except NotFoundError:
                 await _write(send, DELETED)
                 break
-            except HoldfastError:  # the database is away, or the key is dead; the reader can try and come back
+            except HoldfastError:  # the database is unavailable or the key no longer valid; the client can reconnect
                 break
         await _write(send, b"", last=True)
 
     async def _next_page(self) -> EventPage:
-        """What comes behind the cursor. A new session of the same name is as good as none: its reader must begin."""
-        if (await self._identify()).principal != self._principal:  # a stream lives long; its key may not
-            raise UnauthenticatedError("this key is not what it was; open the stream again")
+        """Read the events after the cursor.
+
+        A session that was deleted and created again counts as deleted: the client must read it from the beginning.
+        """
+        if (await self._identify()).principal != self._principal:  # the key may change while the stream is open
+            raise UnauthenticatedError("this key now belongs to another user or role; open the stream again")
         fields = {"session_id": self._op.session_id, "after": self._cursor, "limit": self._op.limit}
-        page = await self._bridge.call(self._principal, ReadEvents, fields, strict=True, size=0)
-        if self._begun and self._cursor and _log(self._cursor) != _log(page.cursor):
+        page = await self._executor.call(self._principal, ReadEvents, fields, strict=True, size=0)
+        if self._has_started and self._cursor and _log_id(self._cursor) != _log_id(page.cursor):
             raise NotFoundError("session", self._op.session_id)
-        self._cursor, self._begun = page.cursor, True
+        self._cursor, self._has_started = page.cursor, True
         return page
 
-    async def _wait(self, woken: asyncio.Event, leaving: "asyncio.Task[None]") -> float:
-        """Until something may have happened. Others may write to the same database, so look now and then."""
+    async def _wait_for_change(self, changed: asyncio.Event, disconnected: "asyncio.Task[None]") -> float:
+        """Wait for a notification or until the next poll; return the seconds waited.
+
+        Polling finds the writes of other processes to the same database.
+        """
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        waiting = asyncio.create_task(woken.wait())
-        patience = min(self._settings.stream_poll_seconds, self._settings.stream_heartbeat_seconds)
-        await asyncio.wait({waiting, leaving}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        started_at = loop.time()
+        waiting = asyncio.create_task(changed.wait())
+        timeout = min(self._settings.stream_poll_seconds, self._settings.stream_heartbeat_seconds)
+        await asyncio.wait({waiting, disconnected}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
-        return loop.time() - began
+        return loop.time() - started_at
 
 
 async def _write(send: Send, data: bytes, *, last: bool = False) -> None:
-    """Waits for a reader that is slow. One that takes nothing at all loses its connection, and can come back."""
+    """Send data, and wait for a slow client. The server closes the connection of one that reads nothing at all."""
     await send({"type": "http.response.body", "body": data, "more_body": not last})
 
 
-async def _gone(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def _encoded(event: Event) -> bytes:
+def _encode(event: Event) -> bytes:
     data = msgspec.json.encode(event.message if event.change is None else event.change)
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.event.encode(), data)
 
 
-def _log(cursor: str) -> str:
+def _log_id(cursor: str) -> str:
+    """The first part of an event id. It identifies the session's event log."""
     return cursor.partition("-")[0]

@@ -1,4 +1,4 @@
-"""Between the event loop and the gate: reads in threads, writes through the one writer, one wake-up per batch."""
+"""Runs operations for the event loop: reads in threads, writes in batches through the writer thread."""
 
 import asyncio
 from collections import deque
@@ -7,31 +7,31 @@ from functools import partial
 from typing import Any, TypeVar
 
 from holdfast.engine import Engine
-from holdfast.engine.engine import Plan
+from holdfast.engine.gate.prepared_call import PreparedCall
 from holdfast.model.identity import Principal
 from holdfast.ops.table import Operation
-from holdfast.store.database import Reply
+from holdfast.store.database import ReplyCallback
 
 R = TypeVar("R")
-LARGE = 64 * 1024
-"""A body of more bytes is checked and prepared in a thread: on the loop it would make everyone wait."""
-THREADS = 16
-PATIENT_THREADS = 8
-"""For those who wait until something is done: they must not keep readers from reading."""
-PATIENT_TURNS = 2
-"""How many turns of the loop a write may wait for others; each takes as long as the requests that it brings."""
+MAX_INLINE_BYTES = 64 * 1024
+"""A larger body is validated and prepared in a thread. On the event loop it would delay all other requests."""
+READER_THREADS = 16
+WAITER_THREADS = 8
+"""Threads for operations that wait for background work. In threads of their own, they never block reads."""
+MAX_BATCH_TURNS = 2
+"""How many turns of the event loop a write may wait for others to join its batch."""
 
 
 class EngineExecutor:
-    """Belongs to one event loop."""
+    """Runs operations for one event loop."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast-reader")
-        self._patient_threads = ThreadPoolExecutor(PATIENT_THREADS, thread_name_prefix="holdfast-waiter")
-        self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
-        self._woken = False
-        self._asked: list[tuple[Plan[Any], Reply]] = []
+        self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="holdfast-reader")
+        self._waiters = ThreadPoolExecutor(WAITER_THREADS, thread_name_prefix="holdfast-waiter")
+        self._results: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._is_delivery_scheduled = False
+        self._batch: list[tuple[PreparedCall[Any], ReplyCallback]] = []
 
     def open(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -39,52 +39,52 @@ class EngineExecutor:
     async def call(
         self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, size: int
     ) -> R:
-        """Do an operation. Who stops waiting for a write has not undone it."""
-        plan_it = partial(self.engine.plan, principal, cls, fields, strict=strict)
-        plan: Plan[R] = plan_it() if size <= LARGE else await self.in_thread(plan_it)
-        if plan.wait_for is not None or not plan.writes:
-            threads = self._threads if plan.wait_for is None else self._patient_threads
-            result: R = await self._loop.run_in_executor(threads, plan.run)
+        """Run an operation. Cancelling the caller does not undo a write."""
+        prepare = partial(self.engine.prepare, principal, cls, fields, strict=strict)
+        prepared: PreparedCall[R] = prepare() if size <= MAX_INLINE_BYTES else await self.in_thread(prepare)
+        if prepared.wait_for is not None or not prepared.writes:
+            threads = self._readers if prepared.wait_for is None else self._waiters
+            result: R = await self._loop.run_in_executor(threads, prepared.run)
             return result
         future: asyncio.Future[R] = self._loop.create_future()
-        self._asked.append((plan, partial(self._arrived, future)))
-        if len(self._asked) == 1:
+        self._batch.append((prepared, partial(self._add_result, future)))
+        if len(self._batch) == 1:
             self._loop.call_soon(self._submit, 0, 0)
         return await future
 
-    async def in_thread(self, work: Any) -> Any:
-        return await self._loop.run_in_executor(self._threads, work)
+    async def in_thread(self, function: Any) -> Any:
+        return await self._loop.run_in_executor(self._readers, function)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=True)
-        self._patient_threads.shutdown(wait=True)
+        self._readers.shutdown(wait=True)
+        self._waiters.shutdown(wait=True)
 
-    def _submit(self, before: int, turns: int) -> None:
-        """Hand over all writes at once, as soon as a turn of the loop brings no more: the writer wakes up once."""
-        if len(self._asked) > before and turns < PATIENT_TURNS:
-            self._loop.call_soon(self._submit, len(self._asked), turns + 1)
+    def _submit(self, size_before: int, turns: int) -> None:
+        """Submit the batch once a turn of the loop adds no more writes, so that the writer wakes up only once."""
+        if len(self._batch) > size_before and turns < MAX_BATCH_TURNS:
+            self._loop.call_soon(self._submit, len(self._batch), turns + 1)
             return
-        asked, self._asked = self._asked, []
+        batch, self._batch = self._batch, []
         try:
-            self.engine.submit(asked)
-        except Exception as error:  # noqa: BLE001 - it is handed to those who asked
-            for _, reply in asked:
+            self.engine.submit(batch)
+        except Exception as error:  # noqa: BLE001 - each caller of the batch gets the error
+            for _, reply in batch:
                 reply(None, error)
 
-    def _arrived(self, future: "asyncio.Future[Any]", outcome: Any, error: BaseException | None) -> None:
-        """In the writer's thread: the first of a batch wakes the loop, the others are found there."""
-        self._done.append((future, outcome, error))
-        if not self._woken:
-            self._woken = True
+    def _add_result(self, future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
+        """Queue a result for the event loop. Called in the writer's thread; the first of a batch wakes the loop."""
+        self._results.append((future, result, error))
+        if not self._is_delivery_scheduled:
+            self._is_delivery_scheduled = True
             self._loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
-        self._woken = False  # before looking, so that nothing arrives unnoticed
-        while self._done:
-            future, outcome, error = self._done.popleft()
+        self._is_delivery_scheduled = False  # reset first: a result that is added from now on schedules a delivery
+        while self._results:
+            future, result, error = self._results.popleft()
             if future.done():
                 continue
             if error is None:
-                future.set_result(outcome)
+                future.set_result(result)
             else:
                 future.set_exception(error)

@@ -1,4 +1,4 @@
-"""How much a caller may ask for: bytes at once, requests per second, open streams."""
+"""Limits on the size of a body, the rate of requests and the number of open streams."""
 
 import time
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ from holdfast.model.identity import Principal
 MAX_BUCKETS = 10_000
 
 
-class Disconnected(Exception):  # noqa: N818 - not an error: they went away
-    """Nobody waits for the answer any more."""
+class Disconnected(Exception):  # noqa: N818 - not an error of the server
+    """The client closed the connection before it had sent the whole body."""
 
 
-async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
-    """The whole body, or an error as soon as it is clear that it is too large."""
-    announced = headers.get(b"content-length")
-    if announced is None and b"transfer-encoding" not in headers:
+async def read_body(receive: Receive, headers: Headers, max_bytes: int) -> bytes:
+    """Read the whole body. Raises an error as soon as it is known to be too large."""
+    length = headers.get(b"content-length")
+    if length is None and b"transfer-encoding" not in headers:
         return b""
-    if announced is not None and announced.isdigit() and int(announced) > most:
-        raise _too_large(most)
+    if length is not None and length.isdigit() and int(length) > max_bytes:
+        raise _too_large(max_bytes)
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -33,49 +33,50 @@ async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
             raise Disconnected
         chunk: bytes = message.get("body", b"")
         size += len(chunk)
-        if size > most:
-            raise _too_large(most)
+        if size > max_bytes:
+            raise _too_large(max_bytes)
         if not message.get("more_body", False):
             return b"".join([*chunks, chunk]) if chunks else chunk
         chunks.append(chunk)
 
 
-def _too_large(most: int) -> TooLargeError:
-    return TooLargeError(f"the body is larger than {most} bytes; send less at once", limit=most)
+def _too_large(max_bytes: int) -> TooLargeError:
+    return TooLargeError(f"the body is larger than {max_bytes} bytes; send less at once", limit=max_bytes)
 
 
 class RateLimit:
-    """A bucket for each caller that fills at `per_second` and holds `burst`; without a rate, no limit."""
+    """A token bucket per caller: it refills at `per_second` and holds up to `burst`. A rate of 0 means no limit."""
 
     def __init__(self, settings: Settings) -> None:
         self._per_second = settings.rate_limit_per_second
         self._burst = float(settings.rate_limit_burst or max(1, settings.rate_limit_per_second))
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
-    def spend(self, principal: Principal) -> None:
+    def consume(self, principal: Principal) -> None:
+        """Take one token. Raises an error if the caller's bucket is empty."""
         if not self._per_second:
             return
         now = time.monotonic()
         caller = (principal.account_id, principal.user_id)
-        left, since = self._buckets.get(caller, (self._burst, now))
-        left = min(self._burst, left + (now - since) * self._per_second)
-        if left < 1:
+        tokens, updated_at = self._buckets.get(caller, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - updated_at) * self._per_second)
+        if tokens < 1:
             raise ResourceExhaustedError(
                 f"more than {self._per_second} requests per second; slow down",
-                retry_after=round((1 - left) / self._per_second, 3),
+                retry_after=round((1 - tokens) / self._per_second, 3),
                 limit=self._per_second,
             )
         if len(self._buckets) >= MAX_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
-        self._buckets[caller] = (left - 1, now)
+        self._buckets[caller] = (tokens - 1, now)
 
 
 class StreamLimit:
-    """Streams stay open, so they are counted: in all, and of each caller."""
+    """Limits the number of open streams, in total and per caller."""
 
     def __init__(self, settings: Settings) -> None:
-        self._most = settings.max_streams
-        self._most_each = settings.max_streams_per_user
+        self._max_total = settings.max_streams
+        self._max_per_caller = settings.max_streams_per_user
         self._open: dict[tuple[str, str], int] = {}
 
     @property
@@ -83,15 +84,16 @@ class StreamLimit:
         return sum(self._open.values())
 
     @contextmanager
-    def one_more(self, principal: Principal) -> Iterator[None]:
+    def reserve(self, principal: Principal) -> Iterator[None]:
+        """Count one stream as open while the block runs. Raises an error if a limit is reached."""
         caller = (principal.account_id, principal.user_id)
-        mine = self._open.get(caller, 0)
-        if mine >= self._most_each or self.count >= self._most:
-            most = self._most_each if mine >= self._most_each else self._most
+        open_by_caller = self._open.get(caller, 0)
+        if open_by_caller >= self._max_per_caller or self.count >= self._max_total:
+            limit = self._max_per_caller if open_by_caller >= self._max_per_caller else self._max_total
             raise ResourceExhaustedError(
-                f"{most} streams are open already; close one first", retry_after=1.0, limit=most
+                f"{limit} streams are already open; close one first", retry_after=1.0, limit=limit
             )
-        self._open[caller] = mine + 1
+        self._open[caller] = open_by_caller + 1
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""What stands outside the table: health, readiness, metrics, and the description of the API."""
+"""Pages that are not operations: health, readiness, metrics, and the API reference."""
 
 import asyncio
 import functools
@@ -17,13 +17,13 @@ from holdfast.http.server_state import ServerState
 from holdfast.model.identity import Principal
 from holdfast.ops.system import CheckHealth
 
-NOBODY = Principal("default", "nobody", "user")
+READINESS_PROBE = Principal("default", "nobody", "user")
 
 
 async def health(request: Request) -> Response:
-    """Answers whatever the key; a key that works is told whose it is."""
+    """Report that the server runs. With a valid key, the body also names the caller."""
     state = _state(request)
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         "status": "ok",
         "healthy": True,
         "version": holdfast.__version__,
@@ -33,48 +33,52 @@ async def health(request: Request) -> Response:
         caller = await _caller(request)
     except HoldfastError:
         caller = None
-    if caller is not None and not caller.operator:
+    if caller is not None and not caller.is_operator:
         principal = caller.principal
-        told |= {"account_id": principal.account_id, "user_id": principal.user_id, "role": principal.role}
-    return _json(200, told)
+        body |= {"account_id": principal.account_id, "user_id": principal.user_id, "role": principal.role}
+    return _json(200, body)
 
 
 async def ready(request: Request) -> Response:
-    """Whether requests can be served now: the database is asked."""
+    """Report whether requests can be served now. This queries the database."""
     state = _state(request)
     try:
         async with asyncio.timeout(state.settings.request_timeout_seconds):
-            await state.executor.call(NOBODY, CheckHealth, {}, strict=True, size=0)
+            await state.executor.call(READINESS_PROBE, CheckHealth, {}, strict=True, size=0)
     except HoldfastError:
-        state.log.failure("storage is away")
-        return _json(503, {"status": "not_ready", "checks": {"storage": "it cannot be used; the log tells more"}})
+        state.log.write_exception("storage is unavailable")
+        return _json(503, {"status": "not_ready", "checks": {"storage": "unavailable; see the server's log"}})
     except TimeoutError:
-        return _json(503, {"status": "not_ready", "checks": {"storage": "it does not answer"}})
-    if state.hub.closing:
-        return _json(503, {"status": "not_ready", "checks": {"storage": "ok", "server": "it is stopping"}})
+        return _json(503, {"status": "not_ready", "checks": {"storage": "does not respond"}})
+    if state.notifier.is_closing:
+        return _json(503, {"status": "not_ready", "checks": {"storage": "ok", "server": "stopping"}})
     return _json(200, {"status": "ready", "checks": {"storage": "ok"}})
 
 
 async def metrics(request: Request) -> Response:
-    """For the operator: what all tenants together do is not for each of them."""
+    """Return the metrics of all tenants. Only the operator may see them."""
     state = _state(request)
     try:
         caller = await _caller(request)
         if caller.principal.role != "root":
-            raise PermissionDeniedError("metrics are the operator's; send the root key")
+            raise PermissionDeniedError("metrics are for the operator only; send the root key")
         tasks = await state.executor.in_thread(state.engine.count_tasks)
     except HoldfastError as error:
-        answer = responses.failure(error)
-        return Response(answer.body, answer.status, media_type="application/json")
-    return Response(state.metrics.text(tasks), media_type="text/plain; version=0.0.4; charset=utf-8")
+        response = responses.failure(error)
+        return Response(response.body, response.status, media_type="application/json")
+    return Response(state.metrics.render(tasks), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def openapi_document(request: Request) -> Response:
     return Response(_document(_state(request).authenticator.mode), media_type="application/json")
 
 
-async def reference(_request: Request) -> Response:
-    return Response(_page(), media_type="text/html; charset=utf-8", headers={"content-security-policy": openapi.POLICY})
+async def api_reference(_request: Request) -> Response:
+    return Response(
+        _page(),
+        media_type="text/html; charset=utf-8",
+        headers={"content-security-policy": openapi.CONTENT_SECURITY_POLICY},
+    )
 
 
 @functools.cache
@@ -97,4 +101,4 @@ async def _caller(request: Request) -> Caller:
 
 
 def _json(status: int, value: Any) -> Response:
-    return Response(responses.plain(value), status, media_type="application/json")
+    return Response(responses.encode_json(value), status, media_type="application/json")

@@ -1,4 +1,4 @@
-"""Around every request: its id, its time, a line in the log, a count, and an answer whatever happens."""
+"""The outermost layer of every request: its id, its duration, its log line, its metrics, and unexpected errors."""
 
 import asyncio
 import itertools
@@ -14,27 +14,27 @@ from holdfast.http import responses
 from holdfast.http.server_state import ServerState
 from holdfast.model.identity import Principal
 
-_SANE = re.compile(rb"[\x21-\x7e]{1,128}")
+_VALID_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
 
 class RequestRecord:
-    """What is known of a request so far."""
+    """The facts about a request that go to the log and the metrics. The layers fill it in."""
 
-    __slots__ = ("began", "operation", "principal", "request_id", "status")
+    __slots__ = ("operation", "principal", "request_id", "started_at", "status")
 
     def __init__(self, request_id: bytes) -> None:
-        self.began = time.perf_counter()
+        self.started_at = time.perf_counter()
         self.request_id = request_id
         self.operation = "page"
         self.status = 0
         self.principal: Principal | None = None
 
     def seconds(self) -> float:
-        return time.perf_counter() - self.began
+        return time.perf_counter() - self.started_at
 
 
 class RequestMiddleware:
-    """What the server shows to the world: operations below `/api/`, and pages."""
+    """Routes requests below `/api/` to the operations and all others to the pages."""
 
     def __init__(self, state: ServerState, operations: ASGIApp, pages: ASGIApp) -> None:
         self._state = state
@@ -48,61 +48,62 @@ class RequestMiddleware:
             await self._pages(scope, receive, send)
             return
         app = self._operations if scope["path"].startswith("/api/") else self._pages
-        note = scope["note"] = RequestRecord(self._request_id(scope))
+        record = scope["record"] = RequestRecord(self._request_id(scope))
 
-        async def sending(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                note.status = message["status"]
+                record.status = message["status"]
                 message["headers"] = [
                     *message["headers"],
-                    (b"x-request-id", note.request_id),
-                    (b"x-process-time", b"%.6f" % note.seconds()),
+                    (b"x-request-id", record.request_id),
+                    (b"x-process-time", b"%.6f" % record.seconds()),
                 ]
             await send(message)
 
         try:
-            await app(scope, receive, sending)
-        except asyncio.CancelledError:  # the server has waited for long enough, and ends
-            if not note.status:
-                await responses.send(responses.failure(_stopping()), sending)
-        except Exception:  # noqa: BLE001 - whatever it is, the caller gets an answer and the log the story
-            self._state.log.failure("failed", request_id=note.request_id.decode(), operation=note.operation)
-            if not note.status:
-                await _apologise(note, sending)
+            await app(scope, receive, send_with_headers)
+        except asyncio.CancelledError:  # the server stops, and the time for running requests is over
+            if not record.status:
+                await responses.send(responses.failure(_server_stopping()), send_with_headers)
+        except Exception:  # noqa: BLE001 - any unexpected error is logged and answered
+            self._state.log.write_exception("failed", request_id=record.request_id.decode(), operation=record.operation)
+            if not record.status:
+                await responses.send(responses.failure(_internal_error(record)), send_with_headers)
         finally:
-            self._write_down(note)
+            self._record_request(record)
 
     def _request_id(self, scope: Scope) -> bytes:
+        """The id that the client sent, if it is valid, or a new one."""
         for name, value in scope["headers"]:
-            if name == b"x-request-id" and _SANE.fullmatch(value):
-                given: bytes = value
-                return given
+            if name == b"x-request-id" and _VALID_REQUEST_ID.fullmatch(value):
+                request_id: bytes = value
+                return request_id
         return b"%b%08x" % (self._prefix, next(self._numbers))
 
-    def _write_down(self, note: RequestRecord) -> None:
-        seconds = note.seconds()
-        self._state.metrics.answered(note.operation, note.status, seconds)
-        principal = note.principal
+    def _record_request(self, record: RequestRecord) -> None:
+        """Update the metrics and write the request's log line."""
+        seconds = record.seconds()
+        self._state.metrics.record_request(record.operation, record.status, seconds)
+        principal = record.principal
         self._state.log.write(
             "info",
             "request",
-            request_id=note.request_id.decode(),
-            operation=note.operation,
-            status=note.status,
+            request_id=record.request_id.decode(),
+            operation=record.operation,
+            status=record.status,
             ms=round(seconds * 1_000, 3),
             account=principal.account_id if principal else None,
             user=principal.user_id if principal else None,
         )
 
 
-def _stopping() -> UnavailableError:
+def _server_stopping() -> UnavailableError:
     return UnavailableError(
-        "the server stops: the outcome of this call is unknown; retry it with the same idempotency key",
+        "the server is stopping: the outcome of this call is unknown; retry it with the same idempotency key",
         service="http",
         reason="stopping",
     )
 
 
-async def _apologise(note: RequestRecord, send: Send) -> None:
-    told = HoldfastError(f"something went wrong here; the log has it under {note.request_id.decode()}")
-    await responses.send(responses.failure(told), send)
+def _internal_error(record: RequestRecord) -> HoldfastError:
+    return HoldfastError(f"internal error; the server's log has the details under {record.request_id.decode()}")

@@ -1,4 +1,4 @@
-"""From a method and a path to an operation, by the table alone."""
+"""Find the operation for a method and a path, using the table of operations."""
 
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -6,67 +6,68 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from holdfast.errors import InvalidArgumentError, MethodNotAllowedError, NotFoundError
-from holdfast.ops.table import OPERATIONS, Entry, Operation
+from holdfast.ops.table import OPERATIONS, Operation, OperationEntry
 
-Key = tuple[bytes | None, ...]
-"""The segments of a path, with None for those that are fields."""
+PathPattern = tuple[bytes | None, ...]
+"""The segments of a path, with None for those that hold fields."""
 
 
 class Route(msgspec.Struct, frozen=True):
     cls: type[Operation[Any]]
-    entry: Entry
+    entry: OperationEntry
     name: str
-    names: tuple[tuple[int, str], ...]
-    """Which segments are which fields."""
+    path_fields: tuple[tuple[int, str], ...]
+    """The fields in the path: the number of the segment and the name of the field."""
     header_fields: tuple[tuple[bytes, str], ...]
-    """Headers that are fields."""
+    """The fields that a header may hold: the name of the header and of the field."""
 
 
 HEADER_FIELDS = ((b"idempotency-key", "idempotency_key"), (b"if-match", "expected_seq"), (b"last-event-id", "after"))
 
 
 class Routes:
-    """Found by looking up, not by trying one after the other: there are many, and most requests ask for one."""
+    """All routes, in dictionaries by path pattern. A lookup is faster than matching many patterns in turn."""
 
     def __init__(self) -> None:
-        self._found: dict[Key, dict[str, Route]] = {}
-        self._shapes: dict[int, list[tuple[int, ...]]] = {}
-        """For each number of segments, which of them may be fields; what is spelled out comes first."""
+        self._routes: dict[PathPattern, dict[str, Route]] = {}
+        """The routes of each pattern, by HTTP method."""
+        self._field_positions: dict[int, list[tuple[int, ...]]] = {}
+        """The positions of fields to try, by the number of segments. Patterns with fewer fields come first."""
         for cls, entry in OPERATIONS.items():
             segments = entry.path.split("/")[1:]
-            names = tuple((at, part[1:-1]) for at, part in enumerate(segments) if part.startswith("{"))
-            shape = tuple(at for at, _ in names)
-            key = tuple(None if at in shape else part.encode() for at, part in enumerate(segments))
-            known = set(cls.__struct_fields__) - (set() if entry.stream else {"after"})
-            headers = tuple((header, name) for header, name in HEADER_FIELDS if name in known)
-            self._found.setdefault(key, {})[entry.verb] = Route(cls, entry, cls.__name__, names, headers)
-            shapes = self._shapes.setdefault(len(segments), [])
-            if shape not in shapes:
-                shapes.append(shape)
-                shapes.sort(key=len)
+            path_fields = tuple((index, part[1:-1]) for index, part in enumerate(segments) if part.startswith("{"))
+            positions = tuple(index for index, _ in path_fields)
+            pattern = tuple(None if index in positions else part.encode() for index, part in enumerate(segments))
+            fields = set(cls.__struct_fields__) - (set() if entry.stream else {"after"})
+            headers = tuple((header, name) for header, name in HEADER_FIELDS if name in fields)
+            self._routes.setdefault(pattern, {})[entry.verb] = Route(cls, entry, cls.__name__, path_fields, headers)
+            known_positions = self._field_positions.setdefault(len(segments), [])
+            if positions not in known_positions:
+                known_positions.append(positions)
+                known_positions.sort(key=len)
 
     def find(self, verb: str, raw_path: bytes) -> tuple[Route, dict[str, Any]]:
-        """The route and the fields that the path holds, or an error as it goes to the caller."""
-        segments = raw_path.split(b"/")[1:]  # an empty one at the end is an empty name, not another place
-        for shape in self._shapes.get(len(segments), ()):
-            key: list[bytes | None] = [*segments]
-            for at in shape:
-                key[at] = None
-            verbs = self._found.get(tuple(key))
+        """Return the route and the fields in the path. Raises an error if there is no such route."""
+        segments = raw_path.split(b"/")[1:]  # a trailing slash adds an empty segment: an empty field
+        for positions in self._field_positions.get(len(segments), ()):
+            pattern: list[bytes | None] = [*segments]
+            for index in positions:
+                pattern[index] = None
+            verbs = self._routes.get(tuple(pattern))
             if verbs is None:
                 continue
             route = verbs.get(verb)
             if route is None:
                 allowed = ", ".join(sorted(verbs))
-                raise MethodNotAllowedError(f"{verb} is not possible here; use {allowed}", allow=allowed)
-            return route, {name: _decoded(segments[at]) for at, name in route.names}
+                raise MethodNotAllowedError(f"{verb} is not allowed here; use {allowed}", allow=allowed)
+            return route, {name: _decode(segments[index]) for index, name in route.path_fields}
         raise NotFoundError("route", raw_path.decode("ascii", "replace"))
 
 
-def _decoded(segment: bytes) -> str:
+def _decode(segment: bytes) -> str:
     if b"%" not in segment:
         return segment.decode("ascii", "replace")
     try:
         return unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
-        raise InvalidArgumentError("path", f"{segment!r} is not UTF-8; encode it properly") from None
+        raise InvalidArgumentError("path", f"{segment!r} is not UTF-8; percent-encode it as UTF-8") from None

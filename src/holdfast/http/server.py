@@ -1,4 +1,4 @@
-"""The process: a socket, a loop, and an end that finishes what was accepted."""
+"""The server process: listen, serve, and finish all accepted requests on shutdown."""
 
 import asyncio
 import gc
@@ -13,19 +13,19 @@ import uvicorn
 
 from holdfast.composition import find_target, open_engine
 from holdfast.config import Settings
-from holdfast.config_file import Source
+from holdfast.config_file import SettingsSource
 from holdfast.engine.gate.ids import system_clock
 from holdfast.errors import HoldfastError, InvalidArgumentError, UnavailableError
-from holdfast.http.app import build
-from holdfast.http.auth import require_safe
-from holdfast.http.connections import PatientProtocol
+from holdfast.http.app import build_app
+from holdfast.http.auth import require_secure
+from holdfast.http.connections import TimedProtocol
 from holdfast.http.server_state import ServerState
 from holdfast.http.telemetry.logs import Log
 
-TIDY_SECONDS = 600.0
-SWEEP_SECONDS = 1.0
-UNFINISHED = 1
-"""The exit code of a server that left something undone."""
+CLEANUP_INTERVAL_SECONDS = 600.0
+CONNECTION_CHECK_SECONDS = 1.0
+EXIT_UNFINISHED = 1
+"""The exit code of a server that stopped before all requests were finished."""
 OPTIONS: dict[str, Any] = {
     "http": "httptools",
     "ws": "none",
@@ -34,87 +34,91 @@ OPTIONS: dict[str, Any] = {
     "server_header": False,
     "proxy_headers": False,
 }
-"""What the server is run with."""
-NO_FILE = Source()
+"""The options of uvicorn."""
+NO_FILE = SettingsSource()
 
 
 class Server(uvicorn.Server):
-    """Tells its streams to end before it waits for them, and lets no slow client hold it."""
+    """On shutdown it ends the event streams before it waits for requests. It closes the connections of slow clients."""
 
     def __init__(self, config: uvicorn.Config, state: ServerState) -> None:
         super().__init__(config)
         self._state = state
-        self._tidying: asyncio.Task[None] | None = None
+        self._cleanup: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._sweeping = asyncio.create_task(self._sweep())
-        if self._state.engine.workers is None:  # who works tidies up as well
-            self._tidying = asyncio.create_task(self._tidy())
+        self._connection_check = asyncio.create_task(self._close_slow_connections())
+        if self._state.engine.workers is None:  # workers do this as well
+            self._cleanup = asyncio.create_task(self._delete_expired())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        limit = threading.Timer(self._state.settings.shutdown_seconds + 1, self._give_up)
-        limit.daemon = True
-        limit.start()
-        self._state.hub.close()
-        if self._tidying is not None:
-            self._tidying.cancel()
+        deadline = threading.Timer(self._state.settings.shutdown_seconds + 1, self._exit_unfinished)
+        deadline.daemon = True
+        deadline.start()
+        self._state.notifier.close()
+        if self._cleanup is not None:
+            self._cleanup.cancel()
         await super().shutdown(sockets)
-        self._sweeping.cancel()
+        self._connection_check.cancel()
         if self.force_exit:
-            self._give_up()
-        limit.cancel()
-        self._captured_signals.clear()  # who was asked to end and has done so does not die of it
+            self._exit_unfinished()
+        deadline.cancel()
+        self._captured_signals.clear()  # uvicorn would raise the signal again, and the exit code would not be 0
 
-    def _give_up(self) -> None:
-        """End whatever still waits, perhaps for a database that somebody holds. Nobody was told that it is done."""
+    def _exit_unfinished(self) -> None:
+        """Exit at once, although requests still wait, for example for a locked database. They got no response."""
         try:
-            self._state.log.write("error", "stopped before everything was done")
+            self._state.log.write("error", "stopped before all requests were finished")
             self._state.log.flush()
         finally:
-            os._exit(UNFINISHED)
+            os._exit(EXIT_UNFINISHED)
 
-    async def _sweep(self) -> None:
-        patience = self._state.settings.slow_client_seconds
+    async def _close_slow_connections(self) -> None:
+        timeout = self._state.settings.slow_client_seconds
         while True:
-            await asyncio.sleep(min(SWEEP_SECONDS, patience / 2))
+            await asyncio.sleep(min(CONNECTION_CHECK_SECONDS, timeout / 2))
             now = asyncio.get_running_loop().time()
             for connection in list(self.server_state.connections):
-                if not isinstance(connection, PatientProtocol):
+                if not isinstance(connection, TimedProtocol):
                     continue
-                # What has not arrived was not accepted: the end waits for it only as long as it goes on coming.
-                given_up = self._state.hub.closing and connection.in_body and now - connection.heard_at > SWEEP_SECONDS
-                if given_up or connection.is_stuck(now, patience):
+                # A request is accepted once its body is complete. Shutdown waits for a body only while data comes in.
+                is_stalled = (
+                    self._state.notifier.is_closing
+                    and connection.is_receiving_body
+                    and now - connection.last_received_at > CONNECTION_CHECK_SECONDS
+                )
+                if is_stalled or connection.has_timed_out(now, timeout):
                     connection.transport.abort()
 
-    async def _tidy(self) -> None:
+    async def _delete_expired(self) -> None:
         while True:
             try:
-                await self._state.executor.in_thread(self._state.engine.tidy)
-            except HoldfastError:  # the database is away; the next time it may be back
-                self._state.log.failure("tidying failed")
-            await asyncio.sleep(TIDY_SECONDS)
+                await self._state.executor.in_thread(self._state.engine.delete_expired)
+            except HoldfastError:  # the database is unavailable; the next attempt may succeed
+                self._state.log.write_exception("deleting expired rows failed")
+            await asyncio.sleep(CLEANUP_INTERVAL_SECONDS)
 
 
-def serve(settings: Settings, host: str, port: int, source: Source = NO_FILE) -> None:
-    """Serve until told to stop. The address is printed once it can be connected to."""
+def serve(settings: Settings, host: str, port: int, source: SettingsSource = NO_FILE) -> None:
+    """Serve until a signal stops the process. The URL is printed once it accepts connections."""
     _log_source(Log(settings, system_clock), source)
-    require_safe(settings, host)
+    require_secure(settings, host)
     listener = _listen(host, port)
     target = find_target(settings.path, msgspec.structs.replace(settings, url=None))
     if target.url is not None:
-        raise InvalidArgumentError("path", f"{target.url} is a server itself; name a folder, a file or a database")
+        raise InvalidArgumentError("path", f"{target.url} is a server; use a folder, a file or a database URL")
     engine = open_engine(target, polls=True)
     state = ServerState(engine, settings)
-    state.log.take_over()
+    state.log.capture_library_logs()
     config = uvicorn.Config(
-        build(state),
+        build_app(state),
         lifespan="on",
-        timeout_graceful_shutdown=settings.shutdown_seconds,  # type: ignore[arg-type]  # a part of a second is fine
-        **{**OPTIONS, "http": PatientProtocol},
+        timeout_graceful_shutdown=settings.shutdown_seconds,  # type: ignore[arg-type]  # a float works, too
+        **{**OPTIONS, "http": TimedProtocol},
     )
     server = Server(config, state)
-    # What is there now stays: the collector need not look through it at every turn, nor turn so often.
+    # The objects that exist now are never freed. The collector need not scan them, and may run less often.
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
     name = f"[{host}]" if ":" in host else host
@@ -124,7 +128,7 @@ def serve(settings: Settings, host: str, port: int, source: Source = NO_FILE) ->
     server.run(sockets=[listener])
 
 
-def _log_source(log: Log, source: Source) -> None:
+def _log_source(log: Log, source: SettingsSource) -> None:
     if source.file is not None:
         log.write("info", "settings read", file=source.file, named=source.named, used=", ".join(source.used) or None)
     for warning in source.warnings:
@@ -133,18 +137,18 @@ def _log_source(log: Log, source: Source) -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     if not 0 <= port < 1 << 16:
-        raise InvalidArgumentError("port", f"{port} is not one; use 1 to 65535, or 0 for a free one")
+        raise InvalidArgumentError("port", f"{port} is not a port number; use 1 to 65535, or 0 for a free port")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted connections inherit this option
     try:
         listener.bind((host, port))
         listener.listen(2048)
     except OSError as error:
         listener.close()
         raise UnavailableError(
-            f"cannot listen on {host}:{port}: {error.strerror}; name another --port, or 0 for a free one",
+            f"cannot listen on {host}:{port}: {error.strerror}; choose another --port, or 0 for a free one",
             service="http",
             reason=type(error).__name__,
         ) from None

@@ -1,4 +1,4 @@
-"""What all requests share."""
+"""The state that all requests share."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.http.auth import Authenticator
 from holdfast.http.deadlines import Deadlines
-from holdfast.http.event_stream import Hub
+from holdfast.http.event_stream import StreamNotifier
 from holdfast.http.executor import EngineExecutor
 from holdfast.http.limits import RateLimit, StreamLimit
 from holdfast.http.telemetry.logs import Log
@@ -14,27 +14,27 @@ from holdfast.http.telemetry.metrics import Metrics
 
 
 class ServerState:
-    """An engine, and around it what a server needs: who calls, how much, what is logged and counted."""
+    """The engine with the server's authentication, limits, log and metrics."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self.engine = engine
         self.settings = settings
         self.executor = EngineExecutor(engine)
         self.authenticator = Authenticator(self.executor, settings, engine.clock)
-        self.rate = RateLimit(settings)
-        self.streams = StreamLimit(settings)
-        self.hub = Hub()
+        self.rate_limit = RateLimit(settings)
+        self.stream_limit = StreamLimit(settings)
+        self.notifier = StreamNotifier()
         self.log = Log(settings, engine.clock)
-        self.metrics = Metrics(engine.db.waiting, lambda: self.streams.count)
+        self.metrics = Metrics(engine.db.count_waiting_writes, lambda: self.stream_limit.count)
         self.deadlines = Deadlines(settings.request_timeout_seconds)
 
     def open(self) -> None:
         self.executor.open()
-        self._watching = asyncio.create_task(self.deadlines.watch())
+        self._deadline_check = asyncio.create_task(self.deadlines.cancel_overdue())
 
     def close(self) -> None:
-        """Finish what was accepted."""
-        self._watching.cancel()
-        self.engine.stop_working()  # first, so that nobody waits for background work any more
+        """Finish all accepted operations, and close the engine."""
+        self._deadline_check.cancel()
+        self.engine.stop_workers()  # first, since an operation may wait for background work
         self.executor.close()
         self.engine.close()

@@ -1,4 +1,4 @@
-"""Sealed stretches of a session, and the context that is made of them."""
+"""Archives of a session, and the context built from them."""
 
 import re
 from datetime import datetime
@@ -14,14 +14,14 @@ from holdfast.model.summaries import TokenUsage
 ArchiveState = Literal["pending", "done", "failed", "cancelled"]
 SkipReason = Literal["no_messages", "all_within_keep_window"]
 
-_ARCHIVE = re.compile("archive_([0-9]{3,9})")
+_ARCHIVE_ID = re.compile("archive_([0-9]{3,9})")
 
 
-class Run(msgspec.Struct, frozen=True):
-    """Messages that speak for themselves: those of an archive that is not done, or the live ones."""
+class MessageRange(msgspec.Struct, frozen=True):
+    """The messages of an archive, or the live messages, with their token count."""
 
     number: int | None
-    """The archive's, or None for the live ones."""
+    """The archive's number, or None for live messages."""
     state: ArchiveState | Literal["live"]
     first_seq: int
     last_seq: int
@@ -29,7 +29,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Committed(WireStruct, frozen=True, kw_only=True):
-    """What a commit began: an archive, and a task that will finish it."""
+    """Result of a commit request: the new archive and the background task that summarises it."""
 
     session_id: str
     status: Literal["accepted", "skipped"]
@@ -37,7 +37,7 @@ class Committed(WireStruct, frozen=True, kw_only=True):
     archive_uri: str | None
     archived: bool
     reason: SkipReason | None = None
-    """Why there was nothing to do."""
+    """Why the commit was skipped."""
 
 
 class ArchiveInfo(WireStruct, frozen=True, kw_only=True):
@@ -50,17 +50,17 @@ class ArchiveInfo(WireStruct, frozen=True, kw_only=True):
     last_seq: int
     message_count: int
     tokens: int
-    """Estimated tokens of its messages."""
+    """Estimated tokens of the archived messages."""
     overview_tokens: int
     created_at: datetime
     ended_at: datetime | None
-    """When it was done, failed or cancelled."""
+    """Time at which the archive was done, failed or cancelled."""
     failure: dict[str, Any] | None
     token_usage: TokenUsage
 
 
 class Archive(WireStruct, frozen=True, kw_only=True):
-    """A finished archive, whole."""
+    """A finished archive with all of its messages."""
 
     archive_id: str
     abstract: str
@@ -69,7 +69,7 @@ class Archive(WireStruct, frozen=True, kw_only=True):
 
 
 class Expanded(WireStruct, frozen=True, kw_only=True):
-    """Messages that were brought back, and the archives they are in."""
+    """Messages that `expand` returned, and the archives that contain them."""
 
     session_id: str
     ref: str
@@ -79,9 +79,9 @@ class Expanded(WireStruct, frozen=True, kw_only=True):
     messages: list[Message]
     estimated_tokens: int
     next_ref: str | None
-    """What to ask for to get the rest, if not all of it fitted."""
+    """Reference to the remaining messages, or None if all of them fitted."""
     left_out: list["ReceiptLine"] = msgspec.field(default_factory=list)
-    """A line for each large tool output that is shown as a preview."""
+    """A line for each large tool output of which only a preview is included."""
 
 
 class ContextStats(WireStruct, frozen=True, rename="camel"):
@@ -94,7 +94,7 @@ class ContextStats(WireStruct, frozen=True, rename="camel"):
 
 
 class ReceiptLine(WireStruct, frozen=True, kw_only=True):
-    """One piece of a context, or of what was left out of it."""
+    """An item that a context includes or leaves out."""
 
     what: Literal["system", "live", "archive", "overview", "rolling_overview", "rules", "tool_output"]
     archive_id: str | None = None
@@ -103,13 +103,13 @@ class ReceiptLine(WireStruct, frozen=True, kw_only=True):
     tokens: int
     why: str
     reserved: int = 0
-    """Tokens kept free for it, since an estimate may be too low."""
+    """Tokens reserved because the estimate may be too low."""
     tool_result_id: str | None = None
-    """Of a tool output: what `read_tool_result` reads it by."""
+    """The id of a tool output, for `read_tool_result`."""
 
 
 class Receipt(WireStruct, frozen=True, kw_only=True):
-    """What is in a context, what is not, and why."""
+    """Items that a context includes and leaves out, with the reasons."""
 
     token_budget: int
     spent: int
@@ -117,7 +117,7 @@ class Receipt(WireStruct, frozen=True, kw_only=True):
     included: list[ReceiptLine]
     left_out: list[ReceiptLine]
     reserved: int = 0
-    """Tokens of the budget kept free, since estimates may be too low. None where tokens are counted exactly."""
+    """Tokens of the budget reserved because estimates may be too low; 0 if tokens are counted exactly."""
 
 
 class SessionContext(WireStruct, frozen=True, kw_only=True, rename={"estimated_tokens": "estimatedTokens"}):
@@ -128,11 +128,11 @@ class SessionContext(WireStruct, frozen=True, kw_only=True, rename={"estimated_t
     stats: ContextStats
     receipt: Receipt
     system_message: Message | None = None
-    """The latest system message of the session, whole; it is not repeated in `messages`."""
+    """The latest system message of the session in full. `messages` does not repeat it."""
 
 
 def archive_id(number: int) -> str:
-    """The name of an archive.
+    """Return the id of an archive.
 
     >>> archive_id(7)
     'archive_007'
@@ -141,13 +141,13 @@ def archive_id(number: int) -> str:
 
 
 def archive_number(name: str) -> int | None:
-    """The number that a name tells, or None if it is not the name of an archive.
+    """Return the number in an archive id, or None if `name` is not an archive id.
 
     >>> archive_number("archive_007")
     7
     """
-    found = _ARCHIVE.fullmatch(name)
-    return int(found[1]) if found and archive_id(int(found[1])) == name else None
+    match = _ARCHIVE_ID.fullmatch(name)
+    return int(match[1]) if match and archive_id(int(match[1])) == name else None
 
 
 def archive_uri(user_id: str, session_id: str, number: int) -> str:

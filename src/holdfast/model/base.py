@@ -1,4 +1,4 @@
-"""What all nouns have in common: they are frozen, and they also read as the dictionaries they are on the wire."""
+"""The base of the data types, and the names that identify sessions, accounts, users and messages."""
 
 import re
 from collections.abc import Iterator
@@ -6,17 +6,23 @@ from typing import Annotated, Any
 
 import msgspec
 
-from holdfast.errors import InvalidArgumentError, shown
+from holdfast.errors import InvalidArgumentError, short_repr
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,127}"
-_NAME_REMEDY = "use 1 to 128 letters, digits or . _ : @ - and begin with a letter, a digit or _"
+_NAME_HINT = "use 1 to 128 letters, digits or . _ : @ - and begin with a letter, a digit or _"
 
 Name = Annotated[
     str,
-    # `$` alone would let a trailing newline through.
-    msgspec.Meta(pattern=rf"^{_NAME}$(?!\n)", min_length=1, max_length=128, description=_NAME_REMEDY),
+    # `$` alone would accept a trailing newline.
+    msgspec.Meta(pattern=rf"^{_NAME}$(?!\n)", min_length=1, max_length=128, description=_NAME_HINT),
 ]
-"""A single safe path segment: session, account, user and message ids."""
+"""A session, account, user or message id. It is safe as one segment of a path."""
+
+NonNegative = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""A count. JSON numbers are exact up to 2**53."""
+
+TokenCount = Annotated[int, msgspec.Meta(ge=0)]
+"""A number of tokens as a model provider reports it."""
 
 
 def is_name(value: Any) -> bool:
@@ -24,13 +30,13 @@ def is_name(value: Any) -> bool:
 
 
 def require_name(field: str, value: Any) -> None:
-    """Refuse what is not a `Name`, where no type is there to do it."""
+    """Raise an error if a value is not a `Name`, for values that no type validates."""
     if not is_name(value):
-        raise InvalidArgumentError(field, f"{shown(value)} is not allowed; {_NAME_REMEDY}")
+        raise InvalidArgumentError(field, f"{short_repr(value)} is not allowed; {_NAME_HINT}")
 
 
 class WireStruct(msgspec.Struct, frozen=True):
-    """A struct that also reads as the dictionary it is on the wire."""
+    """A frozen struct that can also be read as the dictionary of its JSON form."""
 
     def __getitem__(self, key: str) -> Any:
         encoded = type(self).__struct_encode_fields__
@@ -51,9 +57,9 @@ class WireStruct(msgspec.Struct, frozen=True):
         return [(key, self[key]) for key in self.keys()]
 
     def to_dict(self) -> dict[str, Any]:
-        """The noun as it is on the wire, all the way down."""
-        built: dict[str, Any] = msgspec.to_builtins(self)
-        return built
+        """Return the JSON form as a dictionary, including all nested values."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())

@@ -1,4 +1,4 @@
-"""Who calls, on whose behalf, with which key; and the record of what they did."""
+"""Principals, accounts, users and keys, and the audit records."""
 
 from datetime import datetime
 from typing import Literal, get_args
@@ -10,13 +10,13 @@ from holdfast.model.base import WireStruct, require_name
 
 AccessRole = Literal["user", "admin", "root"]
 TenantRole = Literal["user", "admin"]
-"""What a user of an account can be; root is the operator's."""
+"""The roles of users in an account. The role root belongs to the operator."""
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Who calls. The account is the tenant; a user's sessions are private within it.
+    """The caller of an operation. The account is the tenant. The sessions of a user are private within it.
 
-    It is checked when it is made, however it is made: its names go into URIs and its account into every WHERE.
+    Every principal is validated when it is created, because its names are used in URIs and its account in every WHERE.
     """
 
     account_id: str = "default"
@@ -31,7 +31,7 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class Identity(WireStruct, frozen=True):
-    """Whom the gate takes the caller for."""
+    """The account, user and role of the caller, as the server sees them."""
 
     account_id: str
     user_id: str
@@ -58,7 +58,7 @@ class AccountCreated(WireStruct, frozen=True, kw_only=True):
     account_id: str
     admin_user_id: str
     user_key: str
-    """The administrator's key. It is shown this once; only its hash is kept."""
+    """The key of the administrator. It is returned only here; the server stores its hash."""
 
 
 class User(WireStruct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class User(WireStruct, frozen=True, kw_only=True):
     role: TenantRole
     created_at: datetime
     key_count: int
-    """Keys that work: neither revoked nor expired."""
+    """The number of valid keys, which are neither revoked nor expired."""
 
 
 class UserCreated(WireStruct, frozen=True, kw_only=True):
@@ -75,29 +75,29 @@ class UserCreated(WireStruct, frozen=True, kw_only=True):
     user_id: str
     role: TenantRole
     user_key: str
-    """Shown this once; only its hash is kept."""
+    """The key is returned only here; the server stores its hash."""
 
 
 class Key(WireStruct, frozen=True, kw_only=True):
-    """What is known of a key. The key itself is not."""
+    """The properties of a key, without the key itself."""
 
     key_id: str
     user_id: str
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
-    """To the minute."""
+    """The time of the last use, accurate to the minute."""
 
 
 class KeyCreated(WireStruct, frozen=True, kw_only=True):
     key_id: str
     user_key: str
-    """Shown this once; only its hash is kept."""
+    """The key is returned only here; the server stores its hash."""
     expires_at: datetime | None
 
 
 class AuditRecord(WireStruct, frozen=True, kw_only=True):
-    """Who did what to which resource; written in the transaction of the deed itself."""
+    """The user, the action and the resource of an operation, written in the transaction of the operation."""
 
     id: str
     at: datetime
@@ -113,4 +113,4 @@ class AuditPage(WireStruct, frozen=True):
 
 
 OPERATOR = Principal("_operator", "operator", "root")
-"""Who holds the root key and speaks for nobody else."""
+"""The principal of the root key, if it does not act on behalf of a user."""

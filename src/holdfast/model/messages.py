@@ -1,4 +1,4 @@
-"""Messages, and the tool outputs that were too large for them."""
+"""Messages, and tool outputs that are too large for a message."""
 
 import re
 from datetime import datetime
@@ -12,13 +12,13 @@ from holdfast.model.parts import Part, ProviderPart, TextPart
 Role = Literal["user", "assistant", "system", "tool"]
 Timestamp = Annotated[datetime, msgspec.Meta(description="use ISO 8601, such as 2026-03-24T09:10:11Z")]
 
-_MADE = re.compile("msg_[0-9a-f]{32}")
+_GENERATED_ID = re.compile("msg_[0-9a-f]{32}")
 
 
 class NewMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message as a caller hands it in. `parts` wins over `content`; one of them is needed.
+    """A message to append. It needs `content` or `parts`; if both are given, `parts` is used.
 
-    Those of OpenAI and Anthropic, which have other fields, become one in `holdfast.formats`.
+    `holdfast.provider_formats` translates messages of OpenAI and Anthropic, which have other fields.
     """
 
     role: Role
@@ -48,7 +48,7 @@ class Message(WireStruct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def text(self) -> str:
-        """The text parts, and the texts with citations that a provider part holds, joined by newlines."""
+        """The texts of text parts and of provider parts with citations, joined by newlines."""
         return "\n".join(
             part.text
             for part in self.parts
@@ -60,18 +60,18 @@ class MessagePage(WireStruct, frozen=True):
     session_id: str
     messages: list[Message]
     next_seq: int | None
-    """Where the next page begins, or None at the end of the range."""
+    """The first message of the next page, or None at the end of the range."""
 
 
 class Appended(WireStruct, frozen=True, kw_only=True):
-    """What an append did. A retry of the same append answers the same."""
+    """The result of an append. A retry of the same append returns the same result."""
 
     session_id: str
     message_count: int
     pending_tokens: int
     added: int
     seq: int
-    """The position of the last message of this append."""
+    """The sequence number of the last message of this append."""
     message_ids: list[str]
 
     @property
@@ -114,19 +114,19 @@ class ToolResultMatches(WireStruct, frozen=True):
     matches: list[TextMatch]
 
 
-def message_id(millis: int, seq: int, chance: int) -> str:
-    """An id that sorts by time, then by place in the session, and tells that place.
+def message_id(millis: int, seq: int, random_bits: int) -> str:
+    """Return an id that sorts by time, then by sequence number, and contains the sequence number.
 
     >>> message_id(1_700_000_000_000, 7, 0xC0FFEE)
     'msg_018bcfe5680000000007000000c0ffee'
     """
-    return f"msg_{millis:012x}{seq:08x}{chance:012x}"
+    return f"msg_{millis:012x}{seq:08x}{random_bits:012x}"
 
 
 def seq_from_id(id: str) -> int | None:
-    """The place that an id made by `message_id` tells, or None if it was not made so.
+    """Return the sequence number in an id that `message_id` generated, or None for other ids.
 
     >>> seq_from_id("msg_018bcfe5680000000007000000c0ffee")
     7
     """
-    return int(id[16:24], 16) if _MADE.fullmatch(id) else None
+    return int(id[16:24], 16) if _GENERATED_ID.fullmatch(id) else None

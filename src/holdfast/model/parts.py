@@ -1,4 +1,4 @@
-"""What a message is made of: text, references to context, images, tool calls, and what only a provider knows."""
+"""The parts of a message: texts, references to context, images, tool calls, and blocks of a provider."""
 
 import re
 from collections.abc import Iterator
@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from holdfast.model.base import WireStruct
+from holdfast.model.base import TokenCount, WireStruct
 
 ToolStatus = Literal["pending", "running", "completed", "error"]
 ContextType = Literal["memory", "resource", "skill"]
-NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
-def stated(default: str) -> Any:
-    """A default that is written out also when it was not changed: readers on the wire rely on the key."""
+def always_encoded(default: str) -> Any:
+    """Return a field default that is encoded even if it is unchanged, because readers of the JSON rely on the key."""
     return msgspec.field(default_factory=lambda: default)
 
 
@@ -31,33 +30,33 @@ class PartBase(WireStruct, frozen=True, tag_field="type", omit_defaults=True):
 
 
 class TextPart(PartBase, frozen=True, tag="text", gc=False):
-    """`TextPart("How do I configure embedding?")`"""
+    """A text: `TextPart("How do I configure embedding?")`."""
 
     text: str
 
 
 class ContextPart(PartBase, frozen=True, tag="context", gc=False):
-    """A reference to a memory, a resource or a skill, with the abstract that was shown."""
+    """A reference to a memory, a resource or a skill, with its abstract."""
 
     uri: str
-    context_type: ContextType = stated("memory")
-    abstract: str = stated("")
+    context_type: ContextType = always_encoded("memory")
+    abstract: str = always_encoded("")
 
 
-def spell_image(fields: dict[str, Any]) -> dict[str, Any]:
-    """Translate `image_url`, which is a url or an object with one, to the stored spelling."""
-    spelled = dict(fields)
-    image = spelled.pop("image_url", None)
-    return {**spelled, **(image if isinstance(image, dict) else {} if image is None else {"url": image})}
+def normalise_image_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Replace `image_url`, which is a URL or an object with a URL, by the stored field names."""
+    normalised = dict(fields)
+    image = normalised.pop("image_url", None)
+    return {**normalised, **(image if isinstance(image, dict) else {} if image is None else {"url": image})}
 
 
-class _AnyImage(msgspec.StructMeta):
+class _ImageMeta(msgspec.StructMeta):
     def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805 - the class being called
-        return super().__call__(*args, **spell_image(fields))
+        return super().__call__(*args, **normalise_image_fields(fields))
 
 
-class ImagePart(PartBase, frozen=True, tag="image", gc=False, metaclass=_AnyImage):
-    """`ImagePart("file:///login.png", "The login page")`; `image_url=` works too."""
+class ImagePart(PartBase, frozen=True, tag="image", gc=False, metaclass=_ImageMeta):
+    """An image: `ImagePart("file:///login.png", "The login page")`. `image_url=` is accepted for `url=`."""
 
     url: str
     description: str = ""
@@ -70,7 +69,7 @@ class ImagePart(PartBase, frozen=True, tag="image", gc=False, metaclass=_AnyImag
         ) -> None: ...
 
 
-TOOL_SPELLINGS = {
+TOOL_FIELD_ALIASES = {
     "id": "tool_id",
     "name": "tool_name",
     "input": "tool_input",
@@ -80,42 +79,43 @@ TOOL_SPELLINGS = {
 }
 
 
-def spell_tool(fields: dict[str, Any]) -> dict[str, Any]:
-    """Translate the short spellings of a tool call (`input`, `output`, `success`, ...) to the stored ones."""
-    short = {TOOL_SPELLINGS[key]: value for key, value in fields.items() if key in TOOL_SPELLINGS}
-    spelled = {**short, **{key: value for key, value in fields.items() if key not in TOOL_SPELLINGS}}
-    success = spelled.pop("success", None)
-    if success is not None and "tool_status" not in spelled:
-        spelled["tool_status"] = "completed" if success else "error"
-    return spelled
+def normalise_tool_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Replace the short field names of a tool call (`input`, `output`, `success`, ...) by the stored ones."""
+    aliased = {TOOL_FIELD_ALIASES[key]: value for key, value in fields.items() if key in TOOL_FIELD_ALIASES}
+    normalised = {**aliased, **{key: value for key, value in fields.items() if key not in TOOL_FIELD_ALIASES}}
+    success = normalised.pop("success", None)
+    if success is not None and "tool_status" not in normalised:
+        normalised["tool_status"] = "completed" if success else "error"
+    return normalised
 
 
-class _AnyTool(msgspec.StructMeta):
+class _ToolMeta(msgspec.StructMeta):
     def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805 - the class being called
-        return super().__call__(*args, **spell_tool(fields))
+        return super().__call__(*args, **normalise_tool_fields(fields))
 
 
-class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnyTool):
-    """A tool call and, once there is one, its result.
+class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_ToolMeta):
+    """A tool call and, if it has finished, its result.
 
-    The short spelling works too: `ToolPart(tool_name="search", input={...}, output={...}, success=True)`.
-    An output above the threshold is kept apart: `tool_output` is then a preview and `tool_result_id` its key.
+    Short field names are accepted too: `ToolPart(tool_name="search", input={...}, output={...}, success=True)`.
+    An output above the threshold is stored separately: `tool_output` is then a preview, and `tool_result_id` is the
+    key of the whole output.
     """
 
-    tool_id: str = stated("")
-    tool_name: str = stated("")
+    tool_id: str = always_encoded("")
+    tool_name: str = always_encoded("")
     tool_uri: str = ""
     skill_uri: str = ""
     tool_input: Any = None
-    tool_output: Any = stated("")
-    tool_status: ToolStatus = stated("pending")
+    tool_output: Any = always_encoded("")
+    tool_status: ToolStatus = always_encoded("pending")
     duration_ms: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    prompt_tokens: NonNegative | None = None
-    completion_tokens: NonNegative | None = None
+    prompt_tokens: TokenCount | None = None
+    completion_tokens: TokenCount | None = None
     tool_result_id: str = ""
     tool_output_chars: int = 0
     provider_fields: dict[str, Any] | None = None
-    """What else a provider's call or result had, as it came."""
+    """The other fields of a provider's call or result, unchanged."""
 
     if TYPE_CHECKING:
 
@@ -152,7 +152,7 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnyTool):
 
     @property
     def is_preview(self) -> bool:
-        """Whether `tool_output` is only the beginning of what the tool gave, which `tool_result_id` names."""
+        """Whether `tool_output` is only the beginning of the output. `tool_result_id` identifies the whole output."""
         if not self.tool_result_id:
             return False
         marked = str(self.tool_output).endswith(f" {self.tool_result_id} ...]")
@@ -164,20 +164,20 @@ class ToolPart(PartBase, frozen=True, tag="tool", metaclass=_AnyTool):
 
 
 class ProviderPart(PartBase, frozen=True, tag="provider"):
-    """A block of a provider's message that has no equivalent here, exactly as it came, so that it can be sent back."""
+    """A block of a provider's message that has no equivalent, unchanged, so that it can be sent back."""
 
     provider: str
     block: dict[str, Any]
 
     @property
     def text(self) -> str:
-        """What it says in the conversation: the text of a text block, with citations perhaps; of others nothing."""
+        """The text of a text block, which may have citations. Empty for other blocks."""
         text = self.block.get("text")
         return text if self.block.get("type") in TEXT_BLOCKS and isinstance(text, str) else ""
 
     @property
     def readable(self) -> str:
-        """All of it that somebody can read, such as thoughts, titles and results, but no ids and no encoded data."""
+        """All readable texts of the block, such as reasoning, titles and results, without ids and encoded data."""
         return "\n".join(_readable(self.block))
 
 
@@ -187,12 +187,12 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{200}")
 
 
 def is_encoded(text: str) -> bool:
-    """Whether a string is base64 or the like: long, and nothing that a person or a model reads as text."""
+    """Return whether a string is encoded data, such as base64, rather than text."""
     return text.startswith("data:") or _ENCODED.match(text) is not None
 
 
 def without_encoded(value: Any) -> Any:
-    """JSON with its encoded strings emptied: what is left of it costs a model about what its text costs."""
+    """Return a JSON value with its encoded strings emptied, so that its tokens can be estimated from its text."""
     match value:
         case str():
             return "" if is_encoded(value) else value
@@ -229,7 +229,7 @@ PART_TYPES: dict[str, type[Part]] = {
 
 
 def as_text(value: Any) -> str:
-    """A tool's input or output as the text that a model reads: strings as they are, nothing as nothing, else JSON."""
+    """Return a tool's input or output as text for a model: a string unchanged, None as empty, other values as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,17 +1,16 @@
-"""Sessions: what is known of one, what it used, and what happened to it."""
+"""Sessions, their settings, the contexts and skills they used, and their events."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from holdfast.model.base import WireStruct
+from holdfast.model.base import NonNegative, WireStruct
 from holdfast.model.identity import UserRef
 from holdfast.model.messages import Message
 from holdfast.model.summaries import EmbeddingUsage, TokenUsage
 
 SessionState = Literal["active", "archived"]
-NonNegative = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 MemoryType = Literal[
     "profile",
@@ -32,7 +31,7 @@ class Switch(WireStruct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemoryPolicy(WireStruct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What may be remembered of a session, and for whom. All kinds, if `memory_types` does not say which."""
+    """Which memories may be extracted from a session, and for whom. Without `memory_types`, all types."""
 
     self: Switch | None = None
     peer: Switch | None = None
@@ -41,7 +40,7 @@ class MemoryPolicy(WireStruct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class AutoCommitPolicy(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
-    """When a session is committed without being asked."""
+    """When a session is committed automatically."""
 
     pending_token_threshold: NonNegative | None = None
     message_count_threshold: NonNegative | None = None
@@ -51,7 +50,7 @@ class AutoCommitPolicy(WireStruct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class SessionConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a session was told about its own upkeep."""
+    """The settings of one session."""
 
     memory_policy: MemoryPolicy | None = None
     auto_commit_policy: AutoCommitPolicy | None = None
@@ -59,7 +58,7 @@ class SessionConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Fork(WireStruct, frozen=True):
-    """Where a session branched off: it shares everything up to `seq` with `session_id`."""
+    """The origin of a forked session. It shares all messages up to `seq` with `session_id`."""
 
     session_id: str
     seq: int
@@ -76,7 +75,7 @@ class SessionInfo(WireStruct, frozen=True, kw_only=True):
     updated_at: datetime
     last_message_at: datetime | None
     message_count: int
-    """Live messages: those not sealed in an archive."""
+    """The number of live messages, which are not sealed in an archive."""
     total_message_count: int
     pending_tokens: int
     """Estimated tokens of the live messages."""
@@ -84,7 +83,7 @@ class SessionInfo(WireStruct, frozen=True, kw_only=True):
     skills_used: int
     forked_from: Fork | None
     commit_count: int
-    """Commits that were finished."""
+    """The number of finished commits."""
     last_commit_at: datetime | None
     memories_extracted: dict[str, int]
     llm_token_usage: TokenUsage
@@ -96,7 +95,7 @@ class SessionInfo(WireStruct, frozen=True, kw_only=True):
 
 
 class SessionRow(WireStruct, frozen=True, kw_only=True):
-    """One line of a listing."""
+    """A session in a list of sessions."""
 
     session_id: str
     uri: str
@@ -115,7 +114,7 @@ class SessionPage(WireStruct, frozen=True):
 
 
 class SessionList(list[SessionRow]):
-    """A page of sessions as the plain list that callers loop over."""
+    """A page of sessions as a list, with the cursor of the next page."""
 
     def __init__(self, sessions: list[SessionRow], next_cursor: str | None) -> None:
         super().__init__(sessions)
@@ -127,7 +126,7 @@ class SessionRef(WireStruct, frozen=True):
 
 
 class SkillUse(WireStruct, frozen=True):
-    uri: Annotated[str, msgspec.Meta(min_length=1, description="name the skill that was used")]
+    uri: Annotated[str, msgspec.Meta(min_length=1, description="pass the URI of the used skill")]
     input: Any = None
     output: Any = None
     success: bool = True
@@ -152,7 +151,7 @@ class Usage(WireStruct, frozen=True, kw_only=True):
 
 
 class Change(WireStruct, frozen=True, kw_only=True):
-    """Something that happened to a session other than a message."""
+    """A change of a session other than a new message."""
 
     kind: Literal[
         "created",
@@ -173,10 +172,10 @@ class Change(WireStruct, frozen=True, kw_only=True):
 
 
 class Event(WireStruct, frozen=True, kw_only=True):
-    """A message or a change of a session, in the order in which they happened."""
+    """A message or a change of a session."""
 
     id: str
-    """Where to go on from: hand it in as `after`, or as `Last-Event-ID`."""
+    """Pass it as `after` or `Last-Event-ID` to read the events after this one."""
     event: Literal["message", "session"]
     message: Message | None = None
     change: Change | None = None
@@ -185,7 +184,7 @@ class Event(WireStruct, frozen=True, kw_only=True):
 class EventPage(WireStruct, frozen=True):
     events: list[Event]
     cursor: str
-    """Where the next page begins: `after` this."""
+    """Pass it as `after` to read the next page."""
 
 
 def session_uri(user_id: str, session_id: str) -> str:

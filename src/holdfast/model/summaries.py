@@ -1,4 +1,4 @@
-"""What is kept of a conversation in short, and how a model is asked for it."""
+"""Summaries of conversations, and the prompts, replies and costs of language models."""
 
 import re
 from typing import Any, Literal
@@ -9,23 +9,27 @@ from holdfast.model.base import WireStruct
 from holdfast.model.messages import seq_from_id
 
 Language = Literal["en", "zh"]
-_CITED = re.compile(r'"sources":\[((?:"[^"\\]*",?)*)\]')
+_SOURCE_IDS = re.compile(r'"sources":\[((?:"[^"\\]*",?)*)\]')
 _ID = re.compile(r'"([^"]*)"')
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One statement of a summary, and the numbers of the messages it rests on."""
+    """One line of a summary."""
 
     text: str
     sources: list[int] = []
+    """The sequence numbers of the messages that it comes from."""
     weight: float = 1.0
-    """How much it matters among its kind: where room is short, the least goes first."""
+    """Importance within its section. If not all lines fit, those with the lowest weight are left out."""
     call: str = ""
-    """Of a tool call that waits for its result: what the result will refer to."""
+    """For an open tool call: the key that its result will refer to."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of conversation in short. `context.summary` renders it as L0 (a line) and L1 (an overview)."""
+    """The summary of a part of a conversation, as it is stored.
+
+    `summary.sections` has the titles, order and limits of its lists. `summary.rendering` renders it as text.
+    """
 
     language: Language = "en"
     topic: str = ""
@@ -33,41 +37,43 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     result: str = ""
     status: str = ""
     steps: list[Line] = []
-    """What was done, in order."""
+    """The actions, in order."""
     requests: list[Line] = []
-    """What the user wanted."""
+    """The user's requests."""
     concepts: list[Line] = []
     decisions: list[Line] = []
     constraints: list[Line] = []
     """The user's standing rules and preferences, word for word."""
     withdrawals: list[Line] = []
-    """What was taken back of the rules of earlier stretches."""
+    """Withdrawals of rules that are in earlier summaries."""
     facts: list[Line] = []
-    """Numbers, names, paths, ids and errors, literally."""
+    """Numbers, names, paths, ids and errors, copied exactly."""
     values: list[Line] = []
-    """What tools were asked and what they answered, with the names of the fields."""
+    """Arguments and results of tool calls, with the names of their fields."""
     pending: list[Line] = []
-    """What is still to be done."""
+    """Items that are still to be done, and open tool calls."""
     answered_calls: list[str] = []
-    """Tool calls of earlier stretches that got their result in this one."""
+    """Keys of tool calls in earlier summaries whose results are in this part."""
 
 
-def cited_by_number(stored: str) -> str:
-    """A stored summary whose lines cite messages by number; the first ones that were stored cite them by id.
+def replace_source_ids(stored: str) -> str:
+    """Replace message ids in the sources of stored JSON by sequence numbers. Unknown ids are dropped.
 
-    >>> cited_by_number('{"text":"a","sources":["msg_018bcfe5680000000007000000c0ffee","mine"]}')
+    The first version of the format cited messages by id.
+
+    >>> replace_source_ids('{"text":"a","sources":["msg_018bcfe5680000000007000000c0ffee","mine"]}')
     '{"text":"a","sources":[7]}'
     """
-    return _CITED.sub(_numbered, stored) if '"sources":["' in stored else stored
+    return _SOURCE_IDS.sub(_replace_ids, stored) if '"sources":["' in stored else stored
 
 
-def _numbered(found: re.Match[str]) -> str:
-    seqs = [seq_from_id(id) for id in _ID.findall(found[1])]  # noqa: A001
+def _replace_ids(match: re.Match[str]) -> str:
+    seqs = [seq_from_id(id) for id in _ID.findall(match[1])]  # noqa: A001
     return f'"sources":[{",".join(str(seq) for seq in seqs if seq is not None)}]'
 
 
 class TokenUsage(WireStruct, frozen=True):
-    """What calls of a language model cost, as its provider counts."""
+    """Tokens that calls of a language model used, as its provider counts them."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -76,12 +82,12 @@ class TokenUsage(WireStruct, frozen=True):
     reasoning_tokens: int = 0
 
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
-        mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
-        return TokenUsage(*(a + b for a, b in zip(mine, theirs, strict=True)))
+        own, others = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
+        return TokenUsage(*(a + b for a, b in zip(own, others, strict=True)))
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What a piece of work cost."""
+    """Tokens that a step of a task used."""
 
     llm: TokenUsage = TokenUsage()
     embedding_tokens: int = 0
@@ -95,7 +101,7 @@ class EmbeddingUsage(WireStruct, frozen=True):
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a language model is asked. With a `schema` the answer is to be JSON that fits it."""
+    """A request to a language model. With a `schema` the reply must be JSON that matches it."""
 
     system: str
     user: str
@@ -108,4 +114,4 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     usage: TokenUsage
     complete: bool = True
-    """False if the model stopped because it was not allowed to say more."""
+    """False if the model stopped at `max_tokens` or another limit."""

@@ -1,4 +1,4 @@
-"""How the system itself is doing, and counts of what it holds."""
+"""The health of the system, and statistics."""
 
 from datetime import datetime
 from typing import Literal
@@ -37,7 +37,7 @@ class SystemHealth(WireStruct, frozen=True, kw_only=True):
 
 
 class MemoryStats(WireStruct, frozen=True, kw_only=True):
-    """Counts of what a user has."""
+    """The number of sessions, messages, tokens and memories of a user."""
 
     sessions: int
     messages: int

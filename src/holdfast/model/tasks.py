@@ -1,10 +1,9 @@
-"""Work that goes on after its caller was answered."""
+"""Background tasks."""
 
 from datetime import datetime
 from typing import Any, Literal
 
-from holdfast.model.base import WireStruct
-from holdfast.model.sessions import NonNegative
+from holdfast.model.base import NonNegative, WireStruct
 from holdfast.model.summaries import EmbeddingUsage, TokenUsage
 
 TaskStatus = Literal["pending", "running", "completed", "failed", "cancelled"]
@@ -16,7 +15,7 @@ class TotalUsage(WireStruct, frozen=True):
 
 
 class CommitUsage(WireStruct, frozen=True):
-    """What one commit cost."""
+    """Tokens that one commit used."""
 
     llm: TokenUsage
     embedding: EmbeddingUsage
@@ -24,19 +23,19 @@ class CommitUsage(WireStruct, frozen=True):
 
 
 class CommitOutcome(WireStruct, frozen=True, kw_only=True):
-    """What a finished commit did. Counts are for this commit."""
+    """Result of a finished commit. Counts are for this commit only."""
 
     session_id: str
     archive_uri: str
     memories_extracted: dict[str, int]
     active_count_updated: int
-    """How many contexts and skills were of use since the commit before."""
+    """Number of contexts and skills used since the previous commit."""
     token_usage: CommitUsage
     memory_diff_uri: str
     summarised_by: str
     """The model that wrote the summary, or `local`."""
     notes: list[str]
-    """What did not go as it should have, and what was done about it."""
+    """Problems during the commit, and how each was handled."""
 
 
 class Progress(WireStruct, frozen=True):
@@ -55,7 +54,7 @@ class Task(WireStruct, frozen=True, kw_only=True):
     processing_seconds: float
     resource_id: str
     stage: str | None
-    """What it is at: a step of its work, `waiting` for the archive before it, or `retrying` later."""
+    """The current step, `waiting` for an earlier archive, or `retrying` after a failed attempt."""
     progress: Progress
     attempts: int
     next_attempt_at: datetime | None

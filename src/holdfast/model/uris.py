@@ -1,4 +1,4 @@
-"""`viking://` URIs: how a place in the tree is written."""
+"""Parsing and building `viking://` URIs."""
 
 import re
 
@@ -7,54 +7,54 @@ from holdfast.errors import InvalidUriError
 SCHEME = "viking://"
 SCOPES = frozenset({"user", "agent", "resources", "session", "system", "temp"})
 CALLER = ""
-"""Stands where the user's name would, if a URI leaves it to the caller."""
+"""The user id in a parsed URI that names no user: the caller's own."""
 
 _UNSAFE = re.compile("[^A-Za-z0-9._~:@-]")
 
 
-def segments(uri: str) -> tuple[str, ...]:
-    """The names that a URI leads through, from the root on. The alias `viking://session` is spelled out.
+def parse_uri(uri: str) -> tuple[str, ...]:
+    """Return the decoded path segments of a URI, from the root on. The alias `viking://session` is expanded.
 
-    >>> segments("viking://user/alice/sessions/chat_001/")
+    >>> parse_uri("viking://user/alice/sessions/chat_001/")
     ('user', 'alice', 'sessions', 'chat_001')
-    >>> segments("viking://session/chat_001/tools/a%2Fb")
+    >>> parse_uri("viking://session/chat_001/tools/a%2Fb")
     ('user', '', 'sessions', 'chat_001', 'tools', 'a/b')
-    >>> segments("viking://")
+    >>> parse_uri("viking://")
     ()
     """
     if not uri.startswith(SCHEME):
         raise InvalidUriError(uri, f"does not begin with {SCHEME}")
-    told = uri.removeprefix(SCHEME).removesuffix("/")
-    written = told.split("/") if told else []
-    if {"", ".", ".."} & set(written):
-        raise InvalidUriError(uri, "has a segment that is empty or made of dots; write every name out")
+    path = uri.removeprefix(SCHEME).removesuffix("/")
+    segments = path.split("/") if path else []
+    if {"", ".", ".."} & set(segments):
+        raise InvalidUriError(uri, "has a segment that is empty, . or ..; write the path without it")
     try:
-        names = tuple(_decoded(name) for name in written)
+        names = tuple(_decode(segment) for segment in segments)
     except UnicodeDecodeError:
-        raise InvalidUriError(uri, "has an escape that is not UTF-8") from None
+        raise InvalidUriError(uri, "has a percent-escape that is not UTF-8") from None
     if names and names[0] not in SCOPES:
-        known = ", ".join(sorted(SCOPES))
-        raise InvalidUriError(uri, f"begins with {names[0]!r}, which is no scope; use one of {known}")
+        scopes = ", ".join(sorted(SCOPES))
+        raise InvalidUriError(uri, f"begins with {names[0]!r}, which is not a scope; use one of {scopes}")
     return ("user", CALLER, "sessions", *names[1:]) if names[:1] == ("session",) else names
 
 
-def below(uri: str, name: str) -> str:
-    """The URI of what is called `name` in the folder `uri`.
+def child_uri(uri: str, name: str) -> str:
+    """Return the URI of the entry `name` in the folder `uri`.
 
-    >>> below("viking://", "user"), below("viking://user/alice", "a/b"), below("viking://user", "..")
+    >>> child_uri("viking://", "user"), child_uri("viking://user/alice", "a/b"), child_uri("viking://user", "..")
     ('viking://user', 'viking://user/alice/a%2Fb', 'viking://user/%2E%2E')
     """
-    return f"{uri}{_encoded(name)}" if uri == SCHEME else f"{uri}/{_encoded(name)}"
+    return f"{uri}{_encode(name)}" if uri == SCHEME else f"{uri}/{_encode(name)}"
 
 
-def _encoded(name: str) -> str:
+def _encode(name: str) -> str:
     if name in {".", ".."}:
         return name.replace(".", "%2E")
-    return _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+    return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
 
 
-def _decoded(name: str) -> str:
+def _decode(name: str) -> str:
     if "%" not in name:
         return name
-    # By bytes: a character may be several escapes.
-    return re.sub(rb"%([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), name.encode()).decode()
+    # Decode bytes, not characters: one character may be several escapes.
+    return re.sub(rb"%([0-9A-Fa-f]{2})", lambda match: bytes([int(match[1], 16)]), name.encode()).decode()

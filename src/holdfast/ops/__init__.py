@@ -1,6 +1,6 @@
-"""The operations, as data: their fields, results, routes and required roles.
+"""The operations as data: their fields, results, routes and required roles.
 
-Importing any of these modules imports all of them, so that `table.OPERATIONS` is always complete.
+Importing one of these modules imports all of them, so that `table.OPERATIONS` is always complete.
 """
 
 from holdfast.ops import administration, commits, files, sessions, system

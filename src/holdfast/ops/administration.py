@@ -1,4 +1,4 @@
-"""What operators and administrators can ask: accounts, users, keys, the audit."""
+"""Operations of operators and administrators: accounts, users, keys and the audit log."""
 
 from typing import Annotated
 
@@ -18,16 +18,18 @@ from holdfast.model.identity import (
 )
 from holdfast.ops.table import Operation, operation
 
-KeyId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$(?!\n)", description="use a key_id of the listing")]
-Span = Annotated[int, msgspec.Meta(ge=1, le=3_200_000_000, description="use 1 to 3200000000 seconds, a century")]
+KeyId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$(?!\n)", description="use a key_id from the list of keys")]
+LifetimeSeconds = Annotated[
+    int, msgspec.Meta(ge=1, le=3_200_000_000, description="use 1 to 3200000000 seconds, a century")
+]
 
 ACCOUNT = "/admin/accounts/{account_id}"
 USER = f"{ACCOUNT}/users/{{user_id}}"
 
 
-@operation("POST /admin/accounts", role="root", audited=True, scope="all_accounts")
+@operation("POST /admin/accounts", role="root", audit="{account_id} admin={admin_user_id}", scope="all_accounts")
 class CreateAccount(Operation[AccountCreated], frozen=True, kw_only=True):
-    """A new tenant with its first administrator, whose key is shown this once."""
+    """Create an account with its first administrator. The administrator's key is returned only here."""
 
     account_id: Name
     admin_user_id: Name = "admin"
@@ -35,72 +37,80 @@ class CreateAccount(Operation[AccountCreated], frozen=True, kw_only=True):
 
 @operation("GET /admin/accounts", role="root", scope="all_accounts")
 class ListAccounts(Operation[list[Account]], frozen=True, kw_only=True):
-    pass
+    """List all accounts."""
 
 
-@operation(f"DELETE {ACCOUNT}", role="root", audited=True, scope="all_accounts")
+@operation(f"DELETE {ACCOUNT}", role="root", audit="{account_id}", scope="all_accounts")
 class DeleteAccount(Operation[AccountRef], frozen=True, kw_only=True):
-    """Deletes an account with everything in it: users, keys, sessions, messages, its audit."""
+    """Delete an account with all its data: users, keys, sessions, messages and audit records."""
 
     account_id: Name
 
 
-@operation(f"POST {ACCOUNT}/users", role="admin", audited=True, scope="account")
+@operation(f"POST {ACCOUNT}/users", role="admin", audit="{user_id} role={role}", scope="account")
 class CreateUser(Operation[UserCreated], frozen=True, kw_only=True):
-    """A new user, whose key is shown this once."""
+    """Create a user. The user's key is returned only here."""
 
     account_id: Name
     user_id: Name
     role: TenantRole = "user"
-    expires_in_seconds: Span | None = None
+    expires_in_seconds: LifetimeSeconds | None = None
 
 
 @operation(f"GET {ACCOUNT}/users", role="admin", scope="account")
 class ListUsers(Operation[list[User]], frozen=True, kw_only=True):
+    """List the users of an account."""
+
     account_id: Name
 
 
-@operation(f"DELETE {USER}", role="admin", audited=True, scope="account")
+@operation(f"DELETE {USER}", role="admin", audit="{user_id}", scope="account")
 class DeleteUser(Operation[User], frozen=True, kw_only=True):
-    """Removes a user and all their keys. Their sessions stay until they are deleted."""
+    """Delete a user and all keys of the user. The sessions of the user are kept."""
 
     account_id: Name
     user_id: Name
 
 
-@operation(f"PUT {USER}/role", role="admin", audited=True, scope="account")
+@operation(f"PUT {USER}/role", role="admin", audit="{user_id} role={role}", scope="account")
 class SetRole(Operation[User], frozen=True, kw_only=True):
+    """Change the role of a user."""
+
     account_id: Name
     user_id: Name
     role: TenantRole
 
 
-@operation(f"POST {USER}/key", role="admin", audited=True, scope="account")
+@operation(f"POST {USER}/key", role="admin", audit="{user_id} key={result.key_id}", scope="account")
 class RotateKey(Operation[KeyCreated], frozen=True, kw_only=True):
-    """A new key for a user. All keys they had before stop working."""
+    """Create a new key for a user and revoke all other keys of the user."""
 
     account_id: Name
     user_id: Name
-    expires_in_seconds: Span | None = None
+    expires_in_seconds: LifetimeSeconds | None = None
 
 
-@operation(f"POST {USER}/keys", role="admin", audited=True, scope="account")
+@operation(f"POST {USER}/keys", role="admin", audit="{user_id} key={result.key_id}", scope="account")
 class CreateKey(Operation[KeyCreated], frozen=True, kw_only=True):
-    """One more key for a user, beside those they have."""
+    """Create an additional key for a user."""
 
     account_id: Name
     user_id: Name
-    expires_in_seconds: Span | None = None
+    expires_in_seconds: LifetimeSeconds | None = None
 
 
 @operation(f"GET {USER}/keys", role="admin", scope="account")
 class ListKeys(Operation[list[Key]], frozen=True, kw_only=True):
+    """List the keys of a user, without the keys themselves."""
+
     account_id: Name
     user_id: Name
 
 
-@operation(f"DELETE {USER}/keys/{{key_id}}", role="admin", audited=True, scope="account")
+@operation(f"DELETE {USER}/keys/{{key_id}}", role="admin", audit="{user_id} key={key_id}", scope="account")
 class RevokeKey(Operation[Key], frozen=True, kw_only=True):
+    """Revoke a key."""
+
     account_id: Name
     user_id: Name
     key_id: KeyId
@@ -108,7 +118,7 @@ class RevokeKey(Operation[Key], frozen=True, kw_only=True):
 
 @operation("GET /audit", role="admin")
 class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
-    """The account's audit records, newest first."""
+    """List the audit records of the account, newest first."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
     cursor: Name | None = None
@@ -116,7 +126,7 @@ class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
 
 @operation("GET /admin/audit", role="root", scope="all_accounts")
 class ListOperatorAudit(Operation[AuditPage], frozen=True, kw_only=True):
-    """What operators did to accounts as a whole, newest first; it outlives the accounts."""
+    """List the audit records of account creation and deletion, newest first. They outlive the accounts."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
     cursor: Name | None = None

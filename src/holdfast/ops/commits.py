@@ -1,12 +1,11 @@
-"""What can be asked about committing a session: its archives, its context, and the tasks behind them."""
+"""Operations on commits: archives, contexts and background tasks."""
 
 from typing import Annotated
 
 import msgspec
 
 from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
-from holdfast.model.base import Name
-from holdfast.model.sessions import NonNegative
+from holdfast.model.base import Name, NonNegative
 from holdfast.model.tasks import Task, TaskStatus
 from holdfast.ops.table import Operation, operation
 
@@ -20,21 +19,22 @@ Ref = Annotated[
 ]
 
 
-@operation("POST /sessions/{session_id}/commit", audited=True)
+@operation("POST /sessions/{session_id}/commit", audit="{session_id}")
 class CommitSession(Operation[Committed], frozen=True, kw_only=True):
-    """Seals the live messages in an archive, but for the last `keep_recent_count`; a task summarises it."""
+    """Seal the live messages except the last `keep_recent_count` in an archive, and start a task that summarises it."""
 
     session_id: Name
     keep_recent_count: NonNegative | None = None
-    """None, if it is not said."""
+    """None means 0."""
 
 
 @operation("GET /sessions/{session_id}/context")
 class GetSessionContext(Operation[SessionContext], frozen=True, kw_only=True):
-    """What a model is to be shown: every message that no finished archive stands for, and the latest overview.
+    """Return the context for a model: all messages not yet summarised, and the latest overview.
 
-    The budget goes to the messages, which always come, then to the overview, then to large tool outputs: each whole
-    or not at all. An output that does not fit is a preview that ends with a mark and has a line in the receipt.
+    The budget is used for the messages, which are always included, then for the overview, then for large tool
+    outputs. The overview is included in full or not at all. A tool output that does not fit is a preview that ends
+    with a marker, and has a line in the receipt.
     """
 
     session_id: Name
@@ -43,7 +43,7 @@ class GetSessionContext(Operation[SessionContext], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/archives")
 class ListArchives(Operation[list[ArchiveInfo]], frozen=True, kw_only=True):
-    """In order, behind archive number `after`, each with its state."""
+    """List the archives after number `after` in order, each with its state."""
 
     session_id: Name
     after: NonNegative = 0
@@ -52,15 +52,15 @@ class ListArchives(Operation[list[ArchiveInfo]], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/archives/{archive_id}")
 class GetSessionArchive(Operation[Archive], frozen=True, kw_only=True):
-    """An archive that is done, with all its messages."""
+    """Return a finished archive with all its messages."""
 
     session_id: Name
     archive_id: Name
 
 
-@operation("POST /sessions/{session_id}/archives/{archive_id}/retry", audited=True)
+@operation("POST /sessions/{session_id}/archives/{archive_id}/retry", audit="{session_id} archive={archive_id}")
 class RetryArchive(Operation[Task], frozen=True, kw_only=True):
-    """Begins the work on a failed or cancelled archive again. What it had finished is not paid for again."""
+    """Retry a failed or cancelled archive. Its finished steps are not repeated."""
 
     session_id: Name
     archive_id: Name
@@ -68,9 +68,9 @@ class RetryArchive(Operation[Task], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/expand")
 class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
-    """Brings back messages that an overview stands for, as many as the budget has room for, but at least one.
+    """Return archived messages, as many as fit the budget, but at least one.
 
-    What they leave of the budget goes to large tool outputs, each whole or as a marked preview.
+    The rest of the budget is used for large tool outputs, each in full or as a preview that ends with a marker.
     """
 
     session_id: Name
@@ -80,12 +80,14 @@ class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
 
 @operation("GET /tasks/{task_id}", scope="tenant_or_operator")
 class GetTask(Operation[Task], frozen=True, kw_only=True):
+    """Return a background task."""
+
     task_id: Name
 
 
 @operation("GET /tasks", scope="tenant_or_operator")
 class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
-    """Newest first. Those with the status failed are the ones that wait for somebody: retry or cancel them."""
+    """List background tasks, newest first. Failed tasks stay failed until they are retried or cancelled."""
 
     task_type: Name | None = None
     status: TaskStatus | None = None
@@ -93,15 +95,15 @@ class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
 
 
-@operation("POST /tasks/{task_id}/cancel", audited=True, scope="tenant_or_operator")
+@operation("POST /tasks/{task_id}/cancel", audit="{task_id} session={result.resource_id}", scope="tenant_or_operator")
 class CancelTask(Operation[Task], frozen=True, kw_only=True):
-    """Ends a task that is not done. The messages of its archive stay in the context."""
+    """Cancel an unfinished task. The messages of its archive stay in the context."""
 
     task_id: Name
 
 
-@operation("POST /tasks/{task_id}/retry", audited=True, scope="tenant_or_operator")
+@operation("POST /tasks/{task_id}/retry", audit="{task_id} session={result.resource_id}", scope="tenant_or_operator")
 class RetryTask(Operation[Task], frozen=True, kw_only=True):
-    """Begins a failed or cancelled task again. What it had finished is not paid for again."""
+    """Retry a failed or cancelled task. Its finished steps are not repeated."""
 
     task_id: Name

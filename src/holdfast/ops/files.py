@@ -1,4 +1,4 @@
-"""What can be asked of the `viking://` tree. Its files are views of what is stored; nothing is kept twice."""
+"""Operations on the `viking://` tree. Its files are views of stored data, not copies."""
 
 from typing import Annotated, Literal
 
@@ -15,56 +15,58 @@ Uri = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=2048,
-        # It is for the description alone: what is wrong with a URI is said by an error of its own.
+        # Only for the schema. Invalid URIs raise an error of their own, which gives the reason.
         extra_json_schema={"pattern": f"^{SCHEME}(({'|'.join(sorted(SCOPES))})({_SEGMENT})*/?)?$"},
     ),
 ]
-Nodes = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+NodeLimit = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 Offset = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
-Chars = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
+AbstractChars = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
 LineOffset = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-LineLimit = Annotated[int, msgspec.Meta(ge=-1, le=10_000, description="use -1 for all of them")]
+LineLimit = Annotated[int, msgspec.Meta(ge=-1, le=10_000, description="use -1 for all lines")]
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """What listings have in common."""
+    """The fields that all listings have."""
 
     uri: Uri
     simple: bool = False
-    """Whether the URIs are enough."""
+    """Return only URIs."""
     output: Literal["agent", "original"] = "agent"
-    """The agent's has the abstracts of folders."""
+    """`agent` includes the abstracts of folders."""
     show_all_hidden: bool = False
-    """Whether to show also what begins with a dot."""
-    abs_limit: Chars = 256
-    """How much of an abstract to show."""
-    node_limit: Nodes = 1_000
+    """Include names that begin with a dot."""
+    abs_limit: AbstractChars = 256
+    """The maximum length of an abstract."""
+    node_limit: NodeLimit = 1_000
     offset: Offset = 0
-    limit: Nodes | None = None
+    limit: NodeLimit | None = None
 
 
-@operation("GET /fs/ls", bare="entries")
+@operation("GET /fs/ls", result_field="entries")
 class ListFiles(Listing, Operation[FilePage], frozen=True, kw_only=True):
-    """What is in a folder, or all that is below it: entries from `offset` on, no more than `node_limit` and `limit`."""
+    """List the entries of a folder, or of its whole subtree: from `offset`, at most `node_limit` and `limit`."""
 
     recursive: bool = False
 
 
-@operation("GET /fs/tree", bare="entries")
+@operation("GET /fs/tree", result_field="entries")
 class ShowTree(Listing, Operation[FilePage], frozen=True, kw_only=True):
-    """What is below a folder, `level_limit` levels deep, each folder followed by what is in it."""
+    """List the subtree of a folder, `level_limit` levels deep. The entries of each folder follow it."""
 
     level_limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
 
 
 @operation("GET /fs/stat")
 class StatFile(Operation[FileEntry], frozen=True, kw_only=True):
+    """Return the entry of a file or a folder."""
+
     uri: Uri
 
 
 @operation("GET /content/read")
 class ReadFile(Operation[str], frozen=True, kw_only=True):
-    """`limit` lines from the one numbered `offset` on, counted from 0; all of them, if `limit` is -1."""
+    """Read `limit` lines of a file from line `offset`, counted from 0. A `limit` of -1 reads all lines."""
 
     uri: Uri
     offset: LineOffset = 0
@@ -73,13 +75,13 @@ class ReadFile(Operation[str], frozen=True, kw_only=True):
 
 @operation("GET /content/abstract")
 class ReadAbstract(Operation[str], frozen=True, kw_only=True):
-    """One line about a session or an archive, once it was summarised."""
+    """Return the one-line summary of a session or an archive. It exists after the first finished commit."""
 
     uri: Uri
 
 
 @operation("GET /content/overview")
 class ReadOverview(Operation[str], frozen=True, kw_only=True):
-    """What an archive is about; of a session, what all its finished archives are about."""
+    """Return the overview of an archive, or of all finished archives of a session."""
 
     uri: Uri

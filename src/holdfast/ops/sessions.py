@@ -1,4 +1,4 @@
-"""What can be asked of a session and its messages."""
+"""Operations on sessions and their messages."""
 
 from typing import Annotated, Any
 
@@ -29,14 +29,14 @@ from holdfast.model.sessions import (
 )
 from holdfast.model.system import SessionStats
 from holdfast.ops.table import Operation, fields_of, operation
-from holdfast.provider_formats import is_plain, not_a_dictionary, read_message
+from holdfast.provider_formats import is_native_message, not_a_dict_problem, translate_message
 
 Seq = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-Key = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+IdempotencyKey = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Title = Annotated[str, msgspec.Meta(max_length=500)]
 Uri = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
 Cursor = Annotated[
-    str, msgspec.Meta(pattern=r"^[0-9a-f]{1,16}$(?!\n)", description="use the next_cursor of the page before")
+    str, msgspec.Meta(pattern=r"^[0-9a-f]{1,16}$(?!\n)", description="use the next_cursor of the previous page")
 ]
 EventId = Annotated[
     str,
@@ -47,13 +47,15 @@ EventId = Annotated[
 ]
 
 
-@operation("POST /sessions", audited=True)
+@operation("POST /sessions", audit="{result.session_id}")
 class CreateSession(Operation[SessionInfo], frozen=True, kw_only=True):
+    """Create a session. Without an id, one is generated."""
+
     session_id: Name | None = None
     title: Title = ""
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)
     created_at: Timestamp | None = None
-    """When it began, if that was elsewhere and earlier."""
+    """The original creation time, for an imported session."""
     memory_policy: MemoryPolicy | None = None
     auto_commit_policy: AutoCommitPolicy | None = None
     memory_extraction_config: dict[str, Any] | None = None
@@ -61,13 +63,15 @@ class CreateSession(Operation[SessionInfo], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}")
 class GetSession(Operation[SessionInfo], frozen=True, kw_only=True):
+    """Return a session. With `auto_create`, a missing session is created."""
+
     session_id: Name
     auto_create: bool = False
 
 
-@operation("GET /sessions", bare="sessions")
+@operation("GET /sessions", result_field="sessions")
 class ListSessions(Operation[SessionPage], frozen=True, kw_only=True):
-    """Newest first. `q` looks for a piece of the id or the title, in any case."""
+    """List sessions, newest first. `q` selects those whose id or title contains it, in upper or lower case."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
     cursor: Cursor | None = None
@@ -75,9 +79,9 @@ class ListSessions(Operation[SessionPage], frozen=True, kw_only=True):
     state: SessionState | None = None
 
 
-@operation("PATCH /sessions/{session_id}", audited=True)
+@operation("PATCH /sessions/{session_id}", audit="{session_id}")
 class UpdateSession(Operation[SessionInfo], frozen=True, kw_only=True):
-    """Changes what is given. Metadata is merged key by key; a key set to None is removed."""
+    """Change the given fields. Metadata is merged key by key; a key set to null is removed."""
 
     session_id: Name
     title: Title | None = None
@@ -85,9 +89,9 @@ class UpdateSession(Operation[SessionInfo], frozen=True, kw_only=True):
     state: SessionState | None = None
 
 
-@operation("PATCH /sessions/{session_id}/config", audited=True)
+@operation("PATCH /sessions/{session_id}/config", audit="{session_id}")
 class ConfigureSession(Operation[SessionInfo], frozen=True, kw_only=True):
-    """Changes what is given; what is given as null goes back to its default."""
+    """Change the given settings. A setting given as null is reset to its default."""
 
     session_id: Name
     memory_policy: MemoryPolicy | msgspec.UnsetType | None = msgspec.UNSET
@@ -95,85 +99,89 @@ class ConfigureSession(Operation[SessionInfo], frozen=True, kw_only=True):
     memory_extraction_config: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
-@operation("DELETE /sessions/{session_id}", audited=True)
+@operation("DELETE /sessions/{session_id}", audit="{session_id}")
 class DeleteSession(Operation[SessionRef], frozen=True, kw_only=True):
+    """Delete a session with its messages and archives. Forks of it keep theirs."""
+
     session_id: Name
 
 
-@operation("POST /sessions/{session_id}/fork", audited=True)
+@operation("POST /sessions/{session_id}/fork", audit="{result.session_id} forked_from={session_id}")
 class ForkSession(Operation[SessionInfo], frozen=True, kw_only=True):
-    """A new session that shares everything up to `at` (a seq or a message id; by default the last message)."""
+    """Create a session that shares all messages up to `at`: a seq, a message id, or by default the last message."""
 
     session_id: Name
     at: Seq | Name | None = None
     new_session_id: Name | None = None
     title: Title | None = None
     created_at: Timestamp | None = None
-    """When it began, if that was elsewhere and earlier."""
+    """The original creation time, for an imported session."""
 
 
 @operation("POST /sessions/{session_id}/messages")
 class AddMessage(NewMessage, Operation[Appended], frozen=True, kw_only=True):
-    """Appends one message, which may be one of OpenAI or Anthropic; a missing session is created."""
+    """Append a message, also in the format of OpenAI or Anthropic. A missing session is created."""
 
     session_id: Name
-    idempotency_key: Key | None = None
+    idempotency_key: IdempotencyKey | None = None
     expected_seq: Seq | None = None
 
     @classmethod
-    def translated(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        if is_plain(fields, _OF_ADD_MESSAGE):
+    def translate(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        if is_native_message(fields, _ADD_MESSAGE_FIELDS):
             return fields
-        about = {name: value for name, value in fields.items() if name in _ABOUT_APPEND}
-        message = {name: value for name, value in fields.items() if name not in _ABOUT_APPEND}
-        return {**read_message("", message, {}), **about}
+        append_fields = {name: value for name, value in fields.items() if name in _APPEND_FIELDS}
+        message = {name: value for name, value in fields.items() if name not in _APPEND_FIELDS}
+        return {**translate_message("", message, {}), **append_fields}
 
 
 def with_provider_fields(op: AddMessage, fields: dict[str, Any]) -> AddMessage:
-    """The same append with what else a provider's message has."""
+    """Return the append with the additional fields of a provider's message."""
     given = {name: value for name, value in fields_of(op).items() if value is not None}
-    return AddMessage(**AddMessage.translated({**given, **fields}))
+    return AddMessage(**AddMessage.translate({**given, **fields}))
 
 
-_OF_ADD_MESSAGE = frozenset(AddMessage.__struct_fields__)
-_ABOUT_APPEND = _OF_ADD_MESSAGE - set(NewMessage.__struct_fields__)
+_ADD_MESSAGE_FIELDS = frozenset(AddMessage.__struct_fields__)
+_APPEND_FIELDS = _ADD_MESSAGE_FIELDS - set(NewMessage.__struct_fields__)
 MAX_BATCH = 100
 
 
 @operation("POST /sessions/{session_id}/messages/batch")
 class AddMessages(Operation[Appended], frozen=True, kw_only=True):
-    """Appends 1 to 100 messages, which may be those of OpenAI or Anthropic; all or none.
+    """Append 1 to 100 messages, all or none, also in the formats of OpenAI and Anthropic.
 
     A missing session is created.
     """
 
     session_id: Name
     messages: Annotated[list[NewMessage], msgspec.Meta(min_length=1, max_length=MAX_BATCH)]
-    idempotency_key: Key | None = None
+    idempotency_key: IdempotencyKey | None = None
     expected_seq: Seq | None = None
 
     @classmethod
-    def translated(cls, fields: dict[str, Any]) -> dict[str, Any]:
+    def translate(cls, fields: dict[str, Any]) -> dict[str, Any]:
         messages = fields.get("messages")
         if not isinstance(messages, list) or len(messages) > MAX_BATCH:
             return fields
-        names: dict[str, str] = {}
-        read = [
-            message if isinstance(message, dict) and is_plain(message) else _read(number, message, names)
+        tool_names: dict[str, str] = {}
+        translated = [
+            message
+            if isinstance(message, dict) and is_native_message(message)
+            else _translate(number, message, tool_names)
             for number, message in enumerate(messages)
         ]
-        return {**fields, "messages": read}
+        return {**fields, "messages": translated}
 
 
-def _read(number: int, message: Any, names: dict[str, str]) -> dict[str, Any]:
+def _translate(number: int, message: Any, tool_names: dict[str, str]) -> dict[str, Any]:
     if not isinstance(message, dict):
-        raise InvalidArgumentError(f"messages[{number}]", not_a_dictionary(message))
-    return read_message(f"messages[{number}].", message, names)
+        raise InvalidArgumentError(f"messages[{number}]", not_a_dict_problem(message))
+    return translate_message(f"messages[{number}].", message, tool_names)
 
 
 @operation("GET /sessions/{session_id}/messages")
 class GetMessages(Operation[MessagePage], frozen=True, kw_only=True):
-    """Messages `first` to `last` in order. `live` leaves archived ones out; `q` keeps those with all its words."""
+    """Return messages `first` to `last` in order: with `live` only live messages, with `q` those with all its words."""
 
     session_id: Name
     first: Seq = 1
@@ -185,6 +193,8 @@ class GetMessages(Operation[MessagePage], frozen=True, kw_only=True):
 
 @operation("POST /sessions/{session_id}/used")
 class RecordUse(Operation[UseRecorded], frozen=True, kw_only=True):
+    """Record that contexts or a skill were used. A missing session is created."""
+
     session_id: Name
     contexts: Annotated[list[Uri], msgspec.Meta(max_length=1000)] | None = None
     skill: SkillUse | None = None
@@ -193,7 +203,7 @@ class RecordUse(Operation[UseRecorded], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/used")
 class ListUsage(Operation[list[Usage]], frozen=True, kw_only=True):
-    """In the order in which they were recorded, behind the one with the id `after`."""
+    """List the recorded uses after the id `after`, in the order of recording."""
 
     session_id: Name
     after: Name | None = None
@@ -202,6 +212,8 @@ class ListUsage(Operation[list[Usage]], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/tool-results")
 class ListToolResults(Operation[ToolResultPage], frozen=True, kw_only=True):
+    """List the large tool outputs of a session, newest first."""
+
     session_id: Name
     tool_name: str | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 50
@@ -209,6 +221,8 @@ class ListToolResults(Operation[ToolResultPage], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/tool-results/{tool_result_id}")
 class ReadToolResult(Operation[ToolResultSlice], frozen=True, kw_only=True):
+    """Read `limit` characters of a large tool output from `offset`."""
+
     session_id: Name
     tool_result_id: Name
     offset: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 2)] = 0
@@ -217,6 +231,8 @@ class ReadToolResult(Operation[ToolResultSlice], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/tool-results/{tool_result_id}/search")
 class SearchToolResult(Operation[ToolResultMatches], frozen=True, kw_only=True):
+    """Search a large tool output for a text, in upper or lower case."""
+
     session_id: Name
     tool_result_id: Name
     q: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
@@ -226,10 +242,10 @@ class SearchToolResult(Operation[ToolResultMatches], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/events", stream=True)
 class ReadEvents(Operation[EventPage], frozen=True, kw_only=True):
-    """What happened to a session behind the event `after`: every message and every change, in order.
+    """Read the events of a session after the event `after`: every message and every change, in order.
 
-    Without `after`, from the beginning; after `now`, what is yet to come. Asked for as `text/event-stream`, it goes
-    on as things happen, and `Last-Event-ID` stands for `after`.
+    Without `after`, read from the first event. With `now`, read only future events. With the media type
+    `text/event-stream` the response is a stream of events as they happen, and `Last-Event-ID` is used for `after`.
     """
 
     session_id: Name
@@ -239,4 +255,6 @@ class ReadEvents(Operation[EventPage], frozen=True, kw_only=True):
 
 @operation("GET /stats/sessions/{session_id}")
 class GetSessionStats(Operation[SessionStats], frozen=True, kw_only=True):
+    """Return the statistics of a session."""
+
     session_id: Name

@@ -1,4 +1,4 @@
-"""What can be asked about the system itself."""
+"""Operations on the system itself: identity, health and statistics."""
 
 from typing import Annotated
 
@@ -11,19 +11,19 @@ from holdfast.ops.table import Operation, operation
 
 @operation("GET /whoami", scope="system")
 class WhoAmI(Operation[Identity], frozen=True, kw_only=True):
-    pass
+    """Return the account, user and role of the caller."""
 
 
 @operation("GET /system/status", scope="system")
 class GetSystemStatus(Operation[SystemStatus], frozen=True, kw_only=True):
-    pass
+    """Return whether the system is initialized, and the user of the caller."""
 
 
 @operation("POST /system/wait", scope="system")
 class WaitUntilIdle(Operation[dict[str, QueueCounts]], frozen=True, kw_only=True):
-    """Answers once everything that was accepted before it is done, with the counts of each queue.
+    """Wait until all work accepted before this call is done, and return the counts of each queue.
 
-    At the latest after `timeout` seconds: then what is left goes on, and the answer is DEADLINE_EXCEEDED.
+    After `timeout` seconds it fails with DEADLINE_EXCEEDED. The remaining work continues.
     """
 
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3_600)] | None = None
@@ -31,19 +31,21 @@ class WaitUntilIdle(Operation[dict[str, QueueCounts]], frozen=True, kw_only=True
 
 @operation("GET /debug/health", scope="system")
 class CheckHealth(Operation[Health], frozen=True, kw_only=True):
-    pass
+    """Return whether the system is healthy."""
 
 
 @operation("GET /observer/system", role="admin", scope="all_accounts")
 class ObserveSystem(Operation[SystemHealth], frozen=True, kw_only=True):
-    pass
+    """Return the health of all components."""
 
 
 @operation("GET /observer/{component}", role="admin", scope="all_accounts")
 class ObserveComponent(Operation[Component], frozen=True, kw_only=True):
+    """Return the health of one component."""
+
     component: ComponentName
 
 
 @operation("GET /stats/memories")
 class GetMemoryStats(Operation[MemoryStats], frozen=True, kw_only=True):
-    """Counts of what the caller has."""
+    """Return the number of sessions, messages, tokens and memories of the caller."""

@@ -1,61 +1,65 @@
-"""The table of operations, as data: what can be asked, what comes back, who may, and where it is on the wire."""
+"""The table of operations: for each its result type, required role, scope, audit line and HTTP route."""
 
 from collections.abc import Callable
 from functools import cache
+from string import Formatter
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from holdfast.errors import InvalidArgumentError, shown
+from holdfast.errors import InvalidArgumentError, short_repr
 from holdfast.model.identity import AccessRole
 from holdfast.storable import storable_text
-from holdfast.validation import conform, prebuild_decoder
+from holdfast.validation import convert, prebuild_decoder
 
 R = TypeVar("R")
 Scope = Literal["tenant", "tenant_or_operator", "account", "all_accounts", "system"]
-"""Which accounts an operation reaches, and whether the operator's key alone may call it:
+"""Which accounts an operation has access to, and whether the operator's key alone may call it:
 
-- `tenant`: data of the caller's account; the operator's key is refused.
-- `tenant_or_operator`: data of the caller's account; the operator's key reaches it in all accounts.
-- `account`: administration of the account in the field `account_id`; only root may name an account not its own.
+- `tenant`: data of the caller's account; the operator's key is rejected.
+- `tenant_or_operator`: data of the caller's account; the operator's key has access in all accounts.
+- `account`: administration of the account in the field `account_id`; only root may name another account than its own.
 - `all_accounts`: all accounts at once, or the list of accounts itself.
 - `system`: the caller's identity and the state of the server, for every key.
 """
 
-PLAIN = {str, int, float, bool, type(None)}
+SCALAR_TYPES = {str, int, float, bool, type(None)}
 
 
 class Operation(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
-    """Base of every operation, and what it results in. Operations are values: they can be stored, sent, replayed."""
+    """The base of all operations, with the type of the result. Operations are values: they can be stored and sent."""
 
     @classmethod
-    def translated(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        """The operation's own fields, where others stand for them."""
+    def translate(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of the operation, translated from other formats that it accepts."""
         return fields
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """What the table knows of an operation."""
+class OperationEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation in the table."""
 
     returns: Any
     role: AccessRole
-    """The least role that may ask for it."""
+    """The lowest role that may call it."""
     verb: str
     path: str
-    audited: bool
-    """Whether the gate writes an audit record; a log row (a message, a use) is its own."""
+    audit: str | None
+    """What the audit line names: a format string of the operation's fields and of `result`, such as `{task_id}`.
+
+    None writes no line: the operation changes nothing, or its log row (a message, a use) is the record.
+    """
     scope: Scope
-    bare: str | None
-    """The field of the result that stands alone on the wire; the others stand beside it."""
+    result_field: str | None
+    """The field of the result that is `result` in the response body; the other fields are next to it."""
     stream: bool
-    """Whether the wire can deliver its pages as a stream of events."""
-    retriable: bool
-    """Whether it can be asked again when no answer came: it changes nothing, or the same a second time."""
+    """Whether HTTP can deliver its pages as a stream of events."""
+    is_retryable: bool
+    """Whether it can be sent again if there was no response: it changes nothing, or repeating it has no effect."""
 
 
-OPERATIONS: dict[type[Operation[Any]], Entry] = {}
+OPERATIONS: dict[type[Operation[Any]], OperationEntry] = {}
 
 O = TypeVar("O", bound=Operation[Any])  # noqa: E741 - an operation
 
@@ -64,35 +68,37 @@ def operation(
     route: str,
     *,
     role: AccessRole = "user",
-    audited: bool = False,
+    audit: str | None = None,
     scope: Scope = "tenant",
-    bare: str | None = None,
+    result_field: str | None = None,
     stream: bool = False,
 ) -> Callable[[type[O]], type[O]]:
-    """Enter an operation in the table."""
+    """Return a decorator that adds an operation to the table."""
     verb, path = route.split()
 
-    def enter(cls: type[O]) -> type[O]:
+    def register(cls: type[O]) -> type[O]:
         _check_scope(cls, scope)
-        (returns,) = (get_args(base)[0] for base in getattr(cls, "__orig_bases__", ()) if get_origin(base) is Operation)
-        OPERATIONS[cls] = Entry(
+        _check_audit(cls, audit)
+        bases = getattr(cls, "__orig_bases__", ())
+        (returns,) = (get_args(base)[0] for base in bases if get_origin(base) is Operation)
+        OPERATIONS[cls] = OperationEntry(
             returns=returns,
             role=role,
             verb=verb,
             path=f"/api/v1{path}",
-            audited=audited,
+            audit=audit,
             scope=scope,
-            bare=bare,
+            result_field=result_field,
             stream=stream,
-            retriable=verb in {"GET", "PUT"},
+            is_retryable=verb in {"GET", "PUT"},
         )
         return prebuild_decoder(cls)
 
-    return enter
+    return register
 
 
 def _check_scope(cls: type[Operation[Any]], scope: Scope) -> None:
-    """An `account_id` is in the operation exactly where the scope reads it."""
+    """Raise TypeError unless the operation has a field `account_id` exactly if its scope uses it."""
     names_account = "account_id" in cls.__struct_fields__
     if scope not in get_args(Scope):
         raise TypeError(f"{cls.__name__} has the scope {scope!r}; use one of {', '.join(get_args(Scope))}")
@@ -102,48 +108,65 @@ def _check_scope(cls: type[Operation[Any]], scope: Scope) -> None:
         raise TypeError(f"{cls.__name__} has the field account_id, which the scope {scope} ignores; use account")
 
 
+def _check_audit(cls: type[Operation[Any]], audit: str | None) -> None:
+    """Raise TypeError unless the audit line names only fields of the operation or `{result.field}`."""
+    named = {name.split(".")[0] for _, name, _, _ in Formatter().parse(audit or "") if name is not None}
+    unknown = named - set(cls.__struct_fields__) - {"result"}
+    if unknown:
+        raise TypeError(
+            f"{cls.__name__} has no field {unknown.pop()}, which its audit line names; use one of its fields"
+        )
+    if audit is not None and "result" in cls.__struct_fields__:
+        raise TypeError(
+            f"{cls.__name__} has a field result, which the audit line needs for its result; rename the field"
+        )
+
+
 def fields_of(op: Operation[Any]) -> dict[str, Any]:
-    """The operation as plain fields: msgspec takes a ready-made struct on trust, and the caller may have made it."""
+    """Return the fields of an operation as plain values.
+
+    msgspec does not validate a struct that was constructed directly, so its fields are validated again.
+    """
     given = {
-        name: value if type(value) in PLAIN else _opened(value)
+        name: value if type(value) in SCALAR_TYPES else _to_builtins(value)
         for name, value in asdict(op).items()
         if value is not None and value is not UNSET
     }
-    for name in _needed(type(op)):
+    for name in _fields_without_none_default(type(op)):
         if name not in given and getattr(op, name) is None:
             given[name] = None
     return given
 
 
 @cache
-def _needed(cls: type[Operation[Any]]) -> tuple[str, ...]:
-    """The fields for which None is not the same as leaving them out."""
+def _fields_without_none_default(cls: type[Operation[Any]]) -> tuple[str, ...]:
+    """Return the fields for which None differs from a missing value."""
     return tuple(field.name for field in msgspec.structs.fields(cls) if field.default is not None)
 
 
-def checked(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
-    """The operation with every field of the right type and within its bounds, or InvalidArgumentError.
+def validate_operation(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
+    """Return the operation with validated fields, or raise InvalidArgumentError.
 
-    `strict=False` also reads numbers from text, as they are in a query.
+    `strict=False` also accepts numbers as text, as in a query string.
     """
-    fields = cls.translated(fields)
-    valid = conform(fields, cls, strict=strict)
+    fields = cls.translate(fields)
+    valid = convert(fields, cls, strict=strict)
     for name, value in fields.items():
         if isinstance(value, str) and (not value.isascii() or "\0" in value) and name in cls.__struct_fields__:
             storable_text(name, value)
     if not strict:
-        _refuse_null(valid, fields)
+        _reject_null(valid, fields)
     return valid
 
 
-def _refuse_null(valid: Operation[Any], fields: dict[str, Any]) -> None:
-    """Refuse the text "null": without strict typing, msgspec reads it as None."""
+def _reject_null(valid: Operation[Any], fields: dict[str, Any]) -> None:
+    """Reject the text "null": without strict typing, msgspec reads it as None."""
     for name, value in fields.items():
         if isinstance(value, str) and getattr(valid, name, value) is None:
-            raise InvalidArgumentError(name, f"{shown(value)} is not a value of it; leave it out instead")
+            raise InvalidArgumentError(name, f"{short_repr(value)} is not a valid value; omit the field instead")
 
 
-def _opened(value: Any) -> Any:
+def _to_builtins(value: Any) -> Any:
     if isinstance(value, msgspec.Struct) and not type(value).__struct_config__.tag:
-        return {name: _opened(item) for name, item in msgspec.structs.asdict(value).items()}
-    return [_opened(item) for item in value] if isinstance(value, list) else value
+        return {name: _to_builtins(item) for name, item in msgspec.structs.asdict(value).items()}
+    return [_to_builtins(item) for item in value] if isinstance(value, list) else value

@@ -1,13 +1,13 @@
-"""What a message's `content` holds: texts and images become parts, any other block is kept as it is."""
+"""Translates the `content` of a message: texts and images become parts, any other block is kept unchanged."""
 
 from typing import Any
 
-from holdfast.errors import InvalidArgumentError, shown
+from holdfast.errors import InvalidArgumentError, short_repr
 from holdfast.model.parts import TEXT_BLOCKS, ImagePart, Part, ProviderPart, TextPart
-from holdfast.provider_formats.fields import is_nothing
+from holdfast.provider_formats.fields import is_empty
 
-CACHE_MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
-"""Advice to a provider's cache: set anew with each request, and no content."""
+CACHE_FIELDS = frozenset({"cache_control", "prompt_cache_breakpoint"})
+"""Hints for a provider's cache. They belong to one request and are no content."""
 OPENAI_BLOCKS = frozenset(
     {
         "audio",
@@ -47,76 +47,76 @@ ANTHROPIC_BLOCKS = frozenset(
 )
 
 
-def kind_of(value: Any) -> str:
-    """The `type` that an object says it is of, if it says one."""
-    kind = value.get("type") if isinstance(value, dict) else None
-    return kind if isinstance(kind, str) else ""
+def type_of(value: Any) -> str:
+    """Return the `type` field of an object, or an empty string if there is none."""
+    type_field = value.get("type") if isinstance(value, dict) else None
+    return type_field if isinstance(type_field, str) else ""
 
 
-def blocks_of(where: str, content: Any) -> list[Any]:
-    """The blocks of a `content`: a text alone is one, and so is an object."""
-    if is_nothing(content):
+def split_blocks(field: str, content: Any) -> list[Any]:
+    """Return the blocks of a `content`. A single text or object is one block."""
+    if is_empty(content):
         return []
     blocks = content if isinstance(content, list) else [content]
     for number, block in enumerate(blocks):
         if not isinstance(block, str | dict):
-            raise InvalidArgumentError(f"{where}[{number}]", not_a_dictionary(block))
+            raise InvalidArgumentError(f"{field}[{number}]", not_a_dict_problem(block))
     return blocks
 
 
-def not_a_dictionary(value: Any) -> str:
+def not_a_dict_problem(value: Any) -> str:
     if hasattr(value, "model_dump"):
-        return f"is a {type(value).__name__}; give a dictionary, as its model_dump() makes one"
-    return f"is {shown(value)}; give a dictionary"
+        return f"is a {type(value).__name__}; pass a dictionary, such as the result of its model_dump()"
+    return f"is {short_repr(value)}; pass a dictionary"
 
 
-def read_block(block: Any) -> Part:
-    """A text or an image as such, if nothing of it is lost by that; else the block itself.
+def translate_block(block: Any) -> Part:
+    """Return a text part or an image part if it can hold all of the block. Otherwise return a provider part.
 
-    >>> read_block({"type": "image_url", "image_url": {"url": "file:///a.png"}})
+    >>> translate_block({"type": "image_url", "image_url": {"url": "file:///a.png"}})
     ImagePart(url='file:///a.png', description='', detail='')
-    >>> read_block({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}).provider
+    >>> translate_block({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}).provider
     'anthropic'
     """
-    text = text_in(block)
+    text = plain_text(block)
     if text is not None:
         return TextPart(text)
-    image = _image_in(block)
-    return kept(block) if image is None else image
+    image = _plain_image(block)
+    return as_provider_part(block) if image is None else image
 
 
-def kept(block: dict[str, Any]) -> ProviderPart:
-    return ProviderPart(_provider_of(block), block)
+def as_provider_part(block: dict[str, Any]) -> ProviderPart:
+    return ProviderPart(_detect_provider(block), block)
 
 
-def read_output(content: Any) -> Any:
-    """A tool's result: its text if it is nothing but text, else the value as it is."""
+def translate_output(content: Any) -> Any:
+    """Return the output of a tool: a text if it consists only of texts, else the unchanged value."""
     if content is None:
         return ""
     if isinstance(content, dict) or (isinstance(content, list) and content):
-        texts = [text_in(block) for block in (content if isinstance(content, list) else [content])]
+        texts = [plain_text(block) for block in (content if isinstance(content, list) else [content])]
         if None not in texts:
             return "\n".join(text for text in texts if text is not None)
     return content
 
 
-def text_in(block: Any) -> str | None:
-    """The text that is all there is to a block."""
+def plain_text(block: Any) -> str | None:
+    """Return the text of a block that holds nothing but a text, or None."""
     if isinstance(block, str):
         return block
-    kind = kind_of(block)
-    field = "refusal" if kind == "refusal" else "text"
-    if kind not in TEXT_BLOCKS and kind != "refusal":
+    block_type = type_of(block)
+    field = "refusal" if block_type == "refusal" else "text"
+    if block_type not in TEXT_BLOCKS and block_type != "refusal":
         return None
     text, others = block.get(field), {key: value for key, value in block.items() if key not in {"type", field}}
-    if isinstance(text, dict):  # as the threads of OpenAI's assistants have it
+    if isinstance(text, dict):  # the format of OpenAI's assistant threads
         others |= {key: value for key, value in text.items() if key != "value"}
         text = text.get("value")
-    return text if isinstance(text, str) and _only_marks(others) else None
+    return text if isinstance(text, str) and _are_droppable(others) else None
 
 
-def _image_in(block: dict[str, Any]) -> ImagePart | None:
-    match kind_of(block):
+def _plain_image(block: dict[str, Any]) -> ImagePart | None:
+    match type_of(block):
         case "image_url" | "input_image":
             image, others = block.get("image_url"), {**block}
             if isinstance(image, dict):
@@ -140,24 +140,24 @@ def _image(url: Any, detail: Any, others: dict[str, Any], field: str) -> ImagePa
     rest = {key: value for key, value in others.items() if key not in {"type", field}}
     return (
         ImagePart(url, detail=detail)
-        if isinstance(url, str) and isinstance(detail, str) and _only_marks(rest)
+        if isinstance(url, str) and isinstance(detail, str) and _are_droppable(rest)
         else None
     )
 
 
-def is_no_content(key: str, value: Any) -> bool:
-    """Whether a field of a block can be left out: it is empty, or a mark for a cache."""
-    return key in CACHE_MARKS or is_nothing(value)
+def is_droppable_field(key: str, value: Any) -> bool:
+    """Return whether a field of a block can be dropped: it is empty, or a hint for a cache."""
+    return key in CACHE_FIELDS or is_empty(value)
 
 
-def _only_marks(others: dict[str, Any]) -> bool:
-    return all(is_no_content(key, value) for key, value in others.items())
+def _are_droppable(others: dict[str, Any]) -> bool:
+    return all(is_droppable_field(key, value) for key, value in others.items())
 
 
-def _provider_of(block: dict[str, Any]) -> str:
-    kind = kind_of(block)
-    if kind in OPENAI_BLOCKS or (kind == "text" and "annotations" in block):
+def _detect_provider(block: dict[str, Any]) -> str:
+    block_type = type_of(block)
+    if block_type in OPENAI_BLOCKS or (block_type == "text" and "annotations" in block):
         return "openai"
-    if kind in ANTHROPIC_BLOCKS or kind.endswith("_tool_result"):
+    if block_type in ANTHROPIC_BLOCKS or block_type.endswith("_tool_result"):
         return "anthropic"
     return "other"

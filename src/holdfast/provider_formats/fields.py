@@ -1,4 +1,4 @@
-"""The fields of a provider's message that one of Holdfast's does not have, and where each of them goes."""
+"""The fields that only messages of a provider have, and how each of them is translated."""
 
 from typing import Any, Literal
 
@@ -17,12 +17,12 @@ ROLES: dict[str, Role] = {
     "function": "tool",
 }
 PROVIDER_FIELDS = "provider_fields"
-"""The key of a message's metadata that holds what its provider says of it beside its content, such as its `status`."""
+"""The key of a message's metadata for the provider's other fields, such as `status`."""
 
 
 @prebuild_decoder
 class ProviderFields(msgspec.Struct, frozen=True, kw_only=True):
-    """What a message of OpenAI, of a server that is compatible with it, or of Anthropic may have."""
+    """The fields of a message of OpenAI, of an OpenAI-compatible server, or of Anthropic."""
 
     role: AnyRole
     content: str | list[Any] | dict[str, Any] | None = None
@@ -45,14 +45,15 @@ class ProviderFields(msgspec.Struct, frozen=True, kw_only=True):
 
 
 BEFORE_CONTENT = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
-"""Fields that become provider parts: what the model thought comes first, the rest last."""
+"""Fields that become provider parts before the content: the reasoning of the model."""
 AFTER_CONTENT = ("audio", "images", "annotations", "citations", "extra_content", "provider_specific_fields")
 
-OWN = frozenset(NewMessage.__struct_fields__)
-SHARED = frozenset({"role", "content", "parts"})
-KNOWN = OWN | frozenset(ProviderFields.__struct_fields__)
+OWN_FIELDS = frozenset(NewMessage.__struct_fields__)
+"""Fields of Holdfast's messages."""
+SHARED_FIELDS = frozenset({"role", "content", "parts"})
+KNOWN_FIELDS = OWN_FIELDS | frozenset(ProviderFields.__struct_fields__)
 
 
-def is_nothing(value: Any) -> bool:
-    """Whether a field holds nothing that could be lost: providers write null or an empty list where nothing is."""
+def is_empty(value: Any) -> bool:
+    """Return whether a field holds no data. Providers write null or an empty list for a missing value."""
     return value is None or (isinstance(value, str | list | dict) and not value)

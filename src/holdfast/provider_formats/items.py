@@ -1,14 +1,14 @@
-"""Items of OpenAI's responses: calls and results become tool parts, any other is kept as it is."""
+"""Translates items of OpenAI's Responses API: calls and results become tool parts, others are kept unchanged."""
 
 from typing import Any
 
 from holdfast.model.messages import Role
 from holdfast.model.parts import Part, ProviderPart, ToolPart
-from holdfast.provider_formats.contents import kind_of
+from holdfast.provider_formats.contents import type_of
 from holdfast.provider_formats.fields import ROLES
-from holdfast.provider_formats.tools import Names, result, without
+from holdfast.provider_formats.tools import ToolNames, remaining_fields, tool_result_part
 
-ITEMS = frozenset(
+RESPONSE_ITEM_TYPES = frozenset(
     {
         "additional_tools",
         "apply_patch_call",
@@ -42,71 +42,79 @@ ITEMS = frozenset(
         "web_search_call",
     }
 )
-"""Those that are published. Later ones are known by how their names end, and read by the same rules."""
-LATER_ITEMS = ("_call", "_output", "_request", "_response")
+"""The published types."""
+RESPONSE_ITEM_SUFFIXES = ("_call", "_output", "_request", "_response")
+"""Endings of types that OpenAI may add. Such items are translated by the same rules."""
 
-_ARGUMENTS = {"function_call": "arguments", "custom_tool_call": "input"}
-_FUNCTIONS = {"function_call", "function_call_output"}
-"""What a tool part is if nothing else is written in it."""
-_OUTPUTS = ("output", "result", "tools")
-_ROLES: dict[str, Role] = {
+_ARGUMENT_FIELDS = {"function_call": "arguments", "custom_tool_call": "input"}
+_FUNCTION_ITEMS = {"function_call", "function_call_output"}
+"""The default types of a tool part. Other types are stored in its `provider_fields`."""
+_OUTPUT_FIELDS = ("output", "result", "tools")
+_ITEM_ROLES: dict[str, Role] = {
     "additional_tools": "system",
     "compaction_trigger": "user",
     "configuration_update": "system",
     "mcp_approval_response": "user",
 }
-_ABOUT = {"type", "id", "call_id", "status"}
-"""What is about a call rather than asked by it."""
+_CALL_FIELDS = {"type", "id", "call_id", "status"}
+"""Fields that describe a call. All other fields are its input."""
 
 
-def is_item_kind(kind: str) -> bool:
-    return kind in ITEMS or kind.endswith(LATER_ITEMS)
+def is_response_item_type(item_type: str) -> bool:
+    return item_type in RESPONSE_ITEM_TYPES or item_type.endswith(RESPONSE_ITEM_SUFFIXES)
 
 
-def read_item(item: dict[str, Any], names: Names) -> tuple[Role, Part]:
-    """Who speaks in an item, and what.
+def translate_item(item: dict[str, Any], names: ToolNames) -> tuple[Role, Part]:
+    """Return the role and the part of the message that an item becomes.
 
-    >>> read_item({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{ }"}, {})[1].tool_input
+    >>> translate_item({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{ }"}, {})[1].tool_input
     '{ }'
     """
-    kind = kind_of(item)
-    call_id = item.get("id" if kind == "local_shell_call_output" else "call_id")
-    if kind.endswith("_output"):
-        found = next((field for field in _OUTPUTS if field in item), None)
+    item_type = type_of(item)
+    call_id = item.get("id" if item_type == "local_shell_call_output" else "call_id")
+    if item_type.endswith("_output"):
         if not isinstance(call_id, str):
             return "tool", ProviderPart("openai", item)
-        return "tool", _result(item, kind, call_id, found, names)
-    part = _call(item, kind, call_id, names) if isinstance(call_id, str) else None
-    return _role(item, kind), ProviderPart("openai", item) if part is None else part
+        return "tool", _translate_result(item, item_type, call_id, names)
+    part = _translate_call(item, item_type, call_id, names) if isinstance(call_id, str) else None
+    return _role(item, item_type), ProviderPart("openai", item) if part is None else part
 
 
-def _call(item: dict[str, Any], kind: str, call_id: str, names: Names) -> Part | None:
-    field = _ARGUMENTS.get(kind)
+def _translate_call(item: dict[str, Any], item_type: str, call_id: str, names: ToolNames) -> Part | None:
+    field = _ARGUMENT_FIELDS.get(item_type)
     if field is None:
-        names[call_id] = kind.removesuffix("_call")
-        asked = {key: value for key, value in item.items() if key not in _ABOUT}
-        about = {key: value for key, value in item.items() if key in _ABOUT and key != "call_id"}
-        return ToolPart(call_id, names[call_id], tool_input=asked, tool_status="pending", provider_fields=about)
+        names[call_id] = item_type.removesuffix("_call")
+        tool_input = {key: value for key, value in item.items() if key not in _CALL_FIELDS}
+        rest = {key: value for key, value in item.items() if key in _CALL_FIELDS and key != "call_id"}
+        return ToolPart(call_id, names[call_id], tool_input=tool_input, tool_status="pending", provider_fields=rest)
     name = item.get("name")
     if not isinstance(name, str):
         return None
     names[call_id] = name
-    rest = without(item, {"call_id", "name", field, "type" if kind in _FUNCTIONS else ""})
+    rest = remaining_fields(item, {"call_id", "name", field, "type" if item_type in _FUNCTION_ITEMS else ""})
     return ToolPart(call_id, name, tool_input=item.get(field), tool_status="pending", provider_fields=rest or None)
 
 
-def _result(item: dict[str, Any], kind: str, call_id: str, field: str | None, names: Names) -> Part:
+def _translate_result(item: dict[str, Any], item_type: str, call_id: str, names: ToolNames) -> Part:
+    field = next((field for field in _OUTPUT_FIELDS if field in item), None)
     name = item.get("name")
-    called = name if isinstance(name, str) else names.get(call_id)
-    if called is None:
-        plain = kind.startswith(("function", "custom_tool"))
-        called = "" if plain else kind.removesuffix("_output").removesuffix("_call")
-    taken = {"call_id", field or "", "name" if called == name else "", "type" if kind in _FUNCTIONS else ""}
-    rest = without(item, taken)
-    return result(call_id, called, item.get(field) if field else None, rest, failed=item.get("status") == "failed")
+    tool_name = name if isinstance(name, str) else names.get(call_id)
+    if tool_name is None:
+        is_user_tool = item_type.startswith(("function", "custom_tool"))
+        tool_name = "" if is_user_tool else item_type.removesuffix("_output").removesuffix("_call")
+    used = {
+        "call_id",
+        field or "",
+        "name" if tool_name == name else "",
+        "type" if item_type in _FUNCTION_ITEMS else "",
+    }
+    output = item.get(field) if field else None
+    return tool_result_part(
+        call_id, tool_name, output, remaining_fields(item, used), failed=item.get("status") == "failed"
+    )
 
 
-def _role(item: dict[str, Any], kind: str) -> Role:
+def _role(item: dict[str, Any], item_type: str) -> Role:
     role = item.get("role")
-    stated = ROLES.get(role) if isinstance(role, str) else None
-    return stated or _ROLES.get(kind, "assistant")
+    own_role = ROLES.get(role) if isinstance(role, str) else None
+    return own_role or _ITEM_ROLES.get(item_type, "assistant")

@@ -1,184 +1,193 @@
-"""A message of any of these formats as the fields of a `NewMessage`."""
+"""Translates a message of OpenAI or Anthropic to the fields of a `NewMessage`."""
 
 from difflib import get_close_matches
 from typing import Any
 
-from holdfast.errors import InvalidArgumentError, shown
+from holdfast.errors import InvalidArgumentError, short_repr
 from holdfast.model.parts import Part, ProviderPart, TextPart
-from holdfast.provider_formats.contents import blocks_of, kind_of, read_block
+from holdfast.provider_formats.contents import split_blocks, translate_block, type_of
 from holdfast.provider_formats.fields import (
     AFTER_CONTENT,
     BEFORE_CONTENT,
-    KNOWN,
-    OWN,
+    KNOWN_FIELDS,
+    OWN_FIELDS,
     PROVIDER_FIELDS,
     ROLES,
-    SHARED,
+    SHARED_FIELDS,
     ProviderFields,
-    is_nothing,
+    is_empty,
 )
-from holdfast.provider_formats.items import is_item_kind, read_item
+from holdfast.provider_formats.items import is_response_item_type, translate_item
 from holdfast.provider_formats.tools import (
-    Names,
-    is_result,
-    read_call,
-    read_function_call,
-    read_tool_result,
-    read_tool_use,
-    result,
+    ToolNames,
+    is_tool_result,
+    tool_result_part,
+    translate_function_call,
+    translate_tool_call,
+    translate_tool_result,
+    translate_tool_use,
 )
 from holdfast.storable import storable_json
-from holdfast.validation import conform
+from holdfast.validation import convert
 
 Fields = dict[str, Any]
 
-_ELSEWHERE = ("developer", "function")
-_OF_BLOCKS = (list, tuple, dict)
-_OF_THE_LOG = frozenset({"seq", "tokens"})
-"""What a message that was read from Holdfast has by where it stood: added elsewhere, it gets its own."""
-_MEANT, _ALMOST = sorted({*OWN, "idempotency_key", "expected_seq"}), 0.88
-"""Names that are easily misspelled, and how alike a name must be to be taken for one of them."""
-_PARTS_OF = ("tool_calls", "tool_call_id", "function_call", "refusal", *BEFORE_CONTENT, *AFTER_CONTENT)
-"""Fields that say something, as parts do."""
+_PROVIDER_ROLES = ("developer", "function")
+_BLOCK_CONTAINERS = (list, tuple, dict)
+_LOG_FIELDS = frozenset({"seq", "tokens"})
+"""Fields that a message has by its position in a session. A copy in another session gets new values."""
+_SUGGESTED_FIELDS = sorted({*OWN_FIELDS, "idempotency_key", "expected_seq"})
+_MIN_SIMILARITY = 0.88
+"""How similar an unknown field must be to a suggested one to count as a misspelling."""
+_CONTENT_FIELDS = ("tool_calls", "tool_call_id", "function_call", "refusal", *BEFORE_CONTENT, *AFTER_CONTENT)
+"""Fields that are translated to parts, except `content`."""
 
 
-def is_plain(given: Fields, own: frozenset[str] = OWN) -> bool:
-    """Whether a message needs no translation: it has Holdfast's own fields alone, `own`, and its content is a text."""
-    content = given.get("content")
+def is_native_message(message: Fields, own: frozenset[str] = OWN_FIELDS) -> bool:
+    """Return whether a message needs no translation: it has only the fields `own`, and its content is a text."""
+    content = message.get("content")
     return (
-        given.keys() <= own
-        and (type(content) is str or not isinstance(content, _OF_BLOCKS))
-        and given.get("role") not in _ELSEWHERE
+        message.keys() <= own
+        and (type(content) is str or not isinstance(content, _BLOCK_CONTAINERS))
+        and message.get("role") not in _PROVIDER_ROLES
     )
 
 
-def is_item(given: Any) -> bool:
-    """Whether an object is an item of OpenAI's responses that is not a message: its type says so, and nothing else."""
-    if not is_item_kind(kind_of(given)):
+def is_response_item(item: Any) -> bool:
+    """Return whether an object is an item of OpenAI's Responses API other than a message."""
+    if not is_response_item_type(type_of(item)):
         return False
-    return "role" not in given or all(is_nothing(given.get(field)) for field in ("content", "parts", *_PARTS_OF))
+    return "role" not in item or all(is_empty(item.get(field)) for field in ("content", "parts", *_CONTENT_FIELDS))
 
 
-def read_message(where: str, given: Fields, names: Names) -> Fields:
-    """The fields of a `NewMessage`, still to be checked. `where` is the path to `given`, up to a field's name.
+def translate_message(path: str, message: Fields, names: ToolNames) -> Fields:
+    """Return the fields of a `NewMessage`, not yet validated.
 
-    `names` are the tools called so far, for the results that follow. Fields that nothing is known of, which a newer
-    client or another provider may send, are kept in the metadata.
+    `path` precedes the field names in errors, such as `messages[3].`. `names` are the tools called so far; calls in
+    the message are added to it, and results are named by it. Fields that are not known here, which a newer client or
+    another provider may send, are kept in the metadata.
     """
-    if is_item(given):
-        return _read_item(where, given, names)
-    if given.get("role") is None:
-        raise InvalidArgumentError(f"{where}role", _role_is_missing(kind_of(given)))
-    known = KNOWN if given.get("parts") is None else KNOWN | _OF_THE_LOG
-    unknown = {key: value for key, value in given.items() if key not in known and value is not None}
+    if is_response_item(message):
+        return _translate_item(path, message, names)
+    if message.get("role") is None:
+        raise InvalidArgumentError(f"{path}role", _missing_role_problem(type_of(message)))
+    known = KNOWN_FIELDS if message.get("parts") is None else KNOWN_FIELDS | _LOG_FIELDS
+    unknown = {key: value for key, value in message.items() if key not in known and value is not None}
     if unknown.get("type") == "message":
         del unknown["type"]
-    _refuse_misspelled(where, unknown)
-    stated = {key: value for key, value in given.items() if key in ProviderFields.__struct_fields__}
-    for key, value in stated.items():
-        storable_json(f"{where}{key}", value)
-    fields = conform(stated, ProviderFields, where=where.rstrip(", .")) if where else conform(stated, ProviderFields)
-    read: Fields = {key: value for key, value in given.items() if key in OWN and key not in SHARED}
-    read["role"] = _role(fields)
-    _read_parts(where, given, fields, names, read)
-    if fields.name is not None and fields.tool_call_id is None and read["role"] != "tool":
-        if read.get("peer_id") is None:
-            read["peer_id"] = fields.name
-        elif read["peer_id"] != fields.name:
+    _reject_misspelled(path, unknown)
+    given = {key: value for key, value in message.items() if key in ProviderFields.__struct_fields__}
+    for key, value in given.items():
+        storable_json(f"{path}{key}", value)
+    fields = convert(given, ProviderFields, path=path.rstrip(", ."))
+    translated: Fields = {
+        key: value for key, value in message.items() if key in OWN_FIELDS and key not in SHARED_FIELDS
+    }
+    translated["role"] = _role(fields)
+    translated |= _content_or_parts(path, message, fields, names)
+    if fields.name is not None and fields.tool_call_id is None and translated["role"] != "tool":
+        if translated.get("peer_id") is None:
+            translated["peer_id"] = fields.name
+        elif translated["peer_id"] != fields.name:
             unknown["name"] = fields.name
-    if _is_refusal(fields) and read.get("message_kind") is None:
-        read["message_kind"] = "refusal"
-    return read if not unknown else {**read, "metadata": _with_unknown(where, read.get("metadata"), unknown)}
+    if _is_refusal(fields) and translated.get("message_kind") is None:
+        translated["message_kind"] = "refusal"
+    if unknown:
+        translated["metadata"] = _add_unknown(path, translated.get("metadata"), unknown)
+    return translated
 
 
-def _refuse_misspelled(where: str, unknown: Fields) -> None:
-    """An error for a field that is almost one of ours: kept as unknown, a misspelled key would keep nothing once."""
+def _reject_misspelled(path: str, unknown: Fields) -> None:
+    """Raise an error for an almost correct field name. Kept as unknown, a misspelled key would have no effect."""
     for key in unknown:
-        if meant := get_close_matches(key, _MEANT, 1, _ALMOST):
-            raise InvalidArgumentError(f"{where}{key}", f"is not a field of a message; {meant[0]} is")
+        if similar := get_close_matches(key, _SUGGESTED_FIELDS, 1, _MIN_SIMILARITY):
+            raise InvalidArgumentError(f"{path}{key}", f"is not a field of a message; did you mean {similar[0]}?")
 
 
-def _role_is_missing(kind: str) -> str:
-    if kind and kind != "message":
-        return f"is missing, and {shown(kind)} is not a message by itself; give it as content of a message with a role"
+def _missing_role_problem(message_type: str) -> str:
+    if message_type and message_type != "message":
+        return (
+            f"is missing, and {short_repr(message_type)} is not a message by itself;"
+            " pass it in the content of a message with a role"
+        )
     return f"is missing; use one of {', '.join(ROLES)}"
 
 
-def _read_item(where: str, given: Fields, names: Names) -> Fields:
-    own = {key: value for key, value in given.items() if key in OWN and key not in {*SHARED, "id"}}
-    item = {key: value for key, value in given.items() if key not in own}
+def _translate_item(path: str, message: Fields, names: ToolNames) -> Fields:
+    own = {key: value for key, value in message.items() if key in OWN_FIELDS and key not in {*SHARED_FIELDS, "id"}}
+    item = {key: value for key, value in message.items() if key not in own}
     for key, value in item.items():
-        storable_json(f"{where}{key}", value)
-    role, part = read_item(item, names)
+        storable_json(f"{path}{key}", value)
+    role, part = translate_item(item, names)
     return {**own, "role": role, "parts": [part]}
 
 
 def _role(fields: ProviderFields) -> str:
     content = fields.content
-    if fields.role == "user" and isinstance(content, list) and content and all(map(is_result, content)):
+    if fields.role == "user" and isinstance(content, list) and content and all(map(is_tool_result, content)):
         return "tool"
     return ROLES[fields.role]
 
 
-def _read_parts(where: str, given: Fields, fields: ProviderFields, names: Names, read: Fields) -> None:
-    if given.get("parts") is not None:
-        beside = next((field for field in _PARTS_OF if not is_nothing(getattr(fields, field))), None)
-        beside = "content" if isinstance(fields.content, list | dict) else beside
-        if beside is not None:
-            raise InvalidArgumentError(f"{where}{beside}", "stands beside parts, which say it all; give one of them")
-        read |= {"content": fields.content or None, "parts": given["parts"]}
-        return
-    parts = _parts(where, fields, names)
-    if parts:
-        read["parts"] = parts
-    else:  # as it is: nothing, or an empty text
-        read["content"] = None if isinstance(fields.content, list | dict) else fields.content
+def _content_or_parts(path: str, message: Fields, fields: ProviderFields, names: ToolNames) -> Fields:
+    if message.get("parts") is not None:
+        extra = next((field for field in _CONTENT_FIELDS if not is_empty(getattr(fields, field))), None)
+        extra = "content" if isinstance(fields.content, list | dict) else extra
+        if extra is not None:
+            raise InvalidArgumentError(f"{path}{extra}", "cannot be combined with parts; pass one of them")
+        return {"content": fields.content or None, "parts": message["parts"]}
+    if parts := _translate_parts(path, fields, names):
+        return {"parts": parts}
+    return {"content": None if isinstance(fields.content, list | dict) else fields.content}
 
 
-def _parts(where: str, fields: ProviderFields, names: Names) -> list[Part]:
-    parts = _kept(fields, BEFORE_CONTENT)
+def _translate_parts(path: str, fields: ProviderFields, names: ToolNames) -> list[Part]:
+    parts = _provider_parts(fields, BEFORE_CONTENT)
     if fields.tool_call_id is not None or (ROLES[fields.role] == "tool" and fields.name is not None):
         tool_id = fields.tool_call_id or ""
-        parts.append(result(tool_id, fields.name or names.get(tool_id, ""), fields.content, {}))
+        parts.append(tool_result_part(tool_id, fields.name or names.get(tool_id, ""), fields.content, {}))
     else:
-        parts += [_block(block, names) for block in blocks_of(f"{where}content", fields.content)]
+        parts += [_translate_block(block, names) for block in split_blocks(f"{path}content", fields.content)]
     if fields.refusal:
         parts.append(TextPart(fields.refusal))
-    parts += [read_call(call, names) for call in fields.tool_calls or []]
+    parts += [translate_tool_call(call, names) for call in fields.tool_calls or []]
     if fields.function_call:
-        parts.append(read_function_call(fields.function_call, names))
-    return parts + _kept(fields, AFTER_CONTENT)
+        parts.append(translate_function_call(fields.function_call, names))
+    return parts + _provider_parts(fields, AFTER_CONTENT)
 
 
-def _block(block: Any, names: Names) -> Part:
-    match kind_of(block):
+def _translate_block(block: Any, names: ToolNames) -> Part:
+    match type_of(block):
         case "tool_use":
-            return read_tool_use(block, names)
+            return translate_tool_use(block, names)
         case "tool_result":
-            return read_tool_result(block, names)
+            return translate_tool_result(block, names)
         case _:
-            return read_block(block)
+            return translate_block(block)
 
 
-def _kept(fields: ProviderFields, among: tuple[str, ...]) -> list[Part]:
-    found = {field: getattr(fields, field) for field in among}
-    return [ProviderPart("openai", {field: value}) for field, value in found.items() if not is_nothing(value)]
+def _provider_parts(fields: ProviderFields, names: tuple[str, ...]) -> list[Part]:
+    """Return a provider part for each of the named fields that is not empty."""
+    values = {name: getattr(fields, name) for name in names}
+    return [ProviderPart("openai", {name: value}) for name, value in values.items() if not is_empty(value)]
 
 
 def _is_refusal(fields: ProviderFields) -> bool:
     blocks = fields.content if isinstance(fields.content, list) else []
-    return bool(fields.refusal) or any(kind_of(block) == "refusal" for block in blocks)
+    return bool(fields.refusal) or any(type_of(block) == "refusal" for block in blocks)
 
 
-def _with_unknown(where: str, metadata: Any, unknown: Fields) -> Fields:
+def _add_unknown(path: str, metadata: Any, unknown: Fields) -> Fields:
+    """Return the metadata with the unknown fields of the message."""
     for key, value in unknown.items():
-        storable_json(f"{where}{key}", value)
+        storable_json(f"{path}{key}", value)
     if metadata is None:
         return {PROVIDER_FIELDS: unknown}
     if not isinstance(metadata, dict):
-        raise InvalidArgumentError(f"{where}metadata", f"{shown(metadata)} is not an object")
+        raise InvalidArgumentError(f"{path}metadata", f"{short_repr(metadata)} is not an object")
     if PROVIDER_FIELDS in metadata:
         raise InvalidArgumentError(
-            f"{where}metadata.{PROVIDER_FIELDS}", f"is where {', '.join(unknown)} would be kept; use another key"
+            f"{path}metadata.{PROVIDER_FIELDS}",
+            f"is reserved for unknown fields such as {', '.join(unknown)}; use another key",
         )
     return {**metadata, PROVIDER_FIELDS: unknown}

@@ -1,1 +1,1 @@
-"""Language models and embedders: what is asked of them, and who answers."""
+"""Clients of language models and embedding models."""

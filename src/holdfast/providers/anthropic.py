@@ -1,35 +1,36 @@
-"""The Messages API of Anthropic, and servers that speak it."""
+"""Models behind Anthropic's Messages API, and servers that are compatible with it."""
 
 from typing import Any
 
 import msgspec
 
+from holdfast.model.base import TokenCount
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
-from holdfast.providers.base import NonNegative, unavailable
-from holdfast.providers.http_service import HttpService, Refused
-from holdfast.providers.openai import in_words
+from holdfast.providers.base import unavailable
+from holdfast.providers.http_service import HttpService, RequestRejectedError
+from holdfast.providers.openai import system_prompt_with_schema
 
 URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"
-WAYS = ("format", "tool", "words")
-"""How JSON is asked for: held to the schema, as the input of a tool it has to call, or in words."""
+JSON_MODES = ("output_format", "tool", "prompt")
+"""How JSON is requested: as an output format with a schema, as the input of a forced tool call, or in the prompt."""
 
 
 class _Usage(msgspec.Struct, frozen=True):
-    input_tokens: NonNegative | None = None
-    output_tokens: NonNegative | None = None
-    cache_creation_input_tokens: NonNegative | None = None
-    cache_read_input_tokens: NonNegative | None = None
+    input_tokens: TokenCount | None = None
+    output_tokens: TokenCount | None = None
+    cache_creation_input_tokens: TokenCount | None = None
+    cache_read_input_tokens: TokenCount | None = None
 
 
 class AnthropicChat:
-    """A model behind `POST {base_url}/v1/messages`. A way to ask for JSON that it refuses is not tried again."""
+    """A model behind `POST {base_url}/v1/messages`. A JSON mode that the server rejects is not tried again."""
 
     def __init__(self, model: str, *, base_url: str = URL, api_key: str | None = None, timeout: float = 120.0) -> None:
         self._model = model
         headers = {"anthropic-version": VERSION} | ({"x-api-key": api_key} if api_key else {})
         self._service = HttpService(base_url.rstrip("/").removesuffix("/v1"), api_key, headers, timeout)
-        self._way = WAYS[0]
+        self._json_mode = JSON_MODES[0]
 
     def __repr__(self) -> str:
         return f"AnthropicChat({self._model!r}, {self._service})"
@@ -39,36 +40,36 @@ class AnthropicChat:
         return f"anthropic/{self._model}"
 
     def complete(self, prompt: Prompt) -> Reply:
-        refused: Refused | None = None
-        for way in WAYS[WAYS.index(self._way) :] if prompt.schema else ("words",):
+        rejection: RequestRejectedError | None = None
+        for json_mode in JSON_MODES[JSON_MODES.index(self._json_mode) :] if prompt.schema else ("prompt",):
             try:
-                answer = self._service.post("/v1/messages", request(self._model, prompt, way))
-            except Refused as one:
-                refused = one
+                body = self._service.post("/v1/messages", request_body(self._model, prompt, json_mode))
+            except RequestRejectedError as error:
+                rejection = error
             else:
-                self._way = way if prompt.schema else self._way
-                return self._reply(answer)
-        assert refused is not None  # noqa: S101 - there is always a way to try
-        raise refused.error from None
+                self._json_mode = json_mode if prompt.schema else self._json_mode
+                return self._reply(body)
+        assert rejection is not None  # noqa: S101 - there is always at least one mode
+        raise rejection.error from None
 
     def close(self) -> None:
         self._service.close()
 
-    def _reply(self, answer: dict[str, Any]) -> Reply:
-        blocks = answer.get("content")
-        if not isinstance(blocks, list):
+    def _reply(self, body: dict[str, Any]) -> Reply:
+        content = body.get("content")
+        if not isinstance(content, list):
             raise unavailable(f"{self._service} answered without content", reason="no answer")
-        said = [block for block in blocks if isinstance(block, dict)]
-        called = [block["input"] for block in said if block.get("type") == "tool_use" and "input" in block]
-        text = "".join(str(block.get("text", "")) for block in said if block.get("type") == "text")
+        blocks = [block for block in content if isinstance(block, dict)]
+        tool_inputs = [block["input"] for block in blocks if block.get("type") == "tool_use" and "input" in block]
+        text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
         return Reply(
-            text=msgspec.json.encode(called[0]).decode() if called else text,
-            usage=_usage(answer.get("usage")),
-            complete=answer.get("stop_reason") != "max_tokens",
+            text=msgspec.json.encode(tool_inputs[0]).decode() if tool_inputs else text,
+            usage=_usage(body.get("usage")),
+            complete=body.get("stop_reason") != "max_tokens",
         )
 
 
-def request(model: str, prompt: Prompt, way: str) -> dict[str, Any]:
+def request_body(model: str, prompt: Prompt, json_mode: str) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": prompt.max_tokens,
@@ -77,24 +78,25 @@ def request(model: str, prompt: Prompt, way: str) -> dict[str, Any]:
     }
     if prompt.schema is None:
         return body
-    match way:
-        case "format":
+    match json_mode:
+        case "output_format":
             body["output_config"] = {"format": {"type": "json_schema", "schema": prompt.schema}}
         case "tool":
             body["tools"] = [{"name": prompt.schema_name, "description": "Answer.", "input_schema": prompt.schema}]
             body["tool_choice"] = {"type": "tool", "name": prompt.schema_name}
         case _:
-            body["system"] = in_words(prompt)
+            body["system"] = system_prompt_with_schema(prompt)
     return body
 
 
-def _usage(told: Any) -> TokenUsage:
+def _usage(reported: Any) -> TokenUsage:
     try:
-        usage = msgspec.convert(told, _Usage, strict=False)
+        usage = msgspec.convert(reported, _Usage, strict=False)
     except msgspec.ValidationError:
         return TokenUsage()
     cached = usage.cache_read_input_tokens or 0
-    prompt = (usage.input_tokens or 0) + (usage.cache_creation_input_tokens or 0) + cached  # it counts them apart
+    # Anthropic's `input_tokens` does not include cached tokens.
+    prompt = (usage.input_tokens or 0) + (usage.cache_creation_input_tokens or 0) + cached
     completion = usage.output_tokens or 0
     return TokenUsage(
         prompt_tokens=prompt,

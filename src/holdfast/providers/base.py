@@ -1,9 +1,7 @@
-"""What a language model and an embedder are to Holdfast."""
+"""The interfaces of a chat model and of an embedder."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from holdfast.errors import UnavailableError
 from holdfast.model.summaries import Prompt, Reply
@@ -15,28 +13,24 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 
-NonNegative = Annotated[int, msgspec.Meta(ge=0)]
-"""What a provider counted. A number below zero is not believed."""
-
-
-class Embedded(NamedTuple):
-    """Vectors, and the tokens that a provider counted for them."""
+class EmbeddingResult(NamedTuple):
+    """Vectors, and the number of tokens that the provider counted for them."""
 
     vectors: "Vectors"
     tokens: int = 0
 
 
 class ChatModel(Protocol):
-    """Answers prompts, from any thread.
+    """Answers prompts. It can be called from any thread.
 
-    What may pass (no network, a full service, half an answer) raises `UnavailableError` with `service="model"`, and
-    with `details["retry_after"]` in seconds if the provider named them. What will not pass by itself (a wrong key, an
-    unknown model) raises `FailedPreconditionError` that says what to do. Asking again is the caller's decision.
+    A temporary error (no network, an overloaded service, a truncated response) raises `UnavailableError` with
+    `service="model"`, and with `details["retry_after"]` in seconds if the provider sent it. A permanent error (a wrong
+    key, an unknown model) raises `FailedPreconditionError` with advice. The model does not retry; the caller may.
     """
 
     @property
     def name(self) -> str:
-        """Who answers, such as `openai/gpt-5-mini`."""
+        """Provider and model, such as `openai/gpt-5-mini`."""
         ...
 
     def complete(self, prompt: Prompt) -> Reply: ...
@@ -45,27 +39,28 @@ class ChatModel(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors, from any thread; fails as a `ChatModel` does."""
+    """Converts texts to vectors. It can be called from any thread and raises the same errors as a `ChatModel`."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def space(self) -> str:
-        """Which space the vectors live in: vectors of two spaces are never compared."""
+        """The vector space of the embeddings. Vectors of different spaces must not be compared."""
         ...
 
     @property
     def dimensions(self) -> int: ...
 
-    def embed(self, texts: Sequence[str]) -> "Embedded":
-        """A row for each text, of length one, or of zeros for a text that says nothing."""
+    def embed(self, texts: Sequence[str]) -> "EmbeddingResult":
+        """A row for each text: a vector of length one, or zeros for a text without content."""
         ...
 
     def close(self) -> None: ...
 
 
 def unavailable(message: str, *, reason: str, retry_after: float | None = None) -> UnavailableError:
+    """Create the error for a temporary failure of a model."""
     error = UnavailableError(message, service="model", reason=reason)
     if retry_after is not None:
         error.details["retry_after"] = retry_after

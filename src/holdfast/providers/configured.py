@@ -1,4 +1,4 @@
-"""Which model and which embedder the settings name."""
+"""Opens the model and the embedder that the settings name."""
 
 from collections.abc import Callable
 
@@ -7,23 +7,26 @@ from holdfast.config import Settings
 from holdfast.errors import FailedPreconditionError
 from holdfast.providers import anthropic, openai
 from holdfast.providers.base import ChatModel, Embedder
-from holdfast.providers.limits import LimitedModel, Limiter
-from holdfast.providers.static_vectors import StaticVectors
+from holdfast.providers.limits import RateLimitedModel, RateLimiter
+from holdfast.providers.static_vectors import StaticEmbedder
 
-_limiters: dict[tuple[object, ...], Limiter] = {}
+_limiters: dict[tuple[object, ...], RateLimiter] = {}
 _lock = forking.Lock()
 
 
-def open_model(settings: Settings, estimate: Callable[[str], int]) -> LimitedModel | None:
-    """The model that the settings name, within their limits, or None. `estimate` tells the tokens of a text."""
+def open_model(settings: Settings, estimate: Callable[[str], int]) -> RateLimitedModel | None:
+    """Open the configured model with its rate limits, or return None if no provider is set.
+
+    `estimate` estimates the number of tokens of a text.
+    """
     if settings.model_provider == "none":
         return None
-    return LimitedModel(_model(settings), limiter_for(settings), estimate)
+    return RateLimitedModel(_open_chat_model(settings), limiter_for(settings), estimate)
 
 
 def open_embedder(settings: Settings) -> Embedder:
     if settings.embedder == "static":
-        return StaticVectors()
+        return StaticEmbedder()
     if not settings.embedding_model:
         raise FailedPreconditionError("embedder openai needs a model; set HOLDFAST_EMBEDDING_MODEL")
     return openai.OpenAIEmbedder(
@@ -34,20 +37,20 @@ def open_embedder(settings: Settings) -> Embedder:
     )
 
 
-def limiter_for(settings: Settings) -> Limiter:
-    """The one limiter of this process for that model, however many clients use it."""
+def limiter_for(settings: Settings) -> RateLimiter:
+    """The rate limiter of the configured model. All clients of a process share it."""
     limits = settings.model_concurrency, settings.model_requests_per_minute, settings.model_tokens_per_minute
-    whose = settings.model_provider, settings.model_base_url, settings.model_api_key, settings.model_name
+    model = settings.model_provider, settings.model_base_url, settings.model_api_key, settings.model_name
     with _lock:
-        found = _limiters.get((*whose, *limits))
-        if found is None:
+        limiter = _limiters.get((*model, *limits))
+        if limiter is None:
             concurrency, requests, tokens = limits
-            found = Limiter(concurrency=concurrency, requests_per_minute=requests, tokens_per_minute=tokens)
-            _limiters[*whose, *limits] = found
-        return found
+            limiter = RateLimiter(concurrency=concurrency, requests_per_minute=requests, tokens_per_minute=tokens)
+            _limiters[*model, *limits] = limiter
+        return limiter
 
 
-def _model(settings: Settings) -> ChatModel:
+def _open_chat_model(settings: Settings) -> ChatModel:
     provider = settings.model_provider
     if not settings.model_name:
         raise FailedPreconditionError(f"model_provider {provider} needs a model; set HOLDFAST_MODEL_NAME")

@@ -1,22 +1,23 @@
-"""Whatever speaks the OpenAI protocol: OpenAI itself, gateways, and servers of one's own."""
+"""Models and embedders behind the OpenAI API: OpenAI itself, gateways and self-hosted servers."""
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from holdfast import lazy
+from holdfast.model.base import TokenCount
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
-from holdfast.providers.base import Embedded, NonNegative, unavailable
-from holdfast.providers.http_service import HttpService, Refused
+from holdfast.providers.base import EmbeddingResult, unavailable
+from holdfast.providers.http_service import HttpService, RequestRejectedError
 
 URL = "https://api.openai.com/v1"
-FORMATS = ("json_schema", "json_object", "text")
-BOUNDS = ("max_tokens", "max_completion_tokens")
-BATCH = 128
+RESPONSE_FORMATS = ("json_schema", "json_object", "text")
+TOKEN_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
+BATCH_SIZE = 128
 MAX_TEXT_CHARS = 5_000
-"""In characters. Longer texts are refused by models that read 8,192 tokens, and their vectors say little."""
+"""Longer texts are truncated: models with a limit of 8,192 tokens reject them, and their vectors are less specific."""
 
 
 class _TokenDetails(msgspec.Struct, frozen=True):
@@ -25,24 +26,31 @@ class _TokenDetails(msgspec.Struct, frozen=True):
 
 
 class _Usage(msgspec.Struct, frozen=True):
-    prompt_tokens: NonNegative = 0
-    completion_tokens: NonNegative = 0
-    total_tokens: NonNegative = 0
+    prompt_tokens: TokenCount = 0
+    completion_tokens: TokenCount = 0
+    total_tokens: TokenCount = 0
     prompt_tokens_details: _TokenDetails | None = None
     completion_tokens_details: _TokenDetails | None = None
+
+
+class RequestVariant(NamedTuple):
+    """How a request asks for JSON, and which field limits the length of the response."""
+
+    response_format: str
+    token_limit_field: str
 
 
 class OpenAIChat:
     """A model behind `POST {base_url}/chat/completions`.
 
-    Not every server knows every way to ask for JSON, nor the same word for the bound of an answer. What a server
-    refuses is asked otherwise, and the way that worked is asked first from then on.
+    Servers differ in the response formats that they support and in the field that limits the response. If a server
+    rejects a request, other variants are tried. The variant that worked is tried first from then on.
     """
 
     def __init__(self, model: str, *, base_url: str = URL, api_key: str | None = None, timeout: float = 120.0) -> None:
         self._model = model
-        self._service = HttpService(base_url, api_key, bearer(api_key), timeout)
-        self._way = ("json_schema", "max_tokens")
+        self._service = HttpService(base_url, api_key, authorization_header(api_key), timeout)
+        self._variant = RequestVariant("json_schema", "max_tokens")
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self._model!r}, {self._service})"
@@ -52,39 +60,46 @@ class OpenAIChat:
         return f"openai/{self._model}"
 
     def complete(self, prompt: Prompt) -> Reply:
-        refused: Refused | None = None
-        tried: list[tuple[str, str]] = []
-        for way in self._ways(prompt):
-            if refused and not _other_way_may_help(refused, tried[-1], way):
+        rejection: RequestRejectedError | None = None
+        rejected: list[RequestVariant] = []
+        for variant in self._variants(prompt):
+            if rejection and not _may_help(rejection, rejected[-1], variant):
                 continue
             try:
-                answer = self._service.post("/chat/completions", request(self._model, prompt, *way))
-            except Refused as one:
-                refused = one
-                tried.append(way)
+                body = self._service.post("/chat/completions", request_body(self._model, prompt, variant))
+            except RequestRejectedError as error:
+                rejection = error
+                rejected.append(variant)
             else:
-                if prompt.schema or way[1] != self._way[1]:
-                    self._way = way if prompt.schema else (self._way[0], way[1])
-                return self._reply(answer)
-        assert refused is not None  # noqa: S101 - there is always a way to try
-        raise refused.error from None
+                self._remember(variant, prompt)
+                return self._reply(body)
+        assert rejection is not None  # noqa: S101 - there is always at least one variant
+        raise rejection.error from None
 
     def close(self) -> None:
         self._service.close()
 
-    def _ways(self, prompt: Prompt) -> Iterator[tuple[str, str]]:
-        known, bound = self._way
-        formats = FORMATS[FORMATS.index(known) :] if prompt.schema else ("text",)
-        bounds = (bound, *(other for other in BOUNDS if other != bound))
-        return ((one, other) for one in formats for other in bounds)
+    def _variants(self, prompt: Prompt) -> Iterator[RequestVariant]:
+        """The variants to try, beginning with the one that worked last."""
+        last_format, last_field = self._variant
+        formats = RESPONSE_FORMATS[RESPONSE_FORMATS.index(last_format) :] if prompt.schema else ("text",)
+        fields = (last_field, *(field for field in TOKEN_LIMIT_FIELDS if field != last_field))
+        return (RequestVariant(format_, field) for format_ in formats for field in fields)
 
-    def _reply(self, answer: dict[str, Any]) -> Reply:
+    def _remember(self, variant: RequestVariant, prompt: Prompt) -> None:
+        """Try this variant first from now on. A prompt without a schema says nothing about response formats."""
+        if prompt.schema:
+            self._variant = variant
+        elif variant.token_limit_field != self._variant.token_limit_field:
+            self._variant = RequestVariant(self._variant.response_format, variant.token_limit_field)
+
+    def _reply(self, body: dict[str, Any]) -> Reply:
         try:
-            choice = answer["choices"][0]
-            text = _joined(choice["message"].get("content"))
+            choice = body["choices"][0]
+            text = _content_text(choice["message"].get("content"))
         except (KeyError, IndexError, TypeError, AttributeError):
             raise unavailable(f"{self._service} answered without a choice", reason="no answer") from None
-        return Reply(text=text, usage=_usage(answer.get("usage")), complete=choice.get("finish_reason") != "length")
+        return Reply(text=text, usage=_usage(body.get("usage")), complete=choice.get("finish_reason") != "length")
 
 
 class OpenAIEmbedder:
@@ -92,7 +107,7 @@ class OpenAIEmbedder:
 
     def __init__(self, model: str, *, base_url: str = URL, api_key: str | None = None, timeout: float = 120.0) -> None:
         self._model = model
-        self._service = HttpService(base_url, api_key, bearer(api_key), timeout)
+        self._service = HttpService(base_url, api_key, authorization_header(api_key), timeout)
         self._dimensions = 0
         self._lock = threading.Lock()
 
@@ -109,40 +124,41 @@ class OpenAIEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """As the server tells: the first who wants to know asks it."""
+        """The length of the server's vectors. The first access sends a request."""
         with self._lock:
             if not self._dimensions:
-                self._dimensions = len(self._ask(["dimensions"])[0][0])
+                self._dimensions = len(self._request(["dimensions"])[0][0])
         return self._dimensions
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
+    def embed(self, texts: Sequence[str]) -> EmbeddingResult:
         np = lazy.numpy
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         tokens = 0
-        said = [at for at, text in enumerate(texts) if text.strip()]  # an empty text is refused by some servers
-        for start in range(0, len(said), BATCH):
-            batch = said[start : start + BATCH]
-            answer, cost = self._ask([texts[at][:MAX_TEXT_CHARS] for at in batch])
-            tokens += cost
-            rows = np.asarray(answer, dtype=np.float32)
+        with_content = [row for row, text in enumerate(texts) if text.strip()]  # some servers reject an empty text
+        for start in range(0, len(with_content), BATCH_SIZE):
+            batch = with_content[start : start + BATCH_SIZE]
+            embeddings, batch_tokens = self._request([texts[row][:MAX_TEXT_CHARS] for row in batch])
+            tokens += batch_tokens
+            rows = np.asarray(embeddings, dtype=np.float32)
             if rows.shape != (len(batch), self.dimensions):
                 raise unavailable(f"{self._service} answered with vectors of another shape", reason="no answer")
             vectors[batch] = rows
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-        return Embedded(vectors, tokens)
+        return EmbeddingResult(vectors, tokens)
 
     def close(self) -> None:
         self._service.close()
 
-    def _ask(self, texts: list[str]) -> tuple[list[list[float]], int]:
+    def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
+        """The vectors of the texts, and the number of tokens that the provider counted."""
         try:
-            answer = self._service.post("/embeddings", {"model": self._model, "input": texts})
-            data = sorted(answer["data"], key=lambda row: row["index"])
+            body = self._service.post("/embeddings", {"model": self._model, "input": texts})
+            data = sorted(body["data"], key=lambda row: row["index"])
             rows: list[list[float]] = [row["embedding"] for row in data]
-            tokens = int((answer.get("usage") or {}).get("total_tokens") or 0)
-        except Refused as refused:
-            raise refused.error from None
+            tokens = int((body.get("usage") or {}).get("total_tokens") or 0)
+        except RequestRejectedError as rejection:
+            raise rejection.error from None
         except (KeyError, TypeError, ValueError):
             raise unavailable(f"{self._service} answered without vectors", reason="no answer") from None
         if len(rows) != len(texts):
@@ -150,48 +166,53 @@ class OpenAIEmbedder:
         return rows, tokens
 
 
-def bearer(key: str | None) -> dict[str, str]:
+def authorization_header(key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def request(model: str, prompt: Prompt, format: str, bound: str) -> dict[str, Any]:
-    """The body of a request. Where the server cannot take the schema, the model is told of it in words."""
-    body: dict[str, Any] = {"model": model, bound: prompt.max_tokens}
+def request_body(model: str, prompt: Prompt, variant: RequestVariant) -> dict[str, Any]:
+    """The body of a chat request. If the variant has no field for the schema, the schema is part of the prompt."""
+    body: dict[str, Any] = {"model": model, variant.token_limit_field: prompt.max_tokens}
     system = prompt.system
-    if prompt.schema and format == "json_schema":
-        named = {"name": prompt.schema_name, "schema": prompt.schema, "strict": True}
-        body["response_format"] = {"type": "json_schema", "json_schema": named}
+    if prompt.schema and variant.response_format == "json_schema":
+        schema = {"name": prompt.schema_name, "schema": prompt.schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
     elif prompt.schema:
-        system = in_words(prompt)
-        if format == "json_object":
+        system = system_prompt_with_schema(prompt)
+        if variant.response_format == "json_object":
             body["response_format"] = {"type": "json_object"}
     body["messages"] = [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}]
     return body
 
 
-def in_words(prompt: Prompt) -> str:
-    """The system prompt with the schema in it, for those who cannot be held to one."""
+def system_prompt_with_schema(prompt: Prompt) -> str:
+    """The system prompt with the schema appended, for servers that cannot enforce a schema."""
     schema = msgspec.json.encode(prompt.schema).decode()
     return f"{prompt.system}\n\nAnswer with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
 
 
-def _other_way_may_help(refused: Refused, tried: tuple[str, str], way: tuple[str, str]) -> bool:
-    """Another word for the bound only if the server spoke of it; else another format."""
-    if refused.mentions(tried[1]):
-        return way[1] != tried[1]
-    return way[0] != tried[0] and way[1] == tried[1]
+def _may_help(rejection: RequestRejectedError, rejected: RequestVariant, variant: RequestVariant) -> bool:
+    """Whether to try `variant` after `rejected` failed.
+
+    Another token limit field helps only if the server's message names the field; otherwise another format may help.
+    """
+    if rejection.mentions(rejected.token_limit_field):
+        return variant.token_limit_field != rejected.token_limit_field
+    return (
+        variant.response_format != rejected.response_format and variant.token_limit_field == rejected.token_limit_field
+    )
 
 
-def _joined(content: Any) -> str:
-    """Text as it is, or the text parts of an answer in parts."""
+def _content_text(content: Any) -> str:
+    """The text of a message whose content is a string or a list of parts."""
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
 
 
-def _usage(told: Any) -> TokenUsage:
+def _usage(reported: Any) -> TokenUsage:
     try:
-        usage = msgspec.convert(told, _Usage, strict=False)
+        usage = msgspec.convert(reported, _Usage, strict=False)
     except msgspec.ValidationError:
         return TokenUsage()
     prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details

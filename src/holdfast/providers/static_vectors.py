@@ -1,4 +1,4 @@
-"""Vectors without a model run: each token has one, and a text has their mean."""
+"""Embeddings without running a model: each token has a fixed vector, and a text has the mean of its tokens' vectors."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -8,43 +8,43 @@ from typing import Any
 
 from holdfast import forking, lazy
 from holdfast.errors import FailedPreconditionError
-from holdfast.providers.base import Embedded
+from holdfast.providers.base import EmbeddingResult
 
 DIMENSIONS = 256
 MAX_TEXT_CHARS = 20_000
-"""In characters. The mean of more than that is the same grey for every text."""
+"""Longer texts are truncated, because the mean of very many vectors is nearly the same for every text."""
 
 _lock = forking.Lock()
 
 
-class StaticVectors:
-    """The 32,000 vectors of the `wordllama` package, loaded when they are first needed, once for the process."""
+class StaticEmbedder:
+    """Uses the 32,000 token vectors of the `wordllama` package. They are loaded on first use, once per process."""
 
     name = "static"
     space = "wordllama-l2-supercat-256"
     dimensions = DIMENSIONS
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
+    def embed(self, texts: Sequence[str]) -> EmbeddingResult:
         np = lazy.numpy
-        with _lock:  # two threads that find nothing loaded would both load it
-            tokenizer, table = _loaded()
+        with _lock:  # without it, two threads could both load the vectors
+            tokenizer, table = _load()
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        for at, text in enumerate(texts):  # a batch would start threads of its own, which no fork survives
+        for row, text in enumerate(texts):  # encoding a batch would start threads, which are not fork-safe
             ids = tokenizer.encode(text[:MAX_TEXT_CHARS], add_special_tokens=False).ids
             if ids:
-                vectors[at] = table[ids].sum(axis=0, dtype=np.float32)
+                vectors[row] = table[ids].sum(axis=0, dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-        return Embedded(vectors)
+        return EmbeddingResult(vectors)
 
     def close(self) -> None:
-        """There is nothing to let go of: what is loaded serves the whole process."""
+        """Do nothing: the vectors are shared by the whole process."""
 
 
 @cache
-def _loaded() -> tuple[Any, Any]:
-    """The tokenizer and the table of vectors. The package itself is not imported: it sets up logging and more."""
-    folder = _folder()
+def _load() -> tuple[Any, Any]:
+    """The tokenizer and the table of vectors. The package is not imported, because its import configures logging."""
+    folder = _package_folder()
     tokenizer = lazy.tokenizers.Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -52,7 +52,7 @@ def _loaded() -> tuple[Any, Any]:
     return tokenizer, table
 
 
-def _folder() -> Path:
+def _package_folder() -> Path:
     spec = find_spec("wordllama")
     if spec is None or spec.origin is None:
         raise FailedPreconditionError("the package wordllama is missing; install it with: pip install wordllama")

@@ -1,1 +1,1 @@
-"""Where everything is kept. The narrow waist is a transaction: queries are functions of a `Tx`."""
+"""Storage. All queries are functions of a transaction (`Tx`); two drivers provide transactions."""

@@ -1,4 +1,4 @@
-"""What a database must offer. Two implement it; the query functions know only this."""
+"""The interface of a database. Two drivers implement it; the queries in `tables` use nothing else."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -9,33 +9,33 @@ import msgspec
 T = TypeVar("T")
 Row = tuple[Any, ...]
 Params = Sequence[Any]
-Reply = Callable[[Any, BaseException | None], None]
-"""Takes the outcome or the error of a piece of work."""
+ReplyCallback = Callable[[Any, BaseException | None], None]
+"""Called with the result of submitted work, or with its error."""
 
 EVERY_ACCOUNT = "*"
 """The account of a transaction that serves the operator rather than a tenant. No tenant can have this name."""
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """The few words in which the two databases differ."""
+    """The differences in SQL between the two databases."""
 
     name: str
     lock_row: str
-    """Ends a SELECT whose row stays as it is until the transaction ends."""
+    """Appended to a SELECT to lock its row until the transaction ends. Empty if the database needs no row locks."""
     insert_text: str
-    """Puts a message into the text index; parameters: account, log, seq, text. Empty if it gets there by itself."""
+    """Adds a message to the text index; parameters: account, log, seq, text. Empty if a trigger does this."""
     delete_text: str
-    """Takes messages out of the text index; parameters: account, log, the seq after which."""
+    """Removes messages from the text index; parameters: account, log, the seq after which to delete."""
     delete_all_text: str
-    """Takes all messages of an account out of the text index."""
+    """Removes all messages of an account from the text index."""
     match_text: Callable[[str, list[str]], tuple[str, list[str]]]
-    """For an account and words: a condition on `messages m` for those that hold them all, and its parameters."""
+    """For an account and words: an SQL condition on `messages m` that all the words occur, and its parameters."""
 
 
 class Tx(Protocol):
     """A running transaction on behalf of one account.
 
-    SQL uses `?` for parameters. A statement that touches tenants' rows names `account_id` in its WHERE.
+    SQL uses `?` for parameters. A statement on tenants' rows must name `account_id` in its WHERE.
     """
 
     account: str
@@ -49,34 +49,37 @@ class Tx(Protocol):
 class Submission(NamedTuple):
     account: str
     work: Callable[[Tx], Any]
-    reply: Reply
+    reply: ReplyCallback
 
 
 class Database(Protocol):
-    """A durable place for transactions.
+    """Runs durable transactions.
 
-    `work` may run in another thread, and more than once before its outcome counts: its only effect is through `tx`.
-    When `write` returns, what `work` wrote survives a power cut. When it raises, nothing of it is visible,
-    except after an UnavailableError that says the outcome is unknown.
+    `work` may run in another thread, and more than once before its result counts: it must have no effect except
+    through `tx`. When `write` returns, the changes survive a power failure. When it raises, no change is visible,
+    unless it raised an UnavailableError that says that the outcome is unknown.
     """
 
     def read(self, account: str, work: Callable[[Tx], T]) -> T: ...
     def write(self, account: str, work: Callable[[Tx], T]) -> T: ...
     def submit(self, submissions: Sequence[Submission]) -> None:
-        """As a `write` of each, for callers that do not wait: each gets its reply in another thread."""
+        """Write each submission without waiting. Each callback is called in another thread."""
 
-    def waiting(self) -> int:
-        """How many writes wait for others to be done."""
+    def count_waiting_writes(self) -> int:
+        """Count the writes that wait for other writes to finish."""
 
     def migrate(self, now: int) -> None:
         """Bring the schema up to date. Safe to call from many processes at once."""
 
     def close(self) -> None:
-        """Finish what is running and release everything. Calling it again does nothing."""
+        """Finish running transactions and release all resources. Calling it again does nothing."""
 
 
-class _Inside(threading.local):
-    """Marks that this thread is inside a transaction. A class, since a generator would cost as much as a statement."""
+class _TransactionScope(threading.local):
+    """Records that this thread is inside a transaction.
+
+    A class, because a generator-based context manager would cost as much as a statement.
+    """
 
     depth = 0
 
@@ -87,9 +90,9 @@ class _Inside(threading.local):
         self.depth -= 1
 
 
-inside_transaction = _Inside()
+transaction_scope = _TransactionScope()
 
 
 def in_transaction() -> bool:
-    """Whether this thread is inside a transaction: there, nothing may wait for a network."""
-    return inside_transaction.depth > 0
+    """Whether this thread is inside a transaction. There, code must not wait for the network."""
+    return transaction_scope.depth > 0

@@ -1,4 +1,4 @@
-"""Time in storage is UTC microseconds; outside it is an aware datetime."""
+"""Conversion between stored times (UTC microseconds) and aware datetimes."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,13 +9,13 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def to_micros(time: datetime) -> int:
-    """A datetime without a zone is taken as UTC."""
+    """Convert to microseconds. A datetime without a time zone is taken as UTC."""
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)
     return (aware - _EPOCH) // _MICROSECOND
 
 
 def storable_micros(field: str, time: datetime) -> int:
-    """The moment, or an error if it would not come back as it is."""
+    """Convert to microseconds, or raise an error that names `field` if the time cannot be converted back."""
     try:
         micros = to_micros(time)
         from_micros(micros)

@@ -1,4 +1,4 @@
-"""A stretch of conversation in short, from its own sentences: no model, no network, every line with its sources."""
+"""Summaries of conversations, made from their own sentences: no model, no network, every line with its sources."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,57 +6,59 @@ from holdfast.model.messages import Message
 from holdfast.model.summaries import Line, Summary
 from holdfast.summary.local import extraction
 from holdfast.summary.local.ranking import Embed
-from holdfast.summary.merging import as_of, combine, fold, with_late
-from holdfast.summary.rendering import Rendered, render, render_rolling, roll_abstract
+from holdfast.summary.merging import combine, fold, insert_late, update_earlier
+from holdfast.summary.rendering import SummaryText, render, render_rolling, render_rolling_abstract
 
 __all__ = [
     "Embed",
-    "Rendered",
-    "as_of",
+    "SummaryText",
     "combine",
-    "conversation",
+    "extract_verbatim",
     "fold",
+    "insert_late",
     "open_calls",
     "render",
     "render_rolling",
-    "roll_abstract",
+    "render_rolling_abstract",
     "summarise",
-    "verbatim",
-    "with_late",
+    "update_earlier",
+    "without_system_messages",
 ]
 
 
-def nothing() -> None:
-    """Do not yield."""
+def do_not_yield() -> None:
+    """Do nothing, where no other thread needs the CPU."""
 
 
 def summarise(
     messages: Sequence[Message],
     embed: Embed,
-    yield_cpu: Callable[[], None] = nothing,
-    waiting: Sequence[Line] = (),
+    yield_cpu: Callable[[], None] = do_not_yield,
+    earlier_open_calls: Sequence[Line] = (),
 ) -> Summary:
-    """What was wanted, done, decided, ruled, found and left open in these messages, in their own words.
+    """Summarise messages in their own words. System messages are ignored.
 
-    `embed` gives each text a vector of length one, and is called at most once.
-    `yield_cpu` is called often, so that other threads can run. System messages are not part of the conversation.
-    `waiting` are the open calls of the stretches before, which may be answered here.
+    `embed` returns a vector of length one for each text, and is called at most once.
+    `yield_cpu` is called often, so that other threads can run.
+    `earlier_open_calls` are the open calls of the messages before, which these messages may answer.
     """
-    return extraction.extract(conversation(messages), embed, yield_cpu, waiting)
+    return extraction.extract_summary(without_system_messages(messages), embed, yield_cpu, earlier_open_calls)
 
 
-def verbatim(
-    messages: Sequence[Message], yield_cpu: Callable[[], None] = nothing, waiting: Sequence[Line] = ()
+def extract_verbatim(
+    messages: Sequence[Message],
+    yield_cpu: Callable[[], None] = do_not_yield,
+    earlier_open_calls: Sequence[Line] = (),
 ) -> Summary:
-    """The part of a summary that no model may change or forget: rules, values of tools, calls without a result."""
-    return extraction.verbatim(conversation(messages), yield_cpu, waiting)
+    """Extract the lines that a model must not change or drop: rules, values of tool results, and open calls."""
+    return extraction.extract_verbatim(without_system_messages(messages), yield_cpu, earlier_open_calls)
 
 
 def open_calls(summaries: Sequence[Summary]) -> list[Line]:
-    """The calls of consecutive stretches that have no result yet."""
+    """Return the tool calls of consecutive summaries that have no result yet."""
     return [line for line in combine(summaries).pending if line.call]
 
 
-def conversation(messages: Sequence[Message]) -> list[Message]:
-    """The messages without those of the system, which a context shows apart."""
+def without_system_messages(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages of a conversation without system messages, which a context shows separately."""
     return [message for message in messages if message.role != "system"]

@@ -1,4 +1,4 @@
-"""Summaries of consecutive stretches as one, and what of them a session still has to know."""
+"""Merging of summaries: consecutive ones into one, and earlier ones into the part that a session still needs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,163 +7,184 @@ import msgspec
 
 from holdfast.model.summaries import Line, Summary
 from holdfast.summary.local.selection import resolves
-from holdfast.summary.rendering import EARLIER, EARLIER_SECTIONS, PENDING, RULES, render_line
-from holdfast.summary.rules import StandingRules, join, settle
-from holdfast.text.sentences import likeness, words_of
+from holdfast.summary.rendering import render_line
+from holdfast.summary.rules import StandingRules, active_rules, merge_rules
+from holdfast.summary.sections import CONSTRAINTS, EARLIER_SECTIONS, EARLIER_TITLE, PENDING, SECTIONS, VALUES
+from holdfast.text.sentences import extract_words, word_similarity
 from holdfast.text.tokens import estimate
 
-_KINDS = ("steps", "requests", "concepts", "decisions", "facts", "values", "pending")
+_MERGED_SECTIONS = tuple(section for section in SECTIONS if section is not CONSTRAINTS)
+"""The sections that are merged line by line. Rules are merged by `merge_rules`."""
 MAX_RULES = 1_000
-_VERBATIM = frozenset({"values"})
-_SAME = 0.9
-_JOINED = 200
-"""Lines of a kind up to which near repetitions are looked for; beyond, only exact ones."""
+_MIN_SIMILARITY = 0.9
+_MAX_COMPARED_LINES = 200
+"""Lines of a section up to which similar lines are merged. In a longer section only equal lines are."""
 
 
 def combine(summaries: Sequence[Summary]) -> Summary:
-    """Consecutive stretches as one: each line once with all its sources; what was done since is no longer pending."""
+    """Combine the summaries of consecutive parts of a conversation into one.
+
+    Each line occurs once, with the sources of all its repetitions. Pending items that a later part finished are
+    removed.
+    """
     if not summaries:
         return Summary()
     first, last = summaries[0], summaries[-1]
     pending: list[Line] = []
     for summary in summaries:
-        pending = [*_still_open(pending, summary), *summary.pending]
+        pending = [*_still_pending(pending, summary), *summary.pending]
     lines = {
-        kind: _joined([line for each in summaries for line in getattr(each, kind)], near=kind not in _VERBATIM)
-        for kind in _KINDS
+        section.field: _merge_lines(
+            [line for summary in summaries for line in getattr(summary, section.field)],
+            merge_similar=section is not VALUES,
+        )
+        for section in _MERGED_SECTIONS
     }
     rules = StandingRules()
     for summary in summaries:
-        rules = join(rules, StandingRules(summary.constraints, summary.withdrawals))
+        rules = merge_rules(rules, StandingRules(summary.constraints, summary.withdrawals))
     return Summary(
         language=last.language,
-        topic=_first(summaries, "topic"),
-        intent=_first(summaries, "intent"),
-        result=_first(summaries[::-1], "result"),
+        topic=_first_text(summaries, "topic"),
+        intent=_first_text(summaries, "intent"),
+        result=_first_text(summaries[::-1], "result"),
         status=last.status or first.status,
-        **{**lines, "pending": _joined(pending, near=True)},
+        **{**lines, PENDING.field: _merge_lines(pending, merge_similar=True)},
         constraints=rules.rules[-MAX_RULES:],
         withdrawals=rules.withdrawals,
-        answered_calls=[call for each in summaries for call in each.answered_calls],
+        answered_calls=[call for summary in summaries for call in summary.answered_calls],
     )
 
 
-def as_of(earlier: Summary, own: Summary) -> Summary:
-    """`earlier` as it stands after a further stretch: without rules that changed there, and items that were done."""
+def update_earlier(earlier: Summary, later: Summary) -> Summary:
+    """Return `earlier` without the rules that `later` withdraws or repeats, and the items that it finishes."""
     before = StandingRules(earlier.constraints, earlier.withdrawals)
-    after = join(before, StandingRules(own.constraints, own.withdrawals))
-    rules = [line for line in earlier.constraints if line in after.rules and line not in own.constraints]
-    return msgspec.structs.replace(earlier, constraints=rules, pending=_still_open(earlier.pending, own))
+    after = merge_rules(before, StandingRules(later.constraints, later.withdrawals))
+    rules = [line for line in earlier.constraints if line in after.rules and line not in later.constraints]
+    return msgspec.structs.replace(earlier, constraints=rules, pending=_still_pending(earlier.pending, later))
 
 
-def since(summary: Summary, seq: int) -> Summary:
-    """What a summary says of rules after message `seq`."""
+def rules_after(summary: Summary, seq: int) -> Summary:
+    """Return the rules and withdrawals of a summary from messages after `seq`, and all its answered calls."""
 
-    def after(lines: Sequence[Line]) -> list[Line]:
+    def select(lines: Sequence[Line]) -> list[Line]:
         return [line for line in lines if line.sources and line.sources[0] > seq]
 
     return Summary(
-        constraints=after(summary.constraints),
-        withdrawals=after(summary.withdrawals),
+        constraints=select(summary.constraints),
+        withdrawals=select(summary.withdrawals),
         answered_calls=summary.answered_calls,
     )
 
 
-def with_late(earlier: Summary, late: Summary, first: int, last: int, bound: int) -> Summary:
-    """`earlier` with a stretch that was finished late: messages `first` to `last`, which others have followed since.
+def insert_late(earlier: Summary, late: Summary, first: int, last: int, max_tokens: int) -> Summary:
+    """Insert the summary of messages `first` to `last`, finished late, into `earlier`, which includes later messages.
 
-    What was withdrawn or answered after it is taken from it; what it withdraws is taken only from what was before it.
+    Its rules and calls that were withdrawn or answered after `last` are removed. Its withdrawals apply only to rules
+    before `first`.
     """
-    kept = as_of(late, since(earlier, last))
+    updated = update_earlier(late, rules_after(earlier, last))
     before = [line for line in earlier.constraints if line.sources and line.sources[0] < first]
-    withdrawn = set(map(_identity, before)) - set(map(_identity, settle(before, late.withdrawals)))
+    withdrawn = set(map(_identity, before)) - set(map(_identity, active_rules(before, late.withdrawals)))
     rules = [line for line in earlier.constraints if _identity(line) not in withdrawn]
-    whole = fold(
-        msgspec.structs.replace(earlier, constraints=rules), msgspec.structs.replace(kept, withdrawals=[]), bound
+    folded = fold(
+        msgspec.structs.replace(earlier, constraints=rules),
+        msgspec.structs.replace(updated, withdrawals=[]),
+        max_tokens,
     )
-    ordered = sorted(whole.constraints, key=lambda line: line.sources[:1])
-    return msgspec.structs.replace(whole, constraints=ordered, withdrawals=earlier.withdrawals)
+    ordered = sorted(folded.constraints, key=lambda line: line.sources[:1])
+    return msgspec.structs.replace(folded, constraints=ordered, withdrawals=earlier.withdrawals)
 
 
 def _identity(line: Line) -> tuple[object, ...]:
     return line.text, *line.sources
 
 
-def _still_open(pending: Sequence[Line], later: Summary) -> list[Line]:
-    """What is not done later: a call is done when its result is there, anything else when something says so."""
-    done = [words_of(line.text) for line in (*later.steps, *later.decisions, *later.facts)]
-    answered = Counter(later.answered_calls)
-    kept: list[Line] = []
+def _still_pending(pending: Sequence[Line], later: Summary) -> list[Line]:
+    """Return the items that `later` does not finish: calls without a result there, and items that no line resolves."""
+    later_words = [extract_words(line.text) for line in (*later.steps, *later.decisions, *later.facts)]
+    answers = Counter(later.answered_calls)
+    still_pending: list[Line] = []
     for line in pending:
         if line.call:
-            answered[line.call] -= 1  # without ids several calls wait under one name, the earliest first
-            is_open = answered[line.call] < 0
+            answers[line.call] -= 1  # without ids several calls share a name, and the earliest are answered first
+            is_pending = answers[line.call] < 0
         else:
-            is_open = not any(resolves(words, words_of(line.text)) for words in done)
-        if is_open:
-            kept.append(line)
-    return kept
+            is_pending = not any(resolves(words, extract_words(line.text)) for words in later_words)
+        if is_pending:
+            still_pending.append(line)
+    return still_pending
 
 
-def fold(earlier: Summary | None, older: Summary, bound: int) -> Summary:
-    """What the session still has to know of `earlier` and `older`; as `render_rolling` shows it, within `bound` tokens.
+def fold(earlier: Summary | None, previous: Summary, max_tokens: int) -> Summary:
+    """Fold the summary of an archive into `earlier`, the summary of all archives before it.
 
-    Rules and calls without a result are all kept: they have budgets of their own. Then pending items, decisions, facts,
-    values, requests and steps; of a kind, the newer.
+    `render_rolling` shows the result in at most `max_tokens`, apart from rules and open calls, which are all kept:
+    they have budgets of their own. The other sections are filled in the order of `EARLIER_SECTIONS`, each with its
+    newest lines first.
     """
-    whole = combine([older] if earlier is None else [earlier, older])
-    kept: dict[str, list[Line]] = {kind: [] for kind in _KINDS}
-    room = bound - estimate(EARLIER)
-    for kind, title in EARLIER_SECTIONS:
-        if kind == RULES:
+    combined = combine([previous] if earlier is None else [earlier, previous])
+    kept: dict[str, list[Line]] = {section.field: [] for section in _MERGED_SECTIONS}
+    room = max_tokens - estimate(EARLIER_TITLE)
+    for section in EARLIER_SECTIONS:
+        if section is CONSTRAINTS:
             continue
-        lines: list[Line] = [line for line in getattr(whole, kind) if not line.call]
-        heading = estimate(f"\n\n### {title}")
+        lines: list[Line] = [line for line in getattr(combined, section.field) if not line.call]
+        kept_lines = kept[section.field]
+        title_cost = estimate(f"\n\n### {section.earlier_title}")
         for line in reversed(lines):
-            cost = estimate(f"\n{render_line(line)}") + (0 if kept[kind] else heading)
+            cost = estimate(f"\n{render_line(line)}") + (0 if kept_lines else title_cost)
             if cost <= room:
                 room -= cost
-                kept[kind].append(line)
-        kept[kind].reverse()
-    kept[PENDING] = [*(line for line in whole.pending if line.call), *kept[PENDING]]
-    return msgspec.structs.replace(whole, **{**kept, RULES: whole.constraints})
+                kept_lines.append(line)
+        kept_lines.reverse()
+    open_calls = [line for line in combined.pending if line.call]
+    kept[PENDING.field] = [*open_calls, *kept[PENDING.field]]
+    return msgspec.structs.replace(combined, **kept)
 
 
-def _first(summaries: Sequence[Summary], field: str) -> str:
-    return next((value for value in (getattr(each, field) for each in summaries) if value), "")
+def _first_text(summaries: Sequence[Summary], field: str) -> str:
+    return next((text for text in (getattr(summary, field) for summary in summaries) if text), "")
 
 
-def _joined(lines: Sequence[Line], *, near: bool) -> list[Line]:
-    """Each line once, where it was said last, with the sources of all that say the same.
+def _merge_lines(lines: Sequence[Line], *, merge_similar: bool) -> list[Line]:
+    """Return each line once, at its last position, with the sources of all its repetitions.
 
-    With `near`, lines that differ in little are one if their numbers are the same.
+    With `merge_similar`, lines with almost the same words are repetitions too, if their numbers are the same.
     """
-    kept: dict[str, Line] = {}
-    words: dict[str, frozenset[str]] = {}
+    merged: dict[str, Line] = {}
+    words_by_key: dict[str, frozenset[str]] = {}
     for line in lines:
         key = f"{line.text.casefold()}\0{line.call}"
-        mine = words_of(line.text)
-        same = key if key in kept else _near(mine, words) if near and not line.call else None
+        words = extract_words(line.text)
+        repeated = key if key in merged else None
+        if repeated is None and merge_similar and not line.call:
+            repeated = _find_similar(words, words_by_key)
         sources = line.sources
-        if same is not None:
-            before = kept.pop(same)
-            words.pop(same, None)
+        if repeated is not None:
+            before = merged.pop(repeated)
+            words_by_key.pop(repeated, None)
             sources = list(dict.fromkeys([*before.sources, *line.sources]))
             line = msgspec.structs.replace(line, sources=sources, weight=max(before.weight, line.weight))  # noqa: PLW2901
-        kept[key] = line
+        merged[key] = line
         if not line.call:
-            words[key] = mine
-    return list(kept.values())
+            words_by_key[key] = words
+    return list(merged.values())
 
 
-def _near(mine: frozenset[str], words: dict[str, frozenset[str]]) -> str | None:
-    if len(words) > _JOINED:
+def _find_similar(words: frozenset[str], words_by_key: dict[str, frozenset[str]]) -> str | None:
+    if len(words_by_key) > _MAX_COMPARED_LINES:
         return None
     return next(
-        (key for key, theirs in words.items() if likeness(mine, theirs) >= _SAME and _agree(mine, theirs)), None
+        (
+            key
+            for key, other in words_by_key.items()
+            if word_similarity(words, other) >= _MIN_SIMILARITY and _have_same_numbers(words, other)
+        ),
+        None,
     )
 
 
-def _agree(mine: frozenset[str], theirs: frozenset[str]) -> bool:
-    """Whether they differ in nothing that has a digit."""
-    return not any(sign.isdigit() for word in mine ^ theirs for sign in word)
+def _have_same_numbers(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Return whether no word with a digit is in only one of the sets."""
+    return not any(character.isdigit() for word in one ^ other for character in word)

@@ -1,8 +1,8 @@
-"""For people who test against Holdfast or write a backend for it: contracts, faults and a real PostgreSQL."""
+"""Tools to test programs that use Holdfast, or a new backend: contract tests, fault injection, a PostgreSQL server."""
 
 from contextlib import suppress
 
-with suppress(ImportError):  # the faults can be used without pytest
+with suppress(ImportError):  # fault injection can be used without pytest
     import pytest
 
     pytest.register_assert_rewrite("holdfast.testing.contract", "holdfast.testing.faults.verification")

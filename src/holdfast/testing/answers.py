@@ -1,32 +1,83 @@
-"""What the model for tests says: plain rules, the same words each time for the same prompt."""
+"""Deterministic answers of the fake model: the same prompt gets the same answer."""
 
 import hashlib
 import re
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 DIMENSIONS = 16
 TURN = re.compile(r"^\[(m\d+)\] (\w+): (.*)$", re.MULTILINE)
-"""How a conversation is written in a prompt: an alias, a role, and what was said."""
+"""A turn of the conversation in a prompt: alias, role and text."""
 
 
-def summary_like(body: dict[str, Any], prompt: str) -> str:
-    """JSON that fits the schema of the request, said of the conversation in its prompt; without a schema, prose."""
+def summary_answer(body: dict[str, Any], prompt: str) -> str:
+    """JSON that fits the schema of the request, filled from the conversation in the prompt. Without a schema, prose."""
     schema = _schema(body, prompt)
     if schema is None:
-        return prose(prompt)
+        return prose_answer(prompt)
     return msgspec.json.encode(_fill(schema, "", TURN.findall(prompt))).decode().replace('],"', '], "')
 
 
-def prose(prompt: str) -> str:
+def prose_answer(prompt: str) -> str:
     turns = TURN.findall(prompt)
     return f"Sure! They talked about this: {turns[0][2] if turns else prompt[:60]}"
 
 
-def vector_of(text: str) -> list[float]:
-    """Not of length one, and the same for the same text."""
+def embed(text: str) -> list[float]:
+    """A vector derived from a hash of the text. It is not normalised."""
     return [byte / 32 - 4 for byte in hashlib.sha256(text.encode()).digest()[:DIMENSIONS]]
+
+
+def openai_body(request: dict[str, Any], prompt: str, text: str, *, truncated: bool) -> dict[str, Any]:
+    """The response to a chat request. Token counts are derived from the lengths of the texts."""
+    prompt_tokens, completion_tokens = len(prompt) // 3 + 7, len(text) // 3 + 1
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "model": request["model"],
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": text},
+                "finish_reason": "length" if truncated else "stop",
+            }
+        ],
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens + completion_tokens,
+            "prompt_tokens_details": {"cached_tokens": prompt_tokens // 2},
+            "completion_tokens_details": {"reasoning_tokens": completion_tokens // 2},
+        },
+    }
+
+
+def anthropic_body(request: dict[str, Any], prompt: str, text: str, *, truncated: bool) -> dict[str, Any]:
+    """The response to a messages request. Token counts are derived from the lengths of the texts."""
+    prompt_tokens, completion_tokens = len(prompt) // 3 + 7, len(text) // 3 + 1
+    block: dict[str, Any] = {"type": "text", "text": text}
+    if "tools" in request:
+        tool_input = {}
+        with suppress(msgspec.DecodeError):
+            tool_input = msgspec.json.decode(text)
+        tool_name = request["tools"][0]["name"]
+        block = {"type": "tool_use", "id": "toolu_1", "name": tool_name, "input": tool_input}
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": request["model"],
+        "content": [block],
+        "stop_reason": "max_tokens" if truncated else "end_turn",
+        "usage": {
+            "input_tokens": prompt_tokens - prompt_tokens // 2,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": prompt_tokens // 2,
+            "output_tokens": completion_tokens,
+        },
+    }
 
 
 def _schema(body: dict[str, Any], prompt: str) -> dict[str, Any] | None:
@@ -36,23 +87,23 @@ def _schema(body: dict[str, Any], prompt: str) -> dict[str, Any] | None:
         return body["tools"][0]["input_schema"]  # type: ignore[no-any-return]
     if body.get("response_format", {}).get("type") == "json_schema":
         return body["response_format"]["json_schema"]["schema"]  # type: ignore[no-any-return]
-    told = re.search(r"JSON schema:\n(\{.*\})$", prompt, re.MULTILINE)
-    return msgspec.json.decode(told[1]) if told else None
+    in_prompt = re.search(r"JSON schema:\n(\{.*\})$", prompt, re.MULTILINE)
+    return msgspec.json.decode(in_prompt[1]) if in_prompt else None
 
 
 def _fill(schema: dict[str, Any], name: str, turns: list[tuple[str, str, str]]) -> Any:
-    """A value for a schema: lists have an item for each turn that is theirs, and `sources` cite the turn."""
+    """A value that fits a schema. A list has an item for each turn of its role; `sources` cites the turn."""
     if "enum" in schema:
         return schema["enum"][0]
     match schema.get("type"):
         case "object":
-            return {name: _fill(inner, name, turns) for name, inner in schema.get("properties", {}).items()}
+            return {key: _fill(inner, key, turns) for key, inner in schema.get("properties", {}).items()}
         case "array" if name == "sources":
             return [alias for alias, _, _ in turns[:1]]
         case "array":
             return [_fill(schema["items"], "text", [turn]) for turn in _turns_of(name, turns)]
         case "string":
-            return _words(name, turns)
+            return _text(name, turns)
     return {"integer": 0, "number": 0, "boolean": False}.get(schema.get("type", ""))
 
 
@@ -61,6 +112,6 @@ def _turns_of(name: str, turns: list[tuple[str, str, str]]) -> list[tuple[str, s
     return [turn for turn in turns if turn[1] == role][:3]
 
 
-def _words(name: str, turns: list[tuple[str, str, str]]) -> str:
-    said = turns[-1 if name in {"result", "status"} else 0][2] if turns else "nothing was said"
-    return " ".join(said.split())[:200] if name in {"text", ""} else " ".join(said.split()[:12])
+def _text(name: str, turns: list[tuple[str, str, str]]) -> str:
+    words = (turns[-1 if name in {"result", "status"} else 0][2] if turns else "nothing was said").split()
+    return " ".join(words)[:200] if name in {"text", ""} else " ".join(words[:12])

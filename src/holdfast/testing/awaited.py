@@ -1,4 +1,4 @@
-"""An asynchronous client that can be called like a synchronous one, so that one suite serves both."""
+"""A wrapper that makes an asynchronous client callable like a synchronous one, so that both share one test suite."""
 
 import asyncio
 import inspect
@@ -12,7 +12,7 @@ from holdfast.client.generated.session import AsyncSession
 
 
 class EventLoop:
-    """A running event loop in a thread of its own."""
+    """An event loop that runs in its own thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -29,20 +29,20 @@ class EventLoop:
 
 
 class Awaited:
-    """Passes everything on, waits for whatever is awaitable, and wraps the handles that come back."""
+    """Forwards every call to the asynchronous client, waits for the result, and wraps returned handles."""
 
-    def __init__(self, behind: AsyncClient | AsyncSession | AsyncAdmin, loop: EventLoop) -> None:
-        self._behind = behind
+    def __init__(self, wrapped: AsyncClient | AsyncSession | AsyncAdmin, loop: EventLoop) -> None:
+        self._wrapped = wrapped
         self._loop = loop
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._behind, name)
-        return self._calling(value) if callable(value) else self._resolved(value)
+        value = getattr(self._wrapped, name)
+        return self._wrap_call(value) if callable(value) else self._resolve(value)
 
-    def _calling(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args, **kwargs: self._resolved(method(*args, **kwargs))
+    def _wrap_call(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: self._resolve(method(*args, **kwargs))
 
-    def _resolved(self, value: Any) -> Any:
+    def _resolve(self, value: Any) -> Any:
         result = self._loop.wait_for(value) if inspect.isawaitable(value) else value
         return Awaited(result, self._loop) if isinstance(result, AsyncSession | AsyncAdmin) else result
 

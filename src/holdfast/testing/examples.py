@@ -1,4 +1,4 @@
-"""An example of any operation, made from the table, and what a caller gets to see without what differs by nature."""
+"""Builds an example of any operation from the table, and removes the parts of a result that vary between calls."""
 
 from typing import Any, get_type_hints
 
@@ -6,40 +6,41 @@ import msgspec
 
 from holdfast.ops.table import Operation
 
+_VARYING_FIELDS = {"created_at", "updated_at", "last_message_at", "mod_time", "message_ids", "at", "id", "cursor"}
+_EXAMPLE_VALUES = {
+    "role": "user",
+    "messages": [{"role": "user", "content": "hello"}],
+    "component": "queue",
+    "uri": "viking://user",
+}
 
-def example(cls: type[Operation[Any]], **known: Any) -> Operation[Any]:
-    """An operation with its required fields filled in: the known ones as given, the others by their type."""
+
+def example_operation(cls: type[Operation[Any]], **values: Any) -> Operation[Any]:
+    """Return an operation with the given values. Other required fields get an example value of their type."""
     fields = {field.name: field for field in msgspec.structs.fields(cls)}
-    values = {name: known[name] for name in fields if name in known}
+    arguments = {name: values[name] for name in fields if name in values}
     for name, field in fields.items():
-        if field.required and name not in values:
-            values[name] = _value(name, get_type_hints(cls)[name])
+        if field.required and name not in arguments:
+            arguments[name] = _example_value(name, get_type_hints(cls)[name])
     if "content" in fields:
-        values.setdefault("content", "hello")
+        arguments.setdefault("content", "hello")
     if cls.__name__ == "RecordUse":
-        values["contexts"] = ["viking://x"]
-    return cls(**values)
+        arguments["contexts"] = ["viking://x"]
+    return cls(**arguments)
 
 
-def _value(name: str, hint: Any) -> Any:
-    simple = {
-        "role": "user",
-        "messages": [{"role": "user", "content": "hello"}],
-        "component": "queue",
-        "uri": "viking://user",
-    }
-    if name in simple:
-        return simple[name]
+def _example_value(name: str, hint: Any) -> Any:
+    if name in _EXAMPLE_VALUES:
+        return _EXAMPLE_VALUES[name]
     if hint is str:
         return "x"
-    raise AssertionError(f"tell this test how to make a value for {name}: {hint}")
+    raise AssertionError(f"there is no example value for the field {name}: {hint}; add one to _EXAMPLE_VALUES")
 
 
-def blurred(seen: Any, name: str) -> Any:
-    """What was seen, with times and ids left out and `name` made unknown."""
-    if isinstance(seen, dict):
-        varying = {"created_at", "updated_at", "last_message_at", "mod_time", "message_ids", "at", "id", "cursor"}
-        return {key: blurred(value, name) for key, value in seen.items() if key not in varying}
-    if isinstance(seen, list):
-        return [blurred(item, name) for item in seen]
-    return seen.replace(name, "NAME") if isinstance(seen, str) else seen
+def without_varying_fields(result: Any, name: str) -> Any:
+    """Return a result without times and ids, and with `NAME` in place of `name`."""
+    if isinstance(result, dict):
+        return {key: without_varying_fields(value, name) for key, value in result.items() if key not in _VARYING_FIELDS}
+    if isinstance(result, list):
+        return [without_varying_fields(item, name) for item in result]
+    return result.replace(name, "NAME") if isinstance(result, str) else result

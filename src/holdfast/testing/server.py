@@ -1,4 +1,4 @@
-"""A real server process for tests, on a free port of this machine, gone at the end."""
+"""A real server process for tests, on a free local port."""
 
 import os
 import re
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 class ServerProcess:
-    """`holdfast serve` on what `target` names, with settings as they are in the environment."""
+    """`holdfast serve` on `target`. `settings` are passed as environment variables."""
 
     def __init__(self, target: str, *, port: object = 0, **settings: object) -> None:
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         environment |= {f"HOLDFAST_{name.upper()}": str(value) for name, value in settings.items()}
         self.process = subprocess.Popen(
@@ -29,57 +29,58 @@ class ServerProcess:
             cwd=tempfile.gettempdir(),
             text=True,
         )
-        self.url = self._told_url()
+        self.url = self._read_url()
 
     @property
     def port(self) -> int:
         return int(self.url.rsplit(":", 1)[1])
 
     def log(self) -> str:
-        """What it has written to standard error so far."""
-        return self._told if self._errors.closed else os.pread(self._errors.fileno(), 100_000_000, 0).decode()
+        """Return what the server has written to standard error so far."""
+        return self._final_log if self._errors.closed else os.pread(self._errors.fileno(), 100_000_000, 0).decode()
 
     def stop(self) -> int:
-        """Ask it to finish what it accepted and end; its exit code."""
+        """Shut the server down gracefully with SIGTERM, and return its exit code."""
         with suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGTERM)
-        return self._gone()
+        return self._wait_for_exit()
 
     def kill(self) -> None:
-        """As a power cut: it gets no chance to do anything more."""
+        """Kill the server with SIGKILL."""
         with suppress(ProcessLookupError):
             self.process.kill()
-        self._gone()
+        self._wait_for_exit()
 
-    def _gone(self) -> int:
+    def _wait_for_exit(self) -> int:
         try:
-            code = self.process.wait(PATIENCE)
+            code = self.process.wait(TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait(PATIENCE)
-            raise AssertionError(f"the server did not end: {self.log()[-2000:]}") from None
+            self.process.wait(TIMEOUT_SECONDS)
+            raise AssertionError(f"the server did not exit: {self.log()[-2000:]}") from None
         if self.process.stdout:
             self.process.stdout.close()
         if not self._errors.closed:
-            self._told = self.log()
+            self._final_log = self.log()
             self._errors.close()
         return code
 
-    def _told_url(self) -> str:
+    def _read_url(self) -> str:
         assert self.process.stdout
-        late = threading.Timer(PATIENCE, self.process.kill)
-        late.start()
+        watchdog = threading.Timer(TIMEOUT_SECONDS, self.process.kill)
+        watchdog.start()
         line = self.process.stdout.readline()
-        late.cancel()
-        found = re.search(r"https?://\S+:\d+", line)
-        if found is None:
+        watchdog.cancel()
+        address = re.search(r"https?://\S+:\d+", line)
+        if address is None:
             self.kill()
             raise AssertionError(f"the server did not start: {line!r} {self.log()[-2000:]}")
-        return found[0]
+        return address[0]
 
 
 @contextmanager
 def running_server(target: str | Path, *, port: object = 0, **settings: object) -> Iterator[ServerProcess]:
+    """Start a server, and kill it when the block ends."""
     server = ServerProcess(str(target), port=port, **settings)
     try:
         yield server

@@ -1,1 +1,1 @@
-"""Text: tokens, words, sentences, scripts and literals. Pure functions."""
+"""Text processing: tokens, words, sentences, scripts and literals. Pure functions."""

@@ -1,4 +1,4 @@
-"""References to messages by number: `12`, `12-18`, and citations such as `[#3, #12-18]`."""
+"""References to messages by sequence number: `12`, `12-18`, and citations such as `[#3, #12-18]`."""
 
 import re
 from collections.abc import Iterable
@@ -9,39 +9,39 @@ _RANGE = re.compile(r"#?([0-9]{1,12})(?:-#?([0-9]{1,12}))?")
 
 
 def parse_ranges(ref: str) -> list[tuple[int, int]] | None:
-    """First and last number of each range, in order and apart from each other; None if it is no such reference.
+    """Return the first and last number of each range, sorted and without overlaps; None if `ref` is not a reference.
 
     >>> parse_ranges("[#12-18, #3, #13-20]")
     [(3, 3), (12, 20)]
     """
     ref = ref.strip(" ")
     inner = ref[1:-1] if ref.startswith("[") and ref.endswith("]") else ref
-    found = [_RANGE.fullmatch(piece.strip(" ")) for piece in inner.split(",")]
     ranges: list[tuple[int, int]] = []
-    for match in found:
+    for piece in inner.split(","):
+        match = _RANGE.fullmatch(piece.strip(" "))
         if match is None:
             return None
         first = int(match[1])
         last = first if match[2] is None else int(match[2])
         if last < first:
-            raise InvalidArgumentError("ref", f"{match[0]!r} ends before it begins; turn it round")
+            raise InvalidArgumentError("ref", f"{match[0]!r} ends before it begins; put the smaller number first")
         ranges.append((first, last))
-    return _merged(ranges)
+    return _merge(ranges)
 
 
-def cited(seqs: Iterable[int], max_ranges: int = 3) -> str:
-    """Messages by their numbers; more than `max_ranges` ranges as one from the first to the last.
+def format_citation(seqs: Iterable[int], max_ranges: int = 3) -> str:
+    """Return a reference to messages. More than `max_ranges` ranges become one, from the first to the last message.
 
-    >>> cited([12, 13, 14, 20]), cited([7]), cited([1, 3, 5, 7])
+    >>> format_citation([12, 13, 14, 20]), format_citation([7]), format_citation([1, 3, 5, 7])
     ('#12-14, #20', '#7', '#1-7')
     """
-    ranges = _merged([(seq, seq) for seq in seqs])
+    ranges = _merge([(seq, seq) for seq in seqs])
     if len(ranges) > max_ranges:
         ranges = [(ranges[0][0], ranges[-1][1])]
     return ", ".join(f"#{first}" if first == last else f"#{first}-{last}" for first, last in ranges)
 
 
-def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if merged and first <= merged[-1][1] + 1:
@@ -51,10 +51,10 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def after(ranges: list[tuple[int, int]], seq: int) -> str | None:
-    """A reference to what of `ranges` comes after `seq`.
+def ranges_after(ranges: list[tuple[int, int]], seq: int) -> str | None:
+    """Return a reference to the part of `ranges` after `seq`, or None if there is none.
 
-    >>> after([(3, 3), (12, 20)], 14)
+    >>> ranges_after([(3, 3), (12, 20)], 14)
     '15-20'
     """
     rest = [f"{max(first, seq + 1)}-{last}" for first, last in ranges if last > seq]

@@ -1,4 +1,4 @@
-"""What must be kept letter by letter: ids, paths, addresses, amounts, dates, numbers, errors and names."""
+"""Literals of a sentence, which a summary must copy exactly: ids, paths, URLs, amounts, dates, errors and names."""
 
 # ruff: noqa: RUF001 - the punctuation of Chinese
 import re
@@ -17,7 +17,7 @@ _SUFFIXES = (
     "|env|log|xml|html|css|pdf|png|jpe?g|svg|xlsx?|docx?|pptx?|parquet|gz|zip|tar|lock|ipynb|proto|tf|db|sqlite|pem|bak"
 )
 
-_KINDS = {
+_PATTERNS = {
     "quoted": r"`[^`]{1,80}`|\"[^\"]{2,60}\"|“[^”]{1,60}”|「[^」]{1,60}」|《[^》]{1,60}》",
     "url": r"[A-Za-z][A-Za-z0-9+.\-]{1,12}://[^\s<>\"'`，。；、）)\]}|]+",
     "email": r"\b[\w.+\-]+@[\w\-]+(?:\.[\w\-]+)+",
@@ -55,21 +55,21 @@ _KINDS = {
         r"|(?<=[a-z0-9,;:)] )[A-Z][a-z]+(?:[ \-][A-Z][a-z]+)*|(?<=[a-z0-9,;:)] )[A-Z]{2,}[a-z]?\b"
     ),
 }
-# Most words are plain: only where one begins that cannot be is each pattern tried.
-_BEGINS = (
+# Most words are plain. The patterns are tried only where a word begins that can be a literal.
+_START = (
     r"(?<![A-Za-z0-9_])(?=[0-9`\"“「《$€£¥￥#~./+\-]|[a-z]+(?:[A-Z0-9_@(\\]|[./:+\-][\w/])|[A-Z](?![a-z]+(?:\s|[,.]\s))"
     rf"|(?<=[a-z0-9,;:)] )[A-Z]|{_MONTH}\s\d|exit |我[姓叫]|姓名|名字)"
 )
 _LITERAL = re.compile(
-    f"{_BEGINS}(?:{'|'.join(f'(?P<{kind}>{pattern})' for kind, pattern in _KINDS.items())})", re.ASCII
+    f"{_START}(?:{'|'.join(f'(?P<{kind}>{pattern})' for kind, pattern in _PATTERNS.items())})", re.ASCII
 )
-_TRAILING = ".,;:!?"
+_TRAILING_PUNCTUATION = ".,;:!?"
 _QUOTES = '`"“”「」《》'
-_NO_NAMES = frozenset(
+_NOT_LITERALS = frozenset(
     {"FATAL", "ERROR", "INFO", "WARN", "WARNING", "DEBUG", "SELECT", "FROM", "WHERE", "NOT", "NULL", "AND", "OR"}
     | {"ID", "IDs", "AM", "PM", "OK", "FAQ", "Mr", "Mrs", "Ms", "Dr"}
 )
-_PLAIN = re.compile(r"[a-z ]+")
+_PLAIN_WORDS = re.compile(r"[a-z ]+")
 
 IMPORTANCE = {
     "url": 1.2,
@@ -88,6 +88,7 @@ IMPORTANCE = {
     "quoted": 0.6,
     "name": 0.6,
 }
+"""Weight of each kind of literal in the choice of facts."""
 
 
 class Literal(NamedTuple):
@@ -96,34 +97,34 @@ class Literal(NamedTuple):
     start: int
     end: int
     key: str
-    """The same for 1,386 and 1386."""
+    """The text without commas, so that 1,386 and 1386 are equal."""
 
 
-def literals(text: str) -> list[Literal]:
-    """The literals of a sentence, in order, without overlaps.
+def find_literals(text: str) -> list[Literal]:
+    """Return the literals of a sentence in order, without overlaps.
 
-    >>> [(each.text, each.kind) for each in literals("Port 5433 of db-1.internal; see /etc/app.conf, order ORD-7781.")]
-    [('5433', 'number'), ('db-1.internal', 'id'), ('/etc/app.conf', 'path'), ('ORD-7781', 'id')]
+    >>> [(literal.text, literal.kind) for literal in find_literals("Port 5433 of db-1.internal; see /etc/app.conf.")]
+    [('5433', 'number'), ('db-1.internal', 'id'), ('/etc/app.conf', 'path')]
     """
-    found: list[Literal] = []
+    literals: list[Literal] = []
     for match in _LITERAL.finditer(text):
         kind = match.lastgroup or ""
         start, end = match.span()
         literal = match.group()
         if kind == "quoted":
             literal = literal.strip(_QUOTES)
-            kind = _quoted_kind(literal)
-        elif literal[-1] in _TRAILING:
-            literal = literal.rstrip(_TRAILING)
+            kind = _kind_of_quoted(literal)
+        elif literal[-1] in _TRAILING_PUNCTUATION:
+            literal = literal.rstrip(_TRAILING_PUNCTUATION)
             end = start + len(literal)
-        if literal and literal not in _NO_NAMES:
-            found.append(Literal(literal, kind, start, end, literal.replace(",", "")))
-    return found
+        if literal and literal not in _NOT_LITERALS:
+            literals.append(Literal(literal, kind, start, end, literal.replace(",", "")))
+    return literals
 
 
-def _quoted_kind(literal: str) -> str:
-    """What stands between the quotes: an id in backticks is an id."""
-    if _PLAIN.fullmatch(literal):
+def _kind_of_quoted(text: str) -> str:
+    """Return the kind of a quoted text: an id in backticks is an id."""
+    if _PLAIN_WORDS.fullmatch(text):
         return "quoted"
-    inner = _LITERAL.match(literal)
-    return inner.lastgroup or "quoted" if inner and inner.end() == len(literal) else "quoted"
+    match = _LITERAL.match(text)
+    return match.lastgroup or "quoted" if match and match.end() == len(text) else "quoted"

@@ -1,4 +1,8 @@
-"""From the text of messages to single sentences that know where they come from."""
+"""Sentences of messages, and the words of a text.
+
+`summary/rules` has a splitter of its own. It blanks quoted text, drops text that the author did not write and keeps
+positions in the original line, which would change the sentences here.
+"""
 
 # ruff: noqa: RUF001 - the punctuation of Chinese
 import re
@@ -8,48 +12,49 @@ from typing import NamedTuple
 
 from holdfast.model.messages import Role
 from holdfast.text.literals import Literal
+from holdfast.text.scripts import HAN_AND_HEXAGRAMS, PAIRED
 
-Origin = Choice["said", "code", "call", "open", "output", "failure", "shown"]
-"""Words, code, a tool call, one without a result, a tool's output, its error, or an image that was shown."""
+Origin = Choice["prose", "code", "call", "open_call", "failed_call", "output", "image"]
+"""Where a sentence comes from. An `open_call` has no result yet; an `image` is the description of one."""
 
-MESSAGE_CHARS = 24_000
-"""What is read of one message, from its beginning and its end; beyond lies machine output, not something said."""
-SENTENCE_CHARS = 420
-_LONG = 170
+MAX_MESSAGE_CHARS = 24_000
+"""Characters read of one message, from its beginning and its end. A longer text is mostly machine output."""
+MAX_SENTENCE_CHARS = 420
+_MIN_ENUMERATION_CHARS = 170
+"""Length from which a sentence is split into the items that it enumerates."""
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
-_MARKER = re.compile(r"^(?:\s+|#{2,}|#(?=\s|$)|[>|]|[-*+•·]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|\[[ xX]\]\s*)+")
-_END = re.compile(
+_LIST_MARKER = re.compile(r"^(?:\s+|#{2,}|#(?=\s|$)|[>|]|[-*+•·]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|\[[ xX]\]\s*)+")
+_SENTENCE_END = re.compile(
     r"(?<=[.!?])[\"')\]*]*\s+(?=[^a-z\s])|(?<=[a-z)`][.!?])\s+(?=[a-z])|(?<=[。！？；])[”」』）]?\s*"
-    r"|(?<=[!?])(?=[\u3400-\u9fff])|(?<=…)\s+"
+    rf"|(?<=[!?])(?=[{HAN_AND_HEXAGRAMS}])|(?<=…)\s+"
 )
-_ABBREVIATED = re.compile(
+_ABBREVIATION_AT_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|[Nn]o|approx|ca|cf|[Ss]t|[Ii]nc|[Ll]td|[Ff]ig|incl|resp|est|min"
     r"|max|dept)\.|\b[A-Z]\.)$"
 )
-_ITEM = re.compile(r";\s|\s(?=\(?\d[.)]\s\D)")
+_ITEM_BORDER = re.compile(r";\s|\s(?=\(?\d[.)]\s\D)")
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|</?[a-z]{1,10}>")
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"[a-z0-9][a-z0-9_'’]*", re.ASCII)
 _OTHER_WORD = re.compile(r"[^\W\d_]{2,}")
-_HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
+_PAIRED_RUN = re.compile(f"[{PAIRED}]+")
 
 
 class Piece(NamedTuple):
     text: str
     origin: Origin
-    listed: bool = False
-    """Whether it is an item of a list: what the words above the list say holds for it."""
+    is_list_item: bool = False
+    """Whether it is an item of a list. The sentence that announces a list applies to its items too."""
 
 
 @dataclass(slots=True, eq=False)
 class Sentence:
     text: str
-    place: int
-    """The index of its message."""
+    message_index: int
     sources: list[int]
-    """The numbers of the messages it rests on."""
+    """Sequence numbers of the messages that the sentence is from."""
     role: Role
     origin: Origin
     words: frozenset[str] = frozenset()
@@ -57,105 +62,107 @@ class Sentence:
     literals: list[Literal] = field(default_factory=list)
     weight: float = 0.0
     centrality: float = 0.0
-    times: int = 1
-    """How often it was said with nothing but other literals, where that is routine."""
-    common: bool = False
-    """Whether much of the like was said."""
-    routine: bool = False
-    """Whether others of its kind were there before it."""
-    row: int = -1
+    occurrences: int = 1
+    """How many sentences differ from it only in literals, if that makes it routine."""
+    is_common: bool = False
+    """Whether many sentences have the same shape."""
+    is_routine: bool = False
+    """Whether it is common and not the first of its shape."""
+    vector_row: int = -1
     """Its row in the matrix of vectors, or -1 if it has none."""
 
 
-def flat(text: str) -> str:
-    """One line without invisible characters."""
-    if _UNSEEN.search(text):
-        text = _UNSEEN.sub(" ", text)
+def to_single_line(text: str) -> str:
+    """Return the text on one line, without invisible characters."""
+    if _INVISIBLE.search(text):
+        text = _INVISIBLE.sub(" ", text)
     return _SPACE.sub(" ", text).strip()
 
 
-def bounds_of(text: str, chars: int = MESSAGE_CHARS) -> tuple[int, int]:
-    """Where the beginning of a long text ends that is read, and where its end begins."""
+def head_and_tail_bounds(text: str, chars: int = MAX_MESSAGE_CHARS) -> tuple[int, int]:
+    """Return where the head of a long text ends and where its tail begins: two thirds and one third of `chars`."""
     return chars * 2 // 3, len(text) - chars // 3
 
 
-def bounded(text: str, chars: int = MESSAGE_CHARS) -> str:
-    """The beginning and the end of a text too long to be read whole."""
-    first, last = bounds_of(text, chars)
-    return text if len(text) <= chars else f"{text[:first]}\n{text[last:]}"
+def head_and_tail(text: str, chars: int = MAX_MESSAGE_CHARS) -> str:
+    """Return the head and the tail of a text longer than `chars`, and a shorter one unchanged."""
+    head_end, tail_start = head_and_tail_bounds(text, chars)
+    return text if len(text) <= chars else f"{text[:head_end]}\n{text[tail_start:]}"
 
 
-def split(text: str) -> list[Piece]:
-    """The sentences of a message's text, said or in a code block.
+def split_sentences(text: str) -> list[Piece]:
+    """Split the text of a message into sentences of prose and lines of code blocks.
 
-    >>> [piece.text for piece in split("Use v1.2, e.g. now. 不要重启。好的")]
+    >>> [piece.text for piece in split_sentences("Use v1.2, e.g. now. 不要重启。好的")]
     ['Use v1.2, e.g. now.', '不要重启。', '好的']
     """
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     for number, block in enumerate(_FENCE.split(text) if "```" in text or "~~~" in text else (text,)):
+        is_code = number % 2 == 1
         for line in block.splitlines():
-            bare = line.strip()
-            marked = _MARKER.sub("", bare)
-            plain = flat(_EMPHASIS.sub("", marked))
+            stripped = line.strip()
+            unmarked = _LIST_MARKER.sub("", stripped)
+            plain = to_single_line(_EMPHASIS.sub("", unmarked))
             if not plain:
                 continue
-            if number % 2:
-                found.append(Piece(plain[:SENTENCE_CHARS], "code"))
+            if is_code:
+                pieces.append(Piece(plain[:MAX_SENTENCE_CHARS], "code"))
             else:
-                found += _sentences(plain, listed=len(marked) < len(bare) and bare[0] not in "#>|")
-    return found
+                is_list_item = len(unmarked) < len(stripped) and stripped[0] not in "#>|"
+                pieces += _split_line(plain, is_list_item=is_list_item)
+    return pieces
 
 
-def _sentences(line: str, *, listed: bool) -> list[Piece]:
-    pieces: list[str] = []
-    for piece in _END.split(line):
-        if pieces and _ABBREVIATED.search(pieces[-1][-8:]):
-            pieces[-1] = f"{pieces[-1]} {piece}"
+def _split_line(line: str, *, is_list_item: bool) -> list[Piece]:
+    sentences: list[str] = []
+    for piece in _SENTENCE_END.split(line):
+        if sentences and _ABBREVIATION_AT_END.search(sentences[-1][-8:]):
+            sentences[-1] = f"{sentences[-1]} {piece}"
         elif piece and piece.strip():
-            pieces.append(piece.strip())
+            sentences.append(piece.strip())
     return [
-        Piece(part, "said", listed or number > 0)
-        for piece in pieces
-        for number, item in enumerate(_items(piece))
-        for part in _cut(item)
+        Piece(part, "prose", is_list_item or number > 0)
+        for sentence in sentences
+        for number, item in enumerate(_split_enumeration(sentence))
+        for part in _split_long(item)
     ]
 
 
-def _items(piece: str) -> list[str]:
-    """A long enumeration as its items."""
-    if len(piece) <= _LONG:
-        return [_MARKER.sub("", piece) or piece]
-    return [item for each in _ITEM.split(piece) if (item := _MARKER.sub("", each.strip(" ;")))]
+def _split_enumeration(sentence: str) -> list[str]:
+    """Split a long sentence into the items that it enumerates."""
+    if len(sentence) <= _MIN_ENUMERATION_CHARS:
+        return [_LIST_MARKER.sub("", sentence) or sentence]
+    return [item for piece in _ITEM_BORDER.split(sentence) if (item := _LIST_MARKER.sub("", piece.strip(" ;")))]
 
 
-def _cut(piece: str) -> list[str]:
-    """A sentence without end is cut where a space or a comma allows it."""
+def _split_long(sentence: str) -> list[str]:
+    """Split a sentence that is too long at a space or a comma, or at the limit if there is none."""
     parts: list[str] = []
-    while len(piece) > SENTENCE_CHARS:
-        at = max(piece.rfind(sign, SENTENCE_CHARS // 2, SENTENCE_CHARS) for sign in (" ", "，", ","))
-        at = at + 1 if at > 0 else SENTENCE_CHARS
-        parts.append(piece[:at].strip())
-        piece = piece[at:]
-    return [*parts, piece.strip()] if piece.strip() else parts
+    while len(sentence) > MAX_SENTENCE_CHARS:
+        border = max(sentence.rfind(mark, MAX_SENTENCE_CHARS // 2, MAX_SENTENCE_CHARS) for mark in (" ", "，", ","))
+        end = border + 1 if border > 0 else MAX_SENTENCE_CHARS
+        parts.append(sentence[:end].strip())
+        sentence = sentence[end:]
+    return [*parts, sentence.strip()] if sentence.strip() else parts
 
 
-def words_of(text: str) -> frozenset[str]:
-    """The words of a text in lower case; of a script without spaces, each pair of signs.
+def extract_words(text: str) -> frozenset[str]:
+    """Return the words of a text in lower case. Chinese, Japanese and Korean text counts as pairs of characters.
 
-    >>> sorted(words_of("Deploy 到生产"))
+    >>> sorted(extract_words("Deploy 到生产"))
     ['deploy', '到生', '生产']
     """
     lower = text.lower()
     words = _WORD.findall(lower)
     if text.isascii():
         return frozenset(words)
-    for run in _HAN_RUN.findall(lower):
-        words += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
-    words += [word for word in _OTHER_WORD.findall(lower) if not word.isascii() and not _HAN_RUN.search(word)]
+    for run in _PAIRED_RUN.findall(lower):
+        words += [run[start : start + 2] for start in range(max(1, len(run) - 1))]
+    words += [word for word in _OTHER_WORD.findall(lower) if not word.isascii() and not _PAIRED_RUN.search(word)]
     return frozenset(words)
 
 
-def likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    """How much of the smaller set of words is in the larger one, if it is not much smaller."""
+def word_similarity(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the share of the smaller set of words that is in the larger one, lowered if the sizes differ much."""
     smaller = min(len(one), len(other))
     return len(one & other) / (smaller + 0.5 * abs(len(one) - len(other))) if smaller else 0.0

@@ -1,94 +1,95 @@
-"""Shorter text that stays true: cut between words, never inside an id, a path or a number."""
+"""Shorter texts that stay correct: a text is cut between words, never inside an id, a path or a number."""
 
 # ruff: noqa: RUF001 - the punctuation of Chinese
 import re
 
-from holdfast.text.literals import literals
+from holdfast.text.literals import find_literals
+from holdfast.text.scripts import FIRST_WIDE, HAN_AND_HEXAGRAMS
 
-_BREAK = re.compile(r"\s|(?<=[，。；、,;：:！？])|(?<=[\u3400-\u9fff])(?=[\u3400-\u9fff])")
+_BREAK = re.compile(rf"\s|(?<=[，。；、,;：:！？])|(?<=[{HAN_AND_HEXAGRAMS}])(?=[{HAN_AND_HEXAGRAMS}])")
 _WORDS_AFTER = re.compile(r"[^\s，。；、]*(?:\s+[^\s,.;]+){0,2}")
-_WORD_AT_END = re.compile(r"(?:\S+\s+){0,4}\S*\s*$")
+_WORDS_BEFORE = re.compile(r"(?:\S+\s+){0,4}\S*\s*$")
 
 
 def shorten(text: str, width: int) -> str:
-    """The beginning of a text, of at most `width` as `width_of` measures, with an ellipsis where something is missing.
+    """Cut a text to at most `width`, measured by `display_width`. A text that was cut ends with an ellipsis.
 
     >>> shorten("restart the pods in eu-west-1 after 02:00", 30)
     'restart the pods in eu-west-1…'
     """
-    if width_of(text) <= width:
+    if display_width(text) <= width:
         return text
-    room = _chars_within(text, width - 1)
-    spans = [(each.start, each.end) for each in literals(text[: room + 200])]
-    breaks = [match.start() for match in _BREAK.finditer(text, 0, room + 1)]
-    best = next((at for at in reversed(breaks) if not any(start < at < end for start, end in spans)), 0)
-    cut = text[:best].rstrip(" ,;:，、；：-(（") if best else _unbroken(text, room, spans)
+    max_chars = _chars_within(text, width - 1)
+    literal_spans = [(literal.start, literal.end) for literal in find_literals(text[: max_chars + 200])]
+    breaks = [match.start() for match in _BREAK.finditer(text, 0, max_chars + 1)]
+    best = next((at for at in reversed(breaks) if not any(start < at < end for start, end in literal_spans)), 0)
+    cut = text[:best].rstrip(" ,;:，、；：-(（") if best else _cut_without_break(text, max_chars, literal_spans)
     return f"{cut}…" if cut else "…"
 
 
-def width_of(text: str) -> int:
-    """Characters, where a wide one counts for two and a half.
+def display_width(text: str) -> int:
+    """Return the number of characters, where a wide one counts as two and a half.
 
-    >>> width_of("ab部署")
+    >>> display_width("ab部署")
     7
     """
     if text.isascii():
         return len(text)
-    wide = sum(1 for sign in text if sign >= "\u2e80")
+    wide = sum(1 for character in text if character >= FIRST_WIDE)
     return len(text) + wide * 3 // 2
 
 
 def excerpt(text: str, wanted: set[str], width: int) -> str:
-    """The parts of a text around the wanted literals, each with the few words that say what it is."""
-    if width_of(text) <= width:
+    """Return the parts of a text around the `wanted` literals, each with a few words that explain it."""
+    if display_width(text) <= width:
         return text
     pieces: list[str] = []
-    reached = 0
+    last_end = 0
     used = 0
-    for each in literals(text):
-        if each.text not in wanted or each.start < reached:
+    for literal in find_literals(text):
+        if literal.text not in wanted or literal.start < last_end:
             continue
-        before = _WORD_AT_END.search(text, max(reached, each.start - 48), each.start)
-        start = _at_word(text, before.start() if before else each.start, reached, each.start)
-        after = _WORDS_AFTER.match(text, each.end, min(len(text), each.end + 28))
-        end = _before_cut(text, after.end() if after else each.end, each.end)
+        before = _WORDS_BEFORE.search(text, max(last_end, literal.start - 48), literal.start)
+        start = _next_word_start(text, before.start() if before else literal.start, last_end, literal.start)
+        after = _WORDS_AFTER.match(text, literal.end, min(len(text), literal.end + 28))
+        end = _last_word_end(text, after.end() if after else literal.end, literal.end)
         piece = text[start:end].strip(" ,;，；、")
-        if pieces and used + width_of(piece) > width:
+        if pieces and used + display_width(piece) > width:
             break
-        joint = " … " if start - reached > 1 or not pieces else " "
-        pieces.append(f"{joint}{piece}" if pieces else piece)
-        used += width_of(pieces[-1])
-        reached = end
+        separator = " … " if start - last_end > 1 or not pieces else " "
+        pieces.append(f"{separator}{piece}" if pieces else piece)
+        used += display_width(pieces[-1])
+        last_end = end
     return "".join(pieces) if pieces else shorten(text, width)
 
 
-def _before_cut(text: str, end: int, least: int) -> int:
-    """The last place before `end` where a word is complete."""
+def _last_word_end(text: str, end: int, min_end: int) -> int:
+    """Return the last position up to `end` where a word is complete, but at least `min_end`."""
     if end >= len(text) or text[end].isspace():
         return end
-    return max(least, text.rfind(" ", least, end))
+    return max(min_end, text.rfind(" ", min_end, end))
 
 
-def _at_word(text: str, start: int, reached: int, end: int) -> int:
-    """The next place from `start` on where a word begins."""
-    if start == reached:
+def _next_word_start(text: str, start: int, last_end: int, end: int) -> int:
+    """Return the next position from `start` on where a word begins, but at most `end`."""
+    if start == last_end:
         return start
     match = _BREAK.search(text, max(0, start - 1), end)
     return match.end() if match else end
 
 
-def _unbroken(text: str, room: int, spans: list[tuple[int, int]]) -> str:
-    """A text without a place to break: cut before the literal that the end would fall into, or anywhere."""
-    for start, end in spans:
-        if start < room < end:
+def _cut_without_break(text: str, max_chars: int, literal_spans: list[tuple[int, int]]) -> str:
+    """Cut a text that has no place to break: before the literal at the limit, or else at the limit."""
+    for start, end in literal_spans:
+        if start < max_chars < end:
             return text[:start] if start else ""
-    return text[:room]
+    return text[:max_chars]
 
 
 def _chars_within(text: str, width: int) -> int:
     used = 0.0
-    for at, sign in enumerate(text):
-        used += 2.5 if sign >= "\u2e80" else 1
+    for at, character in enumerate(text):
+        used += 2.5 if character >= FIRST_WIDE else 1
         if used > width:
             return at
     return len(text)

@@ -1,25 +1,26 @@
-"""What of a message goes into the text index, and how a query is put to it."""
+"""Words of messages and of search queries, as the text index stores them."""
 
 import re
 import unicodedata
 from collections.abc import Iterable
 
 from holdfast.model.parts import ContextPart, ImagePart, Part, ProviderPart, TextPart, ToolPart, as_text
+from holdfast.text.scripts import UNSPACED
 
-INDEXED_CHARS = 100_000
-"""The index holds this much of a message; beyond it lies machine output rather than something said."""
+MAX_INDEXED_CHARS = 100_000
+"""Characters of a message that are indexed. A longer text is mostly machine output."""
 
-# Scripts that are written without spaces: a word index finds nothing in them unless each sign is its own word.
-_UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
+# A word index finds nothing in scripts without spaces unless each character is a word.
+_UNSPACED_CHARACTER = re.compile(f"([{UNSPACED}])")
 _WORD = re.compile(r"\w+")
 _WORDS_AND_SPACES = bytes(code if chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(128)).ljust(
     256
 )
-"""Each ASCII character as it is if it belongs to a word, else a space: several times faster than the pattern."""
+"""Translation table that replaces all ASCII characters outside of words by spaces; much faster than `_WORD`."""
 
 
-def indexed(parts: Iterable[Part]) -> str:
-    """The searchable text of a message."""
+def searchable_text(parts: Iterable[Part]) -> str:
+    """Return the searchable text of a message."""
     pieces: list[str] = []
     for part in parts:
         match part:
@@ -33,17 +34,19 @@ def indexed(parts: Iterable[Part]) -> str:
                 pieces += (part.tool_name, as_text(part.tool_input), as_text(part.tool_output))
             case ProviderPart():
                 pieces.append(part.readable)
-    return " ".join(cut("\n".join(pieces)[:INDEXED_CHARS]))
+    return " ".join(split_words("\n".join(pieces)[:MAX_INDEXED_CHARS]))
 
 
-def cut(text: str) -> list[str]:
-    """The words of a text or a query, alike for every database: plain letters, each unspaced sign by itself.
+def split_words(text: str) -> list[str]:
+    """Split a text or a query into words without accents, the same for every database.
 
-    >>> cut('the "quick" Café 狐狸')
+    Each character of a script without spaces is a word.
+
+    >>> split_words('the "quick" Café 狐狸')
     ['the', 'quick', 'cafe', '狐', '狸']
     """
     if text.isascii():
         return text.encode().translate(_WORDS_AND_SPACES).decode().split()
-    letters = unicodedata.normalize("NFKD", text.lower())
-    plain = unicodedata.normalize("NFC", "".join([sign for sign in letters if not unicodedata.combining(sign)]))
-    return _WORD.findall(_UNSPACED.sub(r" \1 ", plain))
+    decomposed = unicodedata.normalize("NFKD", text.lower())
+    without_accents = "".join([character for character in decomposed if not unicodedata.combining(character)])
+    return _WORD.findall(_UNSPACED_CHARACTER.sub(r" \1 ", unicodedata.normalize("NFC", without_accents)))

@@ -1,4 +1,4 @@
-"""What the command line says of itself: help, documentation, completion, and what it does not understand."""
+"""Help, generated documentation, shell completion and usage errors."""
 
 import os
 import re
@@ -11,13 +11,13 @@ import pytest
 
 import holdfast
 from holdfast.cli import main, program
-from holdfast.cli.options import Choices, commands_below
+from holdfast.cli.options import SharedOptions, list_commands
 from holdfast.exchange import FORMATS
 
 ROOT = Path(__file__).parents[3]
 
 
-MISUSES = [
+USAGE_ERRORS = [
     ("session", "lst"),
     ("session", "get"),
     ("session", "get", "a", "b"),
@@ -46,8 +46,8 @@ MISUSES = [
 ]
 
 
-@pytest.mark.parametrize("args", MISUSES, ids=" ".join)
-def test_what_is_not_understood_is_told_in_one_line_and_exits_with_2(
+@pytest.mark.parametrize("args", USAGE_ERRORS, ids=" ".join)
+def test_a_usage_error_prints_one_line_and_exits_with_2(
     args: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -62,13 +62,13 @@ def test_what_is_not_understood_is_told_in_one_line_and_exits_with_2(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_name_brings_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_command_suggests_a_similar_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["session", "lst"]) == 2
     assert "Did you mean 'list'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("args", [(), ("session",), ("admin",), ("admin", "key")], ids=" ".join)
-def test_a_group_alone_shows_its_help(args: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_without_a_command_prints_its_help(args: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(args) == 2
     out, err = capsys.readouterr()
     assert ("Commands:" in out, err) == (True, "")
@@ -77,39 +77,42 @@ def test_a_group_alone_shows_its_help(args: tuple[str, ...], capsys: pytest.Capt
 def every_command() -> list[tuple[str, ...]]:
     def below(group: Any, path: tuple[str, ...]) -> list[tuple[str, ...]]:
         return [
-            found
+            command_path
             for name, command in group.commands.items()
-            for found in [(*path, name), *(below(command, (*path, name)) if hasattr(command, "commands") else [])]
+            for command_path in [
+                (*path, name),
+                *(below(command, (*path, name)) if hasattr(command, "commands") else []),
+            ]
         ]
 
     return below(program(), ())
 
 
 @pytest.mark.parametrize("path", every_command(), ids=" ".join)
-def test_every_command_teaches_how_to_use_it(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_every_command_has_an_example(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*path, "--help"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith(f"Usage: holdfast {' '.join(path)} ")
-    if "Commands:" not in said:
-        assert re.search(rf"Examples?:\n( +\$ holdfast .*\n)* +\$ holdfast .*{' '.join(path)}", said)
-        assert "--output" in said
+    help_text = capsys.readouterr().out
+    assert help_text.startswith(f"Usage: holdfast {' '.join(path)} ")
+    if "Commands:" not in help_text:
+        assert re.search(rf"Examples?:\n( +\$ holdfast .*\n)* +\$ holdfast .*{' '.join(path)}", help_text)
+        assert "--output" in help_text
 
 
-def test_every_example_is_a_command_line_that_is_understood() -> None:
-    for command in commands_below(program()):
+def test_every_example_can_be_parsed() -> None:
+    for command in list_commands(program()):
         for line in re.findall(r"\$ holdfast (.*)", command.epilog):
             words = subprocess.run(
                 ["bash", "-c", f"printf '%s\\0' {line.split(' < ')[0]}"], capture_output=True, text=True, check=True
             ).stdout.split("\0")[:-1]
             root: Any = program()
-            context = root.make_context("holdfast", words, obj=Choices())
+            context = root.make_context("holdfast", words, obj=SharedOptions())
             while hasattr(context.command, "commands"):
                 name, found, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
                 context = found.make_context(name, rest, parent=context)
             assert context.command is not root
 
 
-def test_the_page_of_the_documentation_is_up_to_date() -> None:
+def test_the_generated_documentation_is_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools/clidocs.py"), "--check"],
         capture_output=True,
@@ -120,7 +123,7 @@ def test_the_page_of_the_documentation_is_up_to_date() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_every_format_can_be_imported_by_name() -> None:
+def test_the_import_option_lists_every_format() -> None:
     (option,) = (param for param in program().commands["import"].params if param.name == "format")
     assert set(option.metavar.split("|")) == set(FORMATS)
 
@@ -131,7 +134,7 @@ def test_every_command_is_in_the_documentation() -> None:
         assert re.search(rf"^##+ holdfast {' '.join(path)}$", page, re.MULTILINE)
 
 
-def test_bash_is_shown_what_to_install() -> None:
+def test_show_completion_prints_the_script_for_bash() -> None:
     done = subprocess.run(
         ["bash", "-c", '"$@"; true', "bash", sys.executable, "-m", "holdfast", "--show-completion"],
         capture_output=True,
@@ -143,7 +146,7 @@ def test_bash_is_shown_what_to_install() -> None:
     assert done.stderr == ""
 
 
-def test_the_shell_completes_commands_options_values_and_sessions(
+def test_completion_offers_commands_options_values_and_sessions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with holdfast.connect(tmp_path) as client:

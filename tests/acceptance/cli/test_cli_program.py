@@ -1,4 +1,4 @@
-"""The program as people start it: processes, pipes, terminals, shells."""
+"""The program as a process: pipes, terminals, signals and exit codes."""
 
 import fcntl
 import json
@@ -19,7 +19,7 @@ import pytest
 
 import holdfast
 from holdfast.cli import main
-from holdfast.cli.errors import told
+from holdfast.cli.errors import describe_error
 from holdfast.testing.server import running_server
 
 ROOT = Path(__file__).parents[3]
@@ -27,8 +27,8 @@ PROGRAM = [sys.executable, "-W", "error", "-m", "holdfast"]
 
 
 def environment(**more: str) -> dict[str, str]:
-    bare = {name: value for name, value in os.environ.items() if not name.startswith(("HOLDFAST_", "COLUMNS"))}
-    return bare | {"TERM": "xterm"} | more
+    cleaned = {name: value for name, value in os.environ.items() if not name.startswith(("HOLDFAST_", "COLUMNS"))}
+    return cleaned | {"TERM": "xterm"} | more
 
 
 def start(*args: str, stdin: str = "", cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
@@ -45,56 +45,56 @@ def start(*args: str, stdin: str = "", cwd: Path | None = None, **env: str) -> s
 
 
 def in_terminal(*args: str, typed: str = "", columns: int = 60) -> tuple[int, str]:
-    """Run the program in a terminal of so many columns, and answer its question; its exit code and what appeared."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    """Run the program in a terminal, type `typed` at its question; return its exit code and output."""
+    terminal, program_side = pty.openpty()
+    fcntl.ioctl(program_side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
         [*PROGRAM, *args],
-        preexec_fn=lambda: os.login_tty(theirs),  # noqa: PLW1509 - there is no other way to own a terminal
+        preexec_fn=lambda: os.login_tty(program_side),  # noqa: PLW1509 - the only way to get a controlling terminal
         env=environment(),
     )
-    os.close(theirs)
-    late = threading.Timer(30, process.kill)
-    late.start()
+    os.close(program_side)
+    timeout = threading.Timer(30, process.kill)
+    timeout.start()
     seen = b""
-    with suppress(OSError):  # so Linux says that the other side is gone
-        while piece := os.read(ours, 65536):
+    with suppress(OSError):  # Linux reports the end of the other side as an error
+        while piece := os.read(terminal, 65536):
             seen += piece
             if typed and b"[y/N]" in seen:
-                os.write(ours, typed.encode())
+                os.write(terminal, typed.encode())
                 typed = ""
-    os.close(ours)
+    os.close(terminal)
     code = process.wait()
-    late.cancel()
+    timeout.cancel()
     return code, seen.decode()
 
 
-def plain(text: str) -> str:
+def without_styles(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
 
 
-def test_a_whole_story_embedded_and_then_served(tmp_path: Path) -> None:
-    place = str(tmp_path / "data")
-    assert start("--path", place, "session", "new", "--id", "chat").returncode == 0
-    added = start("session", "add-messages", "chat", "-", "--path", place, stdin='{"role":"user","content":"Grüße"}\n')
+def test_a_session_is_used_embedded_and_then_through_a_server(tmp_path: Path) -> None:
+    path = str(tmp_path / "data")
+    assert start("--path", path, "session", "new", "--id", "chat").returncode == 0
+    added = start("session", "add-messages", "chat", "-", "--path", path, stdin='{"role":"user","content":"Grüße"}\n')
     assert (added.returncode, added.stdout, added.stderr) == (0, "added 1 to chat; the last is message 1\n", "")
-    with running_server(place) as server:
+    with running_server(path) as server:
         served = start("--url", server.url, "session", "messages", "chat", "-o", "json")
         assert json.loads(served.stdout)["messages"][0]["parts"] == [{"type": "text", "text": "Grüße"}]
-        dead = server.url
-    embedded = start("--path", place, "session", "messages", "chat", "-o", "json")
+        stopped_url = server.url
+    embedded = start("--path", path, "session", "messages", "chat", "-o", "json")
     assert embedded.stdout == served.stdout
-    gone = start("--url", dead, "status", HOLDFAST_HTTP_ATTEMPTS="1")
+    gone = start("--url", stopped_url, "status", HOLDFAST_HTTP_ATTEMPTS="1")
     assert (gone.returncode, gone.stdout) == (5, "")
     assert re.fullmatch(
-        r"error: http://127.0.0.1:\d+ does not answer: .*check that the server runs there\n", gone.stderr
+        r"error: http://127.0.0.1:\d+ does not answer: .*check that the server is running there\n", gone.stderr
     )
-    checked = start("--url", dead, "doctor")
+    checked = start("--url", stopped_url, "doctor")
     assert (checked.returncode, checked.stderr) == (1, "")
     assert re.search(r"^fail +server +http", checked.stdout, re.MULTILINE)
 
 
-def test_who_may_not_gets_4(
+def test_an_unauthorised_caller_exits_with_4(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(*args: str) -> tuple[int, Any, str]:
@@ -118,7 +118,7 @@ def test_who_may_not_gets_4(
         assert run("doctor")[0] == 0
 
 
-def test_the_version_is_told_without_loading_databases_or_networks() -> None:
+def test_version_loads_no_database_or_network_library() -> None:
     code = (
         "import sys; from holdfast.cli import main; main(['version'])\n"
         "print([m for m in 'apsw psycopg httpx2 starlette uvicorn asyncio rich.progress'.split() if m in sys.modules])"
@@ -141,14 +141,14 @@ def test_settings_come_from_the_environment_and_the_settings_file(
     assert main(["session", "new", "--id", "by-option", "--config", "other.toml"]) == 0
     monkeypatch.setenv("HOLDFAST_PATH", str(tmp_path / "three"))
     assert main(["session", "new", "--id", "by-environment"]) == 0
-    monkeypatch.setenv("HOLDFAST_URL", "http://127.0.0.1:9")  # what the command line says is heard all the same
-    for place, name in (("one", "by-file"), ("two", "by-option"), ("three", "by-environment")):
+    monkeypatch.setenv("HOLDFAST_URL", "http://127.0.0.1:9")  # --path takes precedence
+    for folder, name in (("one", "by-file"), ("two", "by-option"), ("three", "by-environment")):
         capsys.readouterr()
-        assert main(["session", "list", "-o", "json", "--path", str(tmp_path / place)]) == 0
+        assert main(["session", "list", "-o", "json", "--path", str(tmp_path / folder)]) == 0
         assert [row["session_id"] for row in json.loads(capsys.readouterr().out)] == [name]
 
 
-def test_a_reader_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
+def test_a_closed_pipe_ends_the_program_without_an_error(tmp_path: Path) -> None:
     with holdfast.connect(tmp_path) as client:
         for _ in range(20):
             client.batch_add_messages("chat", [{"role": "user", "content": "x" * 1_000}] * 100)
@@ -178,7 +178,7 @@ def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "error: No space left on device\n")
 
 
-def test_a_terminal_that_knows_few_letters_gets_the_others_spelled_out(tmp_path: Path) -> None:
+def test_characters_that_the_terminal_cannot_encode_are_escaped(tmp_path: Path) -> None:
     with holdfast.connect(tmp_path) as client:
         client.add_message("chat", "user", "Grüße 😀")
     table = start("--path", str(tmp_path), "session", "messages", "chat", PYTHONIOENCODING="ascii")
@@ -187,11 +187,11 @@ def test_a_terminal_that_knows_few_letters_gets_the_others_spelled_out(tmp_path:
     assert json.loads(document.stdout)["messages"][0]["parts"][0]["text"] == "Grüße 😀"
 
 
-def test_a_table_fits_the_terminal_and_shortens_the_text_alone(tmp_path: Path) -> None:
+def test_a_table_fits_the_terminal_by_shortening_only_the_text(tmp_path: Path) -> None:
     with holdfast.connect(tmp_path) as client:
         client.add_message("chat", "assistant", "word " * 200)
     code, seen = in_terminal("--path", str(tmp_path), "session", "messages", "chat", columns=60)
-    lines = plain(seen).splitlines()
+    lines = without_styles(seen).splitlines()
     assert (code, len(lines)) == (0, 2)
     assert max(map(len, lines)) <= 60
     assert lines[1].rstrip().endswith("…")
@@ -201,21 +201,21 @@ def test_a_table_fits_the_terminal_and_shortens_the_text_alone(tmp_path: Path) -
     assert max(map(len, piped.splitlines())) > 400
 
 
-def test_a_terminal_is_asked_before_a_session_is_deleted(tmp_path: Path) -> None:
+def test_deleting_a_session_on_a_terminal_asks_for_confirmation(tmp_path: Path) -> None:
     with holdfast.connect(tmp_path) as client:
         client.create_session("chat")
-        place = ("--path", str(tmp_path), "session", "delete", "chat")
-        code, seen = in_terminal(*place, typed="n\n")
+        delete = ("--path", str(tmp_path), "session", "delete", "chat")
+        code, seen = in_terminal(*delete, typed="n\n")
         assert (code, "Delete the session chat" in seen, "Nothing was changed." in seen) == (1, True, True)
         assert [row.session_id for row in client.list_sessions()] == ["chat"]
-        assert in_terminal(*place, typed="\x03")[0] == 130
-        assert in_terminal(*place, typed="y\n")[0] == 0
+        assert in_terminal(*delete, typed="\x03")[0] == 130
+        assert in_terminal(*delete, typed="y\n")[0] == 0
         assert client.list_sessions() == []
         client.create_session("chat")
-        assert in_terminal(*place, "--yes")[0] == 0
+        assert in_terminal(*delete, "--yes")[0] == 0
 
 
-def test_long_work_draws_a_bar_on_a_terminal_and_nothing_elsewhere(tmp_path: Path) -> None:
+def test_a_progress_bar_is_drawn_only_on_a_terminal(tmp_path: Path) -> None:
     file = tmp_path / "messages.json"
     file.write_text(json.dumps([{"role": "user", "content": "x"}] * 250))
     add = ("--path", str(tmp_path), "session", "add-messages", "chat", f"@{file}")
@@ -224,17 +224,17 @@ def test_long_work_draws_a_bar_on_a_terminal_and_nothing_elsewhere(tmp_path: Pat
     assert start(*add).stderr == ""
 
 
-def test_a_terminal_sees_how_far_a_task_is_and_what_it_resulted_in(tmp_path: Path) -> None:
+def test_watching_a_task_on_a_terminal_shows_its_progress_and_result(tmp_path: Path) -> None:
     with holdfast.connect(tmp_path, settings=holdfast.Settings(worker_threads=0)) as client:
         client.add_message("chat", "user", "Deploy the billing service, never on Fridays.")
         task_id = client.commit_session("chat").task_id
     code, seen = in_terminal("--path", str(tmp_path), "task", "watch", str(task_id), columns=120)
     assert code == 0
-    assert re.search(rf"{task_id} ━.* 1/1 .* completed", plain(seen))
-    assert re.search(r"status +completed", plain(seen))
+    assert re.search(rf"{task_id} ━.* 1/1 .* completed", without_styles(seen))
+    assert re.search(r"status +completed", without_styles(seen))
 
 
-def test_what_is_stored_does_not_command_a_terminal_that_shows_it(tmp_path: Path) -> None:
+def test_reading_a_file_prints_no_control_characters_to_a_terminal(tmp_path: Path) -> None:
     uri = "viking://session/chat/messages.jsonl"
     with holdfast.connect(tmp_path) as client:
         client.add_message("chat", "user", "turned \u202eround and \x9b31mred")
@@ -252,21 +252,21 @@ def test_tables_of_tasks_archives_and_files_fit_the_terminal(tmp_path: Path, col
     with holdfast.connect(tmp_path) as client:
         client.add_message("chat-with-a-rather-long-name", "user", "Deploy the billing service, never on Fridays. " * 9)
         client.wait_for_task(str(client.commit_session("chat-with-a-rather-long-name").task_id))
-    here = "viking://session/chat-with-a-rather-long-name"
+    uri = "viking://session/chat-with-a-rather-long-name"
     for command in (
         ("task", "list"),
         ("session", "archives", "chat-with-a-rather-long-name"),
         ("ls", "viking://session"),
-        ("tree", here, "--all"),
+        ("tree", uri, "--all"),
     ):
         code, seen = in_terminal("--path", str(tmp_path), *command, columns=columns)
-        lines = plain(seen).splitlines()
+        lines = without_styles(seen).splitlines()
         assert code == 0
         assert len(lines) >= 2
         assert all(len(line.rstrip()) <= columns for line in lines), seen
 
 
-def test_an_interrupt_exits_with_130_and_changes_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_command_exits_with_130_and_changes_nothing(tmp_path: Path) -> None:
     with holdfast.connect(tmp_path) as client:
         client.create_session("chat")
         reading = subprocess.Popen(
@@ -277,7 +277,7 @@ def test_an_interrupt_exits_with_130_and_changes_nothing(tmp_path: Path) -> None
             env=environment(),
         )
         assert reading.stdin
-        # More than a pipe holds: once it is written, the command is reading.
+        # More than the pipe's buffer: once all is written, the command is reading.
         reading.stdin.write(b'{"role":"user","content":"x"}\n' * 100_000)
         reading.send_signal(signal.SIGINT)
         out, err = reading.communicate(timeout=30)
@@ -285,18 +285,18 @@ def test_an_interrupt_exits_with_130_and_changes_nothing(tmp_path: Path) -> None
         assert client.get_session("chat").message_count == 0
 
 
-def test_a_fault_of_ours_is_told_in_one_sentence() -> None:
-    sentence, code = told(KeyError("log_id"))
+def test_an_unexpected_error_is_reported_in_one_sentence() -> None:
+    sentence, code = describe_error(KeyError("log_id"))
     assert code == 1
-    assert re.search(r"fault of holdfast itself, KeyError: 'log_id'; --traceback shows where", sentence)
+    assert re.search(r"a bug in holdfast, KeyError: 'log_id'; run with --traceback for details", sentence)
 
 
-def test_an_error_shows_where_it_comes_from_on_request(tmp_path: Path) -> None:
+def test_the_traceback_option_prints_the_traceback(tmp_path: Path) -> None:
     shown = start("--path", str(tmp_path), "session", "get", "nobody", "--traceback")
     assert (shown.returncode, "Traceback" in shown.stderr) == (1, True)
 
 
-def test_the_doctor_says_what_is_wrong_and_what_to_do(
+def test_doctor_reports_problems_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "notes.db").write_text("This is no database, but long enough to look at.")
@@ -304,9 +304,9 @@ def test_the_doctor_says_what_is_wrong_and_what_to_do(
     with holdfast.connect(tmp_path / "damaged.db") as client:
         for _ in range(5):
             client.batch_add_messages("chat", [{"role": "user", "content": "x" * 500}] * 100)
-    whole = bytearray((tmp_path / "damaged.db").read_bytes())
-    whole[-65536:-32768] = bytes(32768)
-    (tmp_path / "damaged.db").write_bytes(whole)
+    content = bytearray((tmp_path / "damaged.db").read_bytes())
+    content[-65536:-32768] = bytes(32768)
+    (tmp_path / "damaged.db").write_bytes(content)
 
     def states(name: str) -> dict[str, str]:
         code = main(["doctor", "-o", "jsonl", "--path", str(tmp_path / name)])
@@ -325,8 +325,8 @@ def test_the_doctor_says_what_is_wrong_and_what_to_do(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["damaged.db", "newer.db", "notes.db"]
 
 
-def test_serving_without_its_packages_says_how_to_get_them(tmp_path: Path) -> None:
-    """An import that finds nothing stands for an environment without the extra."""
+def test_serving_without_the_server_packages_explains_how_to_install_them(tmp_path: Path) -> None:
+    """Failing imports simulate an environment without the extra."""
     code = (
         "import sys\nsys.modules['uvicorn'] = None\nsys.modules['starlette'] = None\n"
         "from holdfast.cli import main\nsys.exit(main(sys.argv[1:]))"
@@ -340,5 +340,5 @@ def test_serving_without_its_packages_says_how_to_get_them(tmp_path: Path) -> No
         env=environment(),
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: the server needs its packages")
+    assert done.stderr.startswith("error: the server needs additional packages")
     assert "pip install 'holdfast[server]'" in done.stderr

@@ -1,4 +1,4 @@
-"""`holdfast worker`: a process that does what others left to be done."""
+"""`holdfast worker`: a process that runs the background tasks of a database."""
 
 import os
 import signal
@@ -14,37 +14,37 @@ import holdfast
 from holdfast.testing.model import running_model
 
 PROGRAM = [sys.executable, "-W", "error", "-m", "holdfast"]
-PATIENCE = 60
-IDLE = holdfast.Settings(worker_threads=0)
-"""Of a client that leaves the work to others."""
+TIMEOUT_SECONDS = 60
+NO_WORKERS = holdfast.Settings(worker_threads=0)
+"""Settings of a client that runs no tasks itself."""
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a worker and waits until it says that it is ready."""
+    """Starts a worker and waits until it prints that it is ready."""
     started: list[subprocess.Popen[str]] = []
 
-    def begin(*args: str, **env: str) -> "subprocess.Popen[str]":
-        ours = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+    def start_worker(*args: str, **env: str) -> "subprocess.Popen[str]":
+        own_env = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         process = subprocess.Popen(
             [*PROGRAM, "worker", *args],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=ours | env,
+            env=own_env | env,
         )
         started.append(process)
         assert process.stdout
         assert process.stdout.readline().startswith("Holdfast works on ")
         return process
 
-    yield begin
+    yield start_worker
     for process in started:
         if process.poll() is None:
             process.kill()
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIMEOUT_SECONDS)
 
 
 def commit(client: holdfast.Client, session_id: str = "chat") -> str:
@@ -52,33 +52,31 @@ def commit(client: holdfast.Client, session_id: str = "chat") -> str:
     return str(client.commit_session(session_id).task_id)
 
 
-def test_a_worker_does_what_other_processes_leave_until_it_is_told_to_stop(target: str, start: Start) -> None:
-    with holdfast.connect(target, settings=IDLE) as client:
+def test_a_worker_runs_the_tasks_of_other_processes_until_it_is_stopped(target: str, start: Start) -> None:
+    with holdfast.connect(target, settings=NO_WORKERS) as client:
         before = commit(client)
         worker = start("--path", target)
-        assert client.wait_for_task(before, PATIENCE).status == "completed"
+        assert client.wait_for_task(before, TIMEOUT_SECONDS).status == "completed"
         after = commit(client)
-        assert client.wait_for_task(after, PATIENCE).status == "completed"
+        assert client.wait_for_task(after, TIMEOUT_SECONDS).status == "completed"
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(PATIENCE) == 0
+        assert worker.wait(TIMEOUT_SECONDS) == 0
         assert client.get_task(commit(client)).status == "pending"
 
 
-def test_a_worker_that_drains_ends_when_nothing_is_left(target: str, start: Start) -> None:
-    with holdfast.connect(target, settings=IDLE) as client:
+def test_a_draining_worker_exits_when_no_tasks_are_left(target: str, start: Start) -> None:
+    with holdfast.connect(target, settings=NO_WORKERS) as client:
         tasks = [commit(client, f"chat_{number}") for number in range(5)]
         tasks += [commit(client, "chat_0")]
-        at_once = {"HOLDFAST_CLOSE_SECONDS": "0"}  # what is not done when it ends is not done
-        assert start("--path", target, "--drain", "--threads", "3", **at_once).wait(PATIENCE) == 0
+        no_wait = {"HOLDFAST_CLOSE_SECONDS": "0"}  # closing must not finish tasks that draining missed
+        assert start("--path", target, "--drain", "--threads", "3", **no_wait).wait(TIMEOUT_SECONDS) == 0
         assert {client.get_task(task_id).status for task_id in tasks} == {"completed"}
-        assert start("--path", target, "--drain").wait(PATIENCE) == 0
+        assert start("--path", target, "--drain").wait(TIMEOUT_SECONDS) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_worker_that_is_told_to_stop_finishes_what_it_has_in_hand(
-    tmp_path: Path, start: Start, number: signal.Signals
-) -> None:
-    with running_model() as model, holdfast.connect(tmp_path, settings=IDLE) as client:
+def test_a_stopped_worker_finishes_its_current_tasks(tmp_path: Path, start: Start, number: signal.Signals) -> None:
+    with running_model() as model, holdfast.connect(tmp_path, settings=NO_WORKERS) as client:
         model.gate.clear()
         task_id = commit(client)
         env = {
@@ -93,16 +91,16 @@ def test_a_worker_that_is_told_to_stop_finishes_what_it_has_in_hand(
         with pytest.raises(subprocess.TimeoutExpired):
             worker.wait(0.5)
         model.gate.set()
-        assert worker.wait(PATIENCE) == 0
+        assert worker.wait(TIMEOUT_SECONDS) == 0
         assert client.get_task(task_id).status == "completed"
 
 
-def test_a_worker_says_in_one_line_where_it_works(tmp_path: Path) -> None:
+def test_a_worker_prints_its_database_in_one_line(tmp_path: Path) -> None:
     done = subprocess.run(
         [*PROGRAM, "worker", "--path", str(tmp_path), "--threads", "1", "--drain"],
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT_SECONDS,
         check=True,
     )
     assert done.stdout == f"Holdfast works on {tmp_path / 'holdfast.db'} with 1 thread; Ctrl-C stops it\n"
@@ -110,15 +108,15 @@ def test_a_worker_says_in_one_line_where_it_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [("--url", "http://127.0.0.1:9"), ("--threads", "0"), ("--threads", "many")])
-def test_a_worker_wants_a_database_and_a_thread(anywhere: Callable[..., Any], args: tuple[str, ...]) -> None:
-    done = anywhere("worker", *args)
+def test_a_worker_needs_a_database_and_at_least_one_thread(run_cli: Callable[..., Any], args: tuple[str, ...]) -> None:
+    done = run_cli("worker", *args)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
 
 
-def test_a_worker_does_not_guess_when_the_settings_name_a_server(
-    anywhere: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+def test_a_worker_rejects_settings_that_name_a_server(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_URL", "http://127.0.0.1:9")
-    done = anywhere("worker")
+    done = run_cli("worker")
     assert (done.code, done.out) == (2, "")
-    assert "http://127.0.0.1:9 is a server, which does its own work; name a database with --path" in done.err
+    assert "http://127.0.0.1:9 is a server, which runs its own tasks; give a database with --path" in done.err

@@ -1,4 +1,4 @@
-"""Messages of providers, sent as they are: over HTTP by hand, by the command line, and a hundred real trajectories."""
+"""Provider messages, sent unchanged: over HTTP, on the command line, and from a hundred recorded trajectories."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ CHAT: list[dict[str, Any]] = [
 ]
 
 
-def require_whole(messages: list[Any]) -> None:
+def assert_stored_without_loss(messages: list[Any]) -> None:
     assert [message.role for message in messages] == ["system", "user", "assistant", "assistant", "tool", "assistant"]
     assert messages[1].parts == [TextPart("Who am I?")]
     assert messages[2].parts == [ProviderPart("openai", CHAT[2])]
@@ -41,70 +41,72 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.url
 
 
-def test_raw_requests_bring_messages_of_providers(url: str) -> None:
+def test_http_requests_accept_provider_messages(url: str) -> None:
     sessions = f"{url}/api/v1/sessions"
-    answer = httpx2.post(f"{sessions}/batch/messages/batch", json={"messages": CHAT})
-    assert answer.json()["result"]["added"] == len(CHAT)
+    response = httpx2.post(f"{sessions}/batch/messages/batch", json={"messages": CHAT})
+    assert response.json()["result"]["added"] == len(CHAT)
     for message in [*CHAT[:4], {**CHAT[4], "name": "get_user"}, CHAT[5]]:
         assert httpx2.post(f"{sessions}/single/messages", json=message).status_code == 200
     with holdfast.connect(url) as client:
-        require_whole(client.get_messages("batch").messages)
-        require_whole(client.get_messages("single").messages)
+        assert_stored_without_loss(client.get_messages("batch").messages)
+        assert_stored_without_loss(client.get_messages("single").messages)
 
 
-def test_a_raw_request_that_cannot_be_kept_is_refused_by_name(url: str) -> None:
+def test_a_field_that_cannot_be_stored_is_rejected_by_name(url: str) -> None:
     message = {"role": "assistant", "parts": [{"type": "text", "text": "x"}], "tool_calls": [{"id": "c1"}]}
-    answer = httpx2.post(f"{url}/api/v1/sessions/chat/messages", json=message)
-    assert (answer.status_code, answer.json()["error"]["details"]["field"]) == (400, "tool_calls")
+    response = httpx2.post(f"{url}/api/v1/sessions/chat/messages", json=message)
+    assert (response.status_code, response.json()["error"]["details"]["field"]) == (400, "tool_calls")
 
 
-def test_the_command_line_takes_messages_of_providers(
+def test_the_command_line_accepts_provider_messages(
     ok: Callable[..., Any], client: holdfast.Client, tmp_path: Path
 ) -> None:
     file = tmp_path / "chat.jsonl"
     file.write_text("".join(json.dumps(message) + "\n" for message in CHAT), "utf-8")
     ok("session", "add-messages", "lines", f"@{file}")
     ok("session", "add-messages", "array", json.dumps(CHAT))
-    require_whole(client.get_messages("lines").messages)
-    require_whole(client.get_messages("array").messages)
-    shown = ok("session", "messages", "lines").out
-    assert "[openai reasoning]" in shown
-    assert "[anthropic thinking]" in shown
+    assert_stored_without_loss(client.get_messages("lines").messages)
+    assert_stored_without_loss(client.get_messages("array").messages)
+    output = ok("session", "messages", "lines").out
+    assert "[openai reasoning]" in output
+    assert "[anthropic thinking]" in output
 
 
-def test_an_import_understands_what_an_append_does_and_an_export_keeps_it(tmp_path: Path) -> None:
+def test_import_accepts_the_same_messages_as_an_append_and_export_keeps_them(tmp_path: Path) -> None:
     with holdfast.connect(":memory:") as client, holdfast.connect(":memory:") as other:
         client.session("added").add_messages(CHAT)
         import_path(client, None, text=json.dumps(CHAT), session_id="imported")
-        require_whole(client.session("imported").messages)
+        assert_stored_without_loss(client.session("imported").messages)
         export_sessions(client, tmp_path / "export")
         assert import_path(other, tmp_path / "export").failed == []
         for session_id in ("added", "imported"):
             assert other.session(session_id).messages == client.session(session_id).messages
 
 
-def test_real_traffic_goes_in_as_it_is_and_nothing_of_it_is_lost() -> None:
-    file = recorded.data_file()
+def test_recorded_traffic_is_stored_without_loss() -> None:
+    file = recorded.find_data_file()
     if file is None:
         pytest.skip(f"{recorded.FILE} is not in HOLDFAST_DATA")
     with holdfast.connect(":memory:") as client:
-        for row in recorded.trajectories(file):
+        for row in recorded.load_trajectories(file):
             session = client.session(row.id)
             for start in range(0, len(row.messages), 100):
                 session.add_messages(row.messages[start : start + 100])
-            for given, stored in zip(row.messages, session.messages, strict=True):
-                require_same(client, row.id, given, stored)
+            for sent, stored in zip(row.messages, session.messages, strict=True):
+                assert_same_message(client, row.id, sent, stored)
 
 
-def require_same(client: holdfast.Client, session_id: str, given: dict[str, Any], stored: holdfast.Message) -> None:
+def assert_same_message(
+    client: holdfast.Client, session_id: str, sent: dict[str, Any], stored: holdfast.Message
+) -> None:
     tools = [part for part in stored.parts if isinstance(part, ToolPart)]
-    if given["role"] == "tool":
+    if sent["role"] == "tool":
         (part,) = tools
-        whole = part.tool_output
+        output = part.tool_output
         if part.tool_result_id:
-            whole = client.read_tool_result(session_id, part.tool_result_id, limit=1_000_000).content
-        assert (part.tool_id, part.tool_name, whole) == (given["tool_call_id"], given["name"], given["content"])
+            output = client.read_tool_result(session_id, part.tool_result_id, limit=1_000_000).content
+        assert (part.tool_id, part.tool_name, output) == (sent["tool_call_id"], sent["name"], sent["content"])
         return
-    asked = [(call["id"], *call["function"].values()) for call in given.get("tool_calls") or []]
-    called = [{part.tool_id, part.tool_name, part.tool_input} for part in tools]
-    assert (stored.text, called) == (given["content"] or "", [set(call) for call in asked])
+    sent_calls = [(call["id"], *call["function"].values()) for call in sent.get("tool_calls") or []]
+    stored_calls = [{part.tool_id, part.tool_name, part.tool_input} for part in tools]
+    assert (stored.text, stored_calls) == (sent["content"] or "", [set(call) for call in sent_calls])

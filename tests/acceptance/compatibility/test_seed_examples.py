@@ -1,4 +1,4 @@
-"""The commands of the public documentation, pasted into a shell as they are, get the answers that it shows."""
+"""The commands of the public documentation, run unchanged in a shell, return the responses that it shows."""
 
 import json
 import os
@@ -136,7 +136,7 @@ ADD_TOOL = r"""curl -X POST http://localhost:1933/api/v1/sessions/a1b2c3d4/messa
 {"type": "tool", "tool_id": "call_123", "tool_name": "search_web", "tool_input": {"query": "OAuth"}, "tool_status": "completed", "tool_output": "Results..."}
 ]
 }'
-"""  # noqa: E501 - as it stands there
+"""  # noqa: E501 - copied unchanged
 ADDED = """{
 "status": "ok",
 "result": {
@@ -176,7 +176,7 @@ USE_SKILL = r"""curl -X POST http://localhost:1933/api/v1/sessions/a1b2c3d4/used
 -H "Content-Type: application/json" \
 -H "X-API-Key: your-key" \
 -d '{"skill": {"uri": "viking://user/skills/search-web/", "input": {"query": "OAuth"}, "output": "Results...", "success": true}}'
-"""  # noqa: E501 - as it stands there
+"""  # noqa: E501 - copied unchanged
 USED = """{
 "status": "ok",
 "result": {
@@ -187,7 +187,7 @@ USED = """{
 "time": 0.1
 }"""
 
-FULL_EXAMPLE = [  # its first steps; search and commit come later
+FULL_EXAMPLE = [  # its first steps, before search and commit
     r"""curl -X POST http://localhost:1933/api/v1/sessions \
 -H "Content-Type: application/json" \
 -H "X-API-Key: your-key"
@@ -275,7 +275,7 @@ TASKS_LISTED = """{
 CONTEXT = r"""curl -X GET "http://localhost:1933/api/v1/sessions/a1b2c3d4/context?token_budget=128000" \
 -H "X-API-Key: your-key"
 """
-CONTEXT_SHOWN = """{
+CONTEXT_RESPONSE = """{
 "status": "ok",
 "result": {
 "latest_archive_overview": "# Session Summary",
@@ -305,19 +305,19 @@ ARCHIVE = r"""curl -X GET "http://localhost:1933/api/v1/sessions/a1b2c3d4/archiv
 -H "X-API-Key: your-key"
 """
 
-NOT_YET = {"last_commit_at"}
-"""What a session has none of before it is first committed."""
+NULL_BEFORE_COMMIT = {"last_commit_at"}
+"""Fields that are null before the first commit."""
 
-Paste = Callable[[str], Any]
+RunCommand = Callable[[str], Any]
 
 
-def pasting(server: ServerProcess, key: str = "your-key") -> Paste:
-    """A shell: only the port is another one, and the key one's own."""
+def shell(server: ServerProcess, key: str = "your-key") -> RunCommand:
+    """Return a function that runs a command with the port and the key replaced, and parses its output."""
     if shutil.which("curl") is None:
-        pytest.skip("there is no curl here")
+        pytest.skip("curl is not installed")
 
-    def paste(command: str) -> Any:
-        done = subprocess.run(
+    def run(command: str) -> Any:
+        result = subprocess.run(
             ["sh", "-c", command.replace("localhost:1933", f"localhost:{server.port}").replace("your-key", key)],
             capture_output=True,
             text=True,
@@ -325,38 +325,38 @@ def pasting(server: ServerProcess, key: str = "your-key") -> Paste:
             check=True,
             env={**os.environ, "NO_PROXY": "localhost"},
         )
-        return json.loads(done.stdout)
+        return json.loads(result.stdout)
 
-    return paste
+    return run
 
 
 @pytest.fixture(params=["dev", "api_key"])
-def paste(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Paste]:
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunCommand]:
     keys: dict[str, Any] = {"root_api_key": ROOT_KEY} if request.param == "api_key" else {}
     with running_server(tmp_path, log_level="error", **keys) as server:
         if not keys:
-            yield pasting(server)
+            yield shell(server)
             return
         account = {"account_id": "default", "admin_user_id": "alice"}
-        made = httpx2.post(f"{server.url}/api/v1/admin/accounts", headers={"X-API-Key": ROOT_KEY}, json=account)
-        yield pasting(server, made.raise_for_status().json()["result"]["user_key"])
+        created = httpx2.post(f"{server.url}/api/v1/admin/accounts", headers={"X-API-Key": ROOT_KEY}, json=account)
+        yield shell(server, created.raise_for_status().json()["result"]["user_key"])
 
 
-def require_like(example: Any, answer: Any, where: str = "") -> None:
-    """Everything that the example shows is there, of the same type."""
-    assert type(answer) is type(example), where
+def assert_has_shape(response: Any, example: Any, where: str = "") -> None:
+    """Check that the response has every field of the example, with the same type."""
+    assert type(response) is type(example), where
     if isinstance(example, dict):
-        assert example.keys() <= answer.keys(), where
-        for name in example.keys() - {key for key in NOT_YET if answer.get(key) is None}:
-            require_like(example[name], answer[name], f"{where}.{name}")
+        assert example.keys() <= response.keys(), where
+        for name in example.keys() - {key for key in NULL_BEFORE_COMMIT if response.get(key) is None}:
+            assert_has_shape(response[name], example[name], f"{where}.{name}")
     if isinstance(example, list):
-        assert len(answer) >= len(example), where
-        for item in answer:
-            require_like(example[0], item, f"{where}[]")
+        assert len(response) >= len(example), where
+        for item in response:
+            assert_has_shape(item, example[0], f"{where}[]")
 
 
-def test_each_command_gets_the_answer_that_is_shown_for_it(paste: Paste) -> None:
-    story = [
+def test_each_command_returns_the_documented_response(run: RunCommand) -> None:
+    examples = [
         (CREATE, CREATED),
         (CREATE_NAMED, CREATED),
         (ADD, ADDED),
@@ -370,13 +370,13 @@ def test_each_command_gets_the_answer_that_is_shown_for_it(paste: Paste) -> None
         (DELETE, DELETED),
     ]
     results = []
-    for command, shown in story:
-        answer = paste(command)
-        require_like(json.loads(shown), answer)
-        assert answer["status"] == "ok"
-        results.append(answer["result"])
-    made, named, added, parts, batch, tool, contexts, skill, got, listed, deleted = results
-    assert made["uri"] == f"viking://user/{made['user']['user_id']}/sessions/{made['session_id']}"
+    for command, example in examples:
+        response = run(command)
+        assert_has_shape(response, json.loads(example))
+        assert response["status"] == "ok"
+        results.append(response["result"])
+    created, named, added, parts, batch, tool, contexts, skill, got, listed, deleted = results
+    assert created["uri"] == f"viking://user/{created['user']['user_id']}/sessions/{created['session_id']}"
     assert (named["session_id"], named["user"]["account_id"]) == ("my-custom-session-id", "default")
     assert [added["message_count"], tool["message_count"]] == [1, 6]
     assert parts.items() >= json.loads(ADDED)["result"].items()
@@ -385,47 +385,47 @@ def test_each_command_gets_the_answer_that_is_shown_for_it(paste: Paste) -> None
     assert (skill["contexts_used"], skill["skills_used"]) == (0, 1)
     assert (got["session_id"], got["message_count"], got["total_message_count"]) == ("a1b2c3d4", 6, 6)
     assert got["pending_tokens"] == tool["pending_tokens"] > 0
-    assert {row["session_id"] for row in listed} == {"a1b2c3d4", "my-custom-session-id", made["session_id"]}
+    assert {row["session_id"] for row in listed} == {"a1b2c3d4", "my-custom-session-id", created["session_id"]}
     assert deleted == {"session_id": "a1b2c3d4"}
-    gone = paste(GET)
-    assert (gone["status"], gone["error"]["code"]) == ("error", "NOT_FOUND")
+    missing = run(GET)
+    assert (missing["status"], missing["error"]["code"]) == ("error", "NOT_FOUND")
 
 
-def test_a_commit_its_task_its_archive_and_the_context_answer_as_shown(paste: Paste) -> None:
+def test_commit_task_archive_and_context_return_the_documented_responses(run: RunCommand) -> None:
     for command in FULL_EXAMPLE:
-        paste(command)
-    committed = paste(COMMIT)
-    require_like(json.loads(COMMITTED), committed)
+        run(command)
+    committed = run(COMMIT)
+    assert_has_shape(committed, json.loads(COMMITTED))
     task_id = committed["result"]["task_id"]
     for _ in range(500):
-        task = paste(TASK.replace("uuid-xxx", task_id))
+        task = run(TASK.replace("uuid-xxx", task_id))
         if task["result"]["status"] == "completed":
             break
         time.sleep(0.02)
-    require_like(json.loads(TASK_COMPLETED), task)
+    assert_has_shape(task, json.loads(TASK_COMPLETED))
     assert task["result"]["result"]["active_count_updated"] == 1
-    require_like(json.loads(TASKS_LISTED), paste(TASKS))
-    paste(ADD)
-    context = paste(CONTEXT)
-    require_like(json.loads(CONTEXT_SHOWN), context)
+    assert_has_shape(run(TASKS), json.loads(TASKS_LISTED))
+    run(ADD)
+    context = run(CONTEXT)
+    assert_has_shape(context, json.loads(CONTEXT_RESPONSE))
     assert context["result"]["latest_archive_overview"].startswith("# Session Summary")
-    archive = paste(ARCHIVE)["result"]
+    archive = run(ARCHIVE)["result"]
     assert archive["archive_id"] == "archive_001"
     assert (archive["overview"], len(archive["messages"])) == (context["result"]["latest_archive_overview"], 2)
-    missing = paste(ARCHIVE.replace("archive_001", "archive_002"))["error"]
+    missing = run(ARCHIVE.replace("archive_001", "archive_002"))["error"]
     assert (missing["code"], missing["message"]) == ("NOT_FOUND", "Archive archive_002 not found")
-    skipped = [paste(COMMIT)["result"] for _ in range(2)][1]
+    skipped = [run(COMMIT)["result"] for _ in range(2)][1]
     assert (skipped["status"], skipped["reason"], skipped["archived"]) == ("skipped", "no_messages", False)
 
 
-def test_the_full_example_works_as_far_as_it_goes(paste: Paste) -> None:
-    answers = [paste(command) for command in FULL_EXAMPLE]
-    assert [answer["status"] for answer in answers] == ["ok"] * len(FULL_EXAMPLE)
-    assert paste(GET)["result"]["message_count"] == 2
+def test_the_first_steps_of_the_full_example_work(run: RunCommand) -> None:
+    responses = [run(command) for command in FULL_EXAMPLE]
+    assert [response["status"] for response in responses] == ["ok"] * len(FULL_EXAMPLE)
+    assert run(GET)["result"]["message_count"] == 2
 
 
-def test_a_key_of_the_documentation_opens_nothing(tmp_path: Path) -> None:
+def test_the_example_key_of_the_documentation_is_rejected(tmp_path: Path) -> None:
     with running_server(tmp_path, log_level="error", root_api_key=ROOT_KEY) as server:
-        paste = pasting(server)
+        run = shell(server)
         for command in (CREATE, LIST, ADD, DELETE):
-            assert paste(command)["error"]["code"] == "UNAUTHENTICATED"
+            assert run(command)["error"]["code"] == "UNAUTHENTICATED"

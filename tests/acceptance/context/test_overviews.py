@@ -1,4 +1,4 @@
-"""What a commit leaves of a conversation: less than it was, and all that nobody may forget."""
+"""Overviews of committed conversations: shorter than the conversations, and with all essential facts."""
 
 from pathlib import Path
 
@@ -8,11 +8,13 @@ import holdfast
 from conversations import CONVERSATIONS, Conversation
 from holdfast.testing.model import running_model
 
-SMALL = 500
-EVERY = pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda it: it.name.replace(" ", "-"))
+SMALL_ARCHIVE_TOKENS = 500
+EVERY_CONVERSATION = pytest.mark.parametrize(
+    "conversation", CONVERSATIONS, ids=lambda conversation: conversation.name.replace(" ", "-")
+)
 
 
-def committed(client: holdfast.Client, conversation: Conversation, count: int | None = None) -> holdfast.Session:
+def commit(client: holdfast.Client, conversation: Conversation, count: int | None = None) -> holdfast.Session:
     session = client.session()
     for start in range(0, len(conversation.messages[:count]), 100):
         session.add_messages(conversation.messages[:count][start : start + 100])
@@ -21,38 +23,38 @@ def committed(client: holdfast.Client, conversation: Conversation, count: int | 
     return session
 
 
-@EVERY
-def test_what_nobody_may_forget_is_in_the_overview_of_a_commit(conversation: Conversation, tmp_path: Path) -> None:
+@EVERY_CONVERSATION
+def test_the_overview_of_a_commit_has_all_essential_facts(conversation: Conversation, tmp_path: Path) -> None:
     with holdfast.connect(tmp_path) as client:
-        session = committed(client, conversation)
+        session = commit(client, conversation)
         (archive,) = session.archives
         overview = session.archive(archive.archive_id).overview
-        assert [it for it in conversation.essentials if it not in overview] == []
+        assert [fact for fact in conversation.essentials if fact not in overview] == []
         assert archive.overview_tokens < archive.tokens
         assert session.context().latest_archive_overview == overview
 
 
-@EVERY
-def test_an_overview_is_smaller_than_its_archive_however_short(conversation: Conversation, tmp_path: Path) -> None:
+@EVERY_CONVERSATION
+def test_an_overview_is_smaller_than_its_archive_for_any_length(conversation: Conversation, tmp_path: Path) -> None:
     with holdfast.connect(tmp_path) as client:
         for count in range(4, len(conversation.messages), 7):
-            (archive,) = committed(client, conversation, count).archives
-            assert archive.tokens <= SMALL or archive.overview_tokens < archive.tokens
+            (archive,) = commit(client, conversation, count).archives
+            assert archive.tokens <= SMALL_ARCHIVE_TOKENS or archive.overview_tokens < archive.tokens
 
 
 @pytest.mark.parametrize("counter", ["o200k_base", "cl100k_base"])
-def test_it_is_also_smaller_where_tokens_are_counted_exactly(counter: str, tmp_path: Path) -> None:
+def test_an_overview_is_smaller_than_its_archive_if_tokens_are_counted_exactly(counter: str, tmp_path: Path) -> None:
     settings = holdfast.Settings(token_counter=counter)  # type: ignore[arg-type]
     with holdfast.connect(tmp_path, settings=settings) as client:
         for conversation in CONVERSATIONS:
             for count in (14, len(conversation.messages)):
-                session = committed(client, conversation, count)
+                session = commit(client, conversation, count)
                 (archive,) = session.archives
-                assert archive.tokens <= SMALL or archive.overview_tokens < archive.tokens
+                assert archive.tokens <= SMALL_ARCHIVE_TOKENS or archive.overview_tokens < archive.tokens
                 assert session.context().receipt.counted_by == counter
 
 
-def test_rules_stay_also_if_a_model_leaves_them_out(tmp_path: Path) -> None:
+def test_rules_are_kept_even_if_a_model_leaves_them_out(tmp_path: Path) -> None:
     with running_model() as model:
         settings = holdfast.Settings(
             model_provider="openai", model_name="fake", model_base_url=model.url, model_api_key="none"

@@ -1,4 +1,4 @@
-"""Standing rules and preferences outlive any number of commits, in the context of a real session."""
+"""Standing rules and preferences stay in the context of a session after any number of commits."""
 
 from functools import partial
 from pathlib import Path
@@ -7,22 +7,20 @@ import pytest
 
 import holdfast
 from conversations.standing import STANDING
-from conversations.standing.kept import PIECES, committed, rules_kept, shown_rules
+from conversations.standing.measuring import PIECE_COUNTS, commit_in_pieces, measure_kept_rules, rules_in_overview
 
 
-@pytest.mark.parametrize("pieces", PIECES)
-def test_rules_and_preferences_are_kept_word_for_word_however_often_it_is_committed(
-    pieces: int, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("pieces", PIECE_COUNTS)
+def test_rules_and_preferences_are_kept_word_for_word_for_any_number_of_commits(pieces: int, tmp_path: Path) -> None:
     with holdfast.connect(tmp_path) as client:
-        kept = rules_kept(STANDING, pieces, partial(committed, client))
+        kept = measure_kept_rules(STANDING, pieces, partial(commit_in_pieces, client))
     assert kept.expected >= 60
     assert kept.kept >= 57, kept.missed
     assert len(kept.false) <= 6, kept.false
     assert kept.longest <= 200
 
 
-def test_rules_without_room_are_named_in_the_receipt_and_expand_brings_them_back(tmp_path: Path) -> None:
+def test_the_receipt_names_rules_that_do_not_fit_and_expand_returns_them(tmp_path: Path) -> None:
     settings = holdfast.Settings(rules_tokens=100)
     rules = [f"Never deploy the service called {name} on a Friday" for name in NAMES]
     with holdfast.connect(tmp_path, settings=settings) as client:
@@ -32,13 +30,13 @@ def test_rules_without_room_are_named_in_the_receipt_and_expand_brings_them_back
             session.add_message("assistant", "I will keep to that, and go on with the report about the quarter.")
             client.wait_for_task(str(session.commit().task_id))
         context = session.context()
-        shown = shown_rules(context.latest_archive_overview)
+        shown = rules_in_overview(context.latest_archive_overview)
         assert 0 < len(shown) < len(rules)
         assert rules[-1] in shown
         (line,) = [line for line in context.receipt.left_out if line.what == "rules"]
         ref = line.why.split("expand '")[1].split("'")[0]
-        brought = {message.text.rstrip(".") for message in session.expand(ref).messages}
-        assert set(rules) - set(shown) <= brought
+        expanded = {message.text.rstrip(".") for message in session.expand(ref).messages}
+        assert set(rules) - set(shown) <= expanded
 
 
 def test_a_withdrawn_rule_disappears_from_the_context_of_later_commits(tmp_path: Path) -> None:

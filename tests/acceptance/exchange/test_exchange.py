@@ -1,4 +1,4 @@
-"""Sessions as files: what an export looks like, and that an import of it is the same, however often and interrupted."""
+"""Export and import: the layout of an export, and that importing it restores the same sessions, repeatedly."""
 
 import json
 import tracemalloc
@@ -21,21 +21,21 @@ POLICY = {"memory_types": ["events"], "self": {"enabled": False}}
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[Client]:
-    """A Holdfast that has one of everything."""
-    with holdfast.connect(tmp_path / "here.db") as client:
-        tell(client)
+def source(tmp_path: Path) -> Iterator[Client]:
+    """A client with sessions that use every feature."""
+    with holdfast.connect(tmp_path / "source.db") as client:
+        fill(client)
         yield client
 
 
 @pytest.fixture
-def there(target: str) -> Iterator[Client]:
-    """An empty Holdfast, on each database."""
+def destination(target: str) -> Iterator[Client]:
+    """A client with an empty database, of each kind."""
     with holdfast.connect(target) as client:
         yield client
 
 
-def tell(client: Client) -> None:
+def fill(client: Client) -> None:
     client.create_session("trip", title="A trip", metadata={"season": "winter", "n": {"b": 1, "a": 2}, "year": 1})
     client.update_session_config("trip", memory_policy=POLICY, memory_extraction_config={"k": [1]})
     client.add_message("trip", "user", parts=[TextPart("Where?"), ImagePart("file:///a.png", "A fjord")], peer_id="ann")
@@ -58,12 +58,12 @@ def tell(client: Client) -> None:
     client.update_session("old", state="archived")
 
 
-def seen(client: Client) -> list[dict[str, Any]]:
-    """All that can be read, in the order of the listing, but for times and ids that a server sets itself."""
-    return [_seen(client, row.session_id) for row in client.list_sessions()]
+def read_all(client: Client) -> list[dict[str, Any]]:
+    """Everything that can be read, in listing order, without times and ids that the server sets itself."""
+    return [_read_session(client, row.session_id) for row in client.list_sessions()]
 
 
-def _seen(client: Client, session_id: str) -> dict[str, Any]:
+def _read_session(client: Client, session_id: str) -> dict[str, Any]:
     info = client.get_session(session_id).to_dict()
     del info["updated_at"]
     session = client.session(session_id)
@@ -84,8 +84,8 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_an_export_is_the_tree_of_viking_as_files(here: Client, tmp_path: Path) -> None:
-    report = export_sessions(here, tmp_path / "out")
+def test_an_export_has_the_layout_of_the_viking_tree(source: Client, tmp_path: Path) -> None:
+    report = export_sessions(source, tmp_path / "out")
     sessions = tmp_path / "out/user/default/sessions"
     assert [(row.session_id, row.messages, row.state) for row in report.sessions] == [
         ("trip", 4, "exported"),
@@ -98,10 +98,10 @@ def test_an_export_is_the_tree_of_viking_as_files(here: Client, tmp_path: Path) 
         ".relations.json",
         "messages.jsonl",
         "tools/call_1/tool.json",
-        f"tools/call_1/{here.list_tool_results('trip').tool_results[0].tool_result_id}.txt",
+        f"tools/call_1/{source.list_tool_results('trip').tool_results[0].tool_result_id}.txt",
     ]
     lines = (sessions / "trip/messages.jsonl").read_text("utf-8").splitlines()
-    assert [json.loads(line) for line in lines] == [message.to_dict() for message in here.session("trip").messages]
+    assert [json.loads(line) for line in lines] == [message.to_dict() for message in source.session("trip").messages]
     meta = json.loads((sessions / "trip-by-bus/.meta.json").read_text("utf-8"))
     assert (meta["title"], meta["metadata"], meta["forked_from"]) == (
         "By bus",
@@ -112,8 +112,8 @@ def test_an_export_is_the_tree_of_viking_as_files(here: Client, tmp_path: Path) 
     assert [use["uri"] for use in uses] == ["viking://resources/a.md", "viking://resources/b.md", "viking://skills/s"]
 
 
-def test_a_tools_folder_has_its_calls_and_its_whole_output(here: Client, tmp_path: Path) -> None:
-    export_sessions(here, tmp_path / "out", ["trip"])
+def test_the_folder_of_a_tool_has_its_calls_and_its_whole_output(source: Client, tmp_path: Path) -> None:
+    export_sessions(source, tmp_path / "out", ["trip"])
     folder = tmp_path / "out/user/default/sessions/trip/tools/call_1"
     tool = json.loads((folder / "tool.json").read_text("utf-8"))
     assert [(call["seq"], call["part"], call["tool_status"]) for call in tool["calls"]] == [
@@ -123,268 +123,273 @@ def test_a_tools_folder_has_its_calls_and_its_whole_output(here: Client, tmp_pat
     assert (folder / tool["calls"][1]["output_file"]).read_bytes().decode() == LOG
 
 
-def test_an_import_of_an_export_gives_the_same_sessions(here: Client, there: Client, tmp_path: Path) -> None:
-    export_sessions(here, tmp_path / "out")
-    report = import_path(there, tmp_path / "out")
+def test_importing_an_export_gives_the_same_sessions(source: Client, destination: Client, tmp_path: Path) -> None:
+    export_sessions(source, tmp_path / "out")
+    report = import_path(destination, tmp_path / "out")
     assert (report.format, set(states(report).values()), report.failed) == ("holdfast", {"imported"}, [])
     assert [(row.messages, row.added) for row in report.sessions] == [(4, 4), (3, 1), (3, 0), (0, 0)]
-    assert seen(there) == seen(here)
+    assert read_all(destination) == read_all(source)
 
 
-def test_a_fork_keeps_its_time_of_creation(here: Client, there: Client, tmp_path: Path) -> None:
-    export_sessions(here, tmp_path / "out")
-    import_path(there, tmp_path / "out")
-    assert there.get_session("trip-by-bus").created_at == here.get_session("trip-by-bus").created_at
+def test_an_imported_fork_keeps_its_creation_time(source: Client, destination: Client, tmp_path: Path) -> None:
+    export_sessions(source, tmp_path / "out")
+    import_path(destination, tmp_path / "out")
+    assert destination.get_session("trip-by-bus").created_at == source.get_session("trip-by-bus").created_at
 
 
-def test_a_server_can_be_exported_from_and_imported_into(here: Client, tmp_path: Path) -> None:
-    export_sessions(here, tmp_path / "first")
-    with running_server(tmp_path / "server.db") as server, holdfast.connect(server.url) as there:
-        assert set(states(import_path(there, tmp_path / "first")).values()) == {"imported"}
-        assert seen(there) == seen(here)
-        assert set(states(import_path(there, tmp_path / "first")).values()) == {"already there"}
-        export_sessions(there, tmp_path / "second", ["trip", "old"])
+def test_export_and_import_work_through_a_server(source: Client, tmp_path: Path) -> None:
+    export_sessions(source, tmp_path / "first")
+    with running_server(tmp_path / "server.db") as server, holdfast.connect(server.url) as destination:
+        assert set(states(import_path(destination, tmp_path / "first")).values()) == {"imported"}
+        assert read_all(destination) == read_all(source)
+        assert set(states(import_path(destination, tmp_path / "first")).values()) == {"already there"}
+        export_sessions(destination, tmp_path / "second", ["trip", "old"])
     second = files(tmp_path / "second/user")
     assert second == {name: files(tmp_path / "first/user")[name] for name in second}
     assert len(second) == 8
 
 
-def test_a_second_import_changes_nothing(here: Client, there: Client, tmp_path: Path) -> None:
-    export_sessions(here, tmp_path / "out")
-    import_path(there, tmp_path / "out")
-    before = [there.get_session(row.session_id) for row in there.list_sessions()]
-    again = import_path(there, tmp_path / "out")
+def test_a_second_import_changes_nothing(source: Client, destination: Client, tmp_path: Path) -> None:
+    export_sessions(source, tmp_path / "out")
+    import_path(destination, tmp_path / "out")
+    before = [destination.get_session(row.session_id) for row in destination.list_sessions()]
+    again = import_path(destination, tmp_path / "out")
     assert set(states(again).values()) == {"already there"}
     assert sum(row.added for row in again.sessions) == 0
-    assert [there.get_session(row.session_id) for row in there.list_sessions()] == before
+    assert [destination.get_session(row.session_id) for row in destination.list_sessions()] == before
 
 
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(here: Client, there: Client, tmp_path: Path) -> None:
-    export_sessions(here, tmp_path / "out")
-    report = import_path(there, tmp_path / "out", dry_run=True)
+def test_a_dry_run_reports_what_would_be_done_and_changes_nothing(
+    source: Client, destination: Client, tmp_path: Path
+) -> None:
+    export_sessions(source, tmp_path / "out")
+    report = import_path(destination, tmp_path / "out", dry_run=True)
     assert (report.dry_run, set(states(report).values())) == (True, {"imported"})
-    assert there.list_sessions() == []
-    there.create_session("old")
-    assert states(import_path(there, tmp_path / "out", dry_run=True))["old"] == "failed"
+    assert destination.list_sessions() == []
+    destination.create_session("old")
+    assert states(import_path(destination, tmp_path / "out", dry_run=True))["old"] == "failed"
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "difference"),
     [
-        (lambda client: client.update_session("trip", title="Another"), "these differ: title"),
-        (lambda client: client.update_session("trip", metadata={"year": True}), "these differ: metadata"),
-        (lambda client: client.update_session_config("trip", memory_policy=None), "these differ: settings"),
+        (lambda client: client.update_session("trip", title="Another"), "these fields differ: title"),
+        (lambda client: client.update_session("trip", metadata={"year": True}), "these fields differ: metadata"),
+        (lambda client: client.update_session_config("trip", memory_policy=None), "these fields differ: settings"),
         (lambda client: client.update_session("trip", state="archived"), "it is archived"),
         (lambda client: client.add_message("trip", "user", "more"), "more messages than the 4"),
         (lambda client: client.session_used("trip", ["viking://x"]), "its recorded use 4"),
-        (lambda client: remade(client, "one less"), "its recorded use 1"),
-        (lambda client: remade(client, "another"), "its message 1"),
+        (lambda client: recreate(client, "fewer uses"), "its recorded use 1"),
+        (lambda client: recreate(client, "other message"), "message 1"),
     ],
 )
-def test_a_session_with_other_content_is_named_and_left_alone_and_others_proceed(
-    here: Client, there: Client, tmp_path: Path, change: Callable[[Client], Any], told: str
+def test_a_session_with_other_content_fails_unchanged_and_the_others_are_imported(
+    source: Client, destination: Client, tmp_path: Path, change: Callable[[Client], Any], difference: str
 ) -> None:
-    export_sessions(here, tmp_path / "out", ["trip", "old"])
-    import_path(there, tmp_path / "out")
-    change(there)
-    there.delete_session("old")
-    before = _seen(there, "trip")
-    report = import_path(there, tmp_path / "out")
+    export_sessions(source, tmp_path / "out", ["trip", "old"])
+    import_path(destination, tmp_path / "out")
+    change(destination)
+    destination.delete_session("old")
+    before = _read_session(destination, "trip")
+    report = import_path(destination, tmp_path / "out")
     assert states(report) == {"trip": "failed", "old": "imported"}
-    assert report.failed[0].reason.startswith("Session trip is there with other content: ")
-    assert told in report.failed[0].reason
-    assert _seen(there, "trip") == before
+    assert report.failed[0].reason.startswith("Session trip already exists with other content: ")
+    assert difference in report.failed[0].reason
+    assert _read_session(destination, "trip") == before
 
 
-def remade(client: Client, how: str) -> None:
-    """The session again, with another past."""
-    was, said, used = client.get_session("trip"), client.session("trip").messages, client.session("trip").usage_records
+def recreate(client: Client, change: str) -> None:
+    """Delete the session and create it again with other content."""
+    info = client.get_session("trip")
+    messages, uses = client.session("trip").messages, client.session("trip").usage_records
     client.delete_session("trip")
     client.create_session(
         "trip",
-        title=was.title,
-        metadata=was.metadata,
-        created_at=was.created_at,
-        memory_policy=was.memory_policy,
-        memory_extraction_config=was.memory_extraction_config,
+        title=info.title,
+        metadata=info.metadata,
+        created_at=info.created_at,
+        memory_policy=info.memory_policy,
+        memory_extraction_config=info.memory_extraction_config,
     )
     first = (
-        {**said[0].to_dict(), "parts": [TextPart("Who?"), *said[0].parts[1:]]}
-        if how == "another"
-        else said[0].to_dict()
+        {**messages[0].to_dict(), "parts": [TextPart("Who?"), *messages[0].parts[1:]]}
+        if change == "other message"
+        else messages[0].to_dict()
     )
     client.batch_add_messages("trip", [first])
-    if how == "one less":
-        client.session_used("trip", [used[1].uri], created_at=used[1].created_at)
+    if change == "fewer uses":
+        client.session_used("trip", [uses[1].uri], created_at=uses[1].created_at)
 
 
-def test_a_session_that_is_there_in_part_is_completed(here: Client, there: Client, tmp_path: Path) -> None:
-    export_sessions(here, tmp_path / "out", ["trip"])
-    import_path(there, tmp_path / "out")
-    here.add_message("trip", "user", "more")
-    here.session_used("trip", ["viking://x"])
-    export_sessions(here, tmp_path / "out", ["trip"])
-    would = import_path(there, tmp_path / "out", dry_run=True)
-    assert [(row.state, row.added) for row in would.sessions] == [("completed", 1)]
-    (row,) = import_path(there, tmp_path / "out").sessions
+def test_a_partially_imported_session_is_completed(source: Client, destination: Client, tmp_path: Path) -> None:
+    export_sessions(source, tmp_path / "out", ["trip"])
+    import_path(destination, tmp_path / "out")
+    source.add_message("trip", "user", "more")
+    source.session_used("trip", ["viking://x"])
+    export_sessions(source, tmp_path / "out", ["trip"])
+    dry_run = import_path(destination, tmp_path / "out", dry_run=True)
+    assert [(row.state, row.added) for row in dry_run.sessions] == [("completed", 1)]
+    (row,) = import_path(destination, tmp_path / "out").sessions
     assert (row.state, row.messages, row.added) == ("completed", 5, 1)
-    assert _seen(there, "trip") == _seen(here, "trip")
+    assert _read_session(destination, "trip") == _read_session(source, "trip")
 
 
-def test_a_fork_whose_origin_is_not_in_the_export_becomes_a_session_of_its_own(
-    here: Client, there: Client, tmp_path: Path
+def test_a_fork_whose_origin_is_not_in_the_export_becomes_an_ordinary_session(
+    source: Client, destination: Client, tmp_path: Path
 ) -> None:
-    here.delete_session("trip")
-    here.add_message("trip", "user", "another session of the same name")
-    export_sessions(here, tmp_path / "out")
-    report = import_path(there, tmp_path / "out")
+    source.delete_session("trip")
+    source.add_message("trip", "user", "another session of the same name")
+    export_sessions(source, tmp_path / "out")
+    report = import_path(destination, tmp_path / "out")
     reasons = {row.session_id: row.reason for row in report.sessions if row.reason}
-    assert reasons == {"trip-by-bus": "no longer a fork: trip, which it came from, is not in this export"}
-    assert there.session("trip-by-bus").messages == here.session("trip-by-bus").messages
-    assert there.get_session("trip-by-bus").forked_from is None
-    assert there.get_session("Trip-by-bus-2").forked_from == here.get_session("Trip-by-bus-2").forked_from
-    assert set(states(import_path(there, tmp_path / "out")).values()) == {"already there"}
-    assert set(states(import_path(here, tmp_path / "out")).values()) == {"already there"}
+    assert reasons == {"trip-by-bus": "no longer a fork: its origin, trip, is not in this export"}
+    assert destination.session("trip-by-bus").messages == source.session("trip-by-bus").messages
+    assert destination.get_session("trip-by-bus").forked_from is None
+    assert destination.get_session("Trip-by-bus-2").forked_from == source.get_session("Trip-by-bus-2").forked_from
+    assert set(states(import_path(destination, tmp_path / "out")).values()) == {"already there"}
+    assert set(states(import_path(source, tmp_path / "out")).values()) == {"already there"}
 
 
-def test_a_fork_whose_origin_went_another_way_here_becomes_a_session_of_its_own(
-    here: Client, there: Client, tmp_path: Path
+def test_a_fork_whose_stored_origin_has_other_messages_becomes_an_ordinary_session(
+    source: Client, destination: Client, tmp_path: Path
 ) -> None:
-    export_sessions(here, tmp_path / "out", ["trip", "trip-by-bus"])
-    there.add_message("trip", "user", "something else")
-    report = import_path(there, tmp_path / "out")
+    export_sessions(source, tmp_path / "out", ["trip", "trip-by-bus"])
+    destination.add_message("trip", "user", "something else")
+    report = import_path(destination, tmp_path / "out")
     assert states(report) == {"trip": "failed", "trip-by-bus": "imported"}
-    assert report.sessions[1].reason == "no longer a fork: trip here does not have what they would share"
-    assert there.session("trip-by-bus").messages == here.session("trip-by-bus").messages
-    assert [message.text for message in there.session("trip").messages] == ["something else"]
+    assert report.sessions[1].reason == "no longer a fork: the stored trip lacks the shared messages"
+    assert destination.session("trip-by-bus").messages == source.session("trip-by-bus").messages
+    assert [message.text for message in destination.session("trip").messages] == ["something else"]
 
 
-def test_a_fork_whose_metadata_cannot_be_told_apart_from_its_origins_becomes_a_session_of_its_own(
-    here: Client, there: Client, tmp_path: Path
+def test_a_fork_whose_metadata_cannot_be_set_by_an_update_becomes_an_ordinary_session(
+    source: Client, destination: Client, tmp_path: Path
 ) -> None:
-    """Null would remove the key: it can be inherited, but not given to a fork."""
-    here.create_session("null", metadata={"k": None})
-    here.fork_session("null", new_session_id="child")
-    here.update_session("null", metadata={"k": 1})
-    export_sessions(here, tmp_path / "out", ["null", "child"])
-    assert [row.reason != "" for row in import_path(there, tmp_path / "out").sessions] == [False, True]
-    assert there.get_session("child").metadata == {"k": None}
-    assert set(states(import_path(there, tmp_path / "out")).values()) == {"already there"}
+    """In an update, null removes a key. A fork can inherit a null value, but no update can set it."""
+    source.create_session("null", metadata={"k": None})
+    source.fork_session("null", new_session_id="child")
+    source.update_session("null", metadata={"k": 1})
+    export_sessions(source, tmp_path / "out", ["null", "child"])
+    assert [row.reason != "" for row in import_path(destination, tmp_path / "out").sessions] == [False, True]
+    assert destination.get_session("child").metadata == {"k": None}
+    assert set(states(import_path(destination, tmp_path / "out")).values()) == {"already there"}
 
 
-def test_one_session_can_be_imported_from_its_folder_under_another_name(
-    here: Client, there: Client, tmp_path: Path
+def test_one_session_can_be_imported_from_its_folder_under_another_id(
+    source: Client, destination: Client, tmp_path: Path
 ) -> None:
-    export_sessions(here, tmp_path / "out")
-    report = import_path(there, tmp_path / "out/user/default/sessions/trip", session_id="trip-again")
+    export_sessions(source, tmp_path / "out")
+    report = import_path(destination, tmp_path / "out/user/default/sessions/trip", session_id="trip-again")
     assert states(report) == {"trip-again": "imported"}
-    assert there.session("trip-again").messages == here.session("trip").messages
+    assert destination.session("trip-again").messages == source.session("trip").messages
     with pytest.raises(InvalidArgumentError, match="session_id: names one session, but the source has several"):
-        import_path(there, tmp_path / "out", session_id="x")
-    assert [row.session_id for row in there.list_sessions()] == ["trip-again"]
+        import_path(destination, tmp_path / "out", session_id="x")
+    assert [row.session_id for row in destination.list_sessions()] == ["trip-again"]
 
 
-def test_an_export_again_replaces_the_earlier_one_and_forgets_what_was_deleted(here: Client, tmp_path: Path) -> None:
-    export_sessions(here, tmp_path / "out")
+def test_a_second_export_replaces_the_first_and_removes_deleted_sessions(source: Client, tmp_path: Path) -> None:
+    export_sessions(source, tmp_path / "out")
     (tmp_path / "out/user/default/sessions/trip/stale.txt").write_text("of an earlier version")
     (tmp_path / "out/notes.md").write_text("mine")
-    here.delete_session("old")
-    report = export_sessions(here, tmp_path / "out")
+    source.delete_session("old")
+    report = export_sessions(source, tmp_path / "out")
     assert states(report) == dict.fromkeys(("trip", "trip-by-bus", "Trip-by-bus-2"), "exported") | {"old": "removed"}
-    export_sessions(here, tmp_path / "fresh")
+    export_sessions(source, tmp_path / "fresh")
     assert (tmp_path / "out/notes.md").read_text() == "mine"
     (tmp_path / "out/notes.md").unlink()
     assert files(tmp_path / "out") == files(tmp_path / "fresh")
 
 
-def test_an_export_of_some_leaves_the_others_in_the_folder(here: Client, there: Client, tmp_path: Path) -> None:
-    export_sessions(here, tmp_path / "out")
-    here.add_message("trip", "user", "more")
-    here.delete_session("old")
-    assert states(export_sessions(here, tmp_path / "out", ["trip"])) == {"trip": "exported"}
-    import_path(there, tmp_path / "out")
-    assert [row.session_id for row in there.list_sessions()] == ["Trip-by-bus-2", "trip-by-bus", "trip", "old"]
-    assert there.session("trip").messages == here.session("trip").messages
+def test_an_export_of_selected_sessions_keeps_the_others_in_the_folder(
+    source: Client, destination: Client, tmp_path: Path
+) -> None:
+    export_sessions(source, tmp_path / "out")
+    source.add_message("trip", "user", "more")
+    source.delete_session("old")
+    assert states(export_sessions(source, tmp_path / "out", ["trip"])) == {"trip": "exported"}
+    import_path(destination, tmp_path / "out")
+    assert [row.session_id for row in destination.list_sessions()] == ["Trip-by-bus-2", "trip-by-bus", "trip", "old"]
+    assert destination.session("trip").messages == source.session("trip").messages
 
 
-def test_what_takes_many_pages_is_the_same(
-    here: Client, there: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_sessions_of_many_pages_are_exported_and_imported_completely(
+    source: Client, destination: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (session_files, sessions, creation):
-        monkeypatch.setattr(module, "PAGE", 2)
+        monkeypatch.setattr(module, "PAGE_SIZE", 2)
     for module in (session_files, comparison):
-        monkeypatch.setattr(module, "OUTPUT_PAGE", 4_999)
-    monkeypatch.setattr(comparison, "BATCH", 2)
-    here.session_used("trip", skill={"uri": "viking://skills/s"}, created_at="2020-02-02T02:02:00Z")
-    here.session_used("trip", ["viking://x", "viking://y"], created_at="2020-02-02T02:02:00Z")
-    export_sessions(here, tmp_path / "out")
-    assert set(states(import_path(there, tmp_path / "out")).values()) == {"imported"}
-    assert seen(there) == seen(here)
-    assert set(states(import_path(there, tmp_path / "out")).values()) == {"already there"}
+        monkeypatch.setattr(module, "OUTPUT_PAGE_CHARS", 4_999)
+    monkeypatch.setattr(comparison, "MAX_BATCH_MESSAGES", 2)
+    source.session_used("trip", skill={"uri": "viking://skills/s"}, created_at="2020-02-02T02:02:00Z")
+    source.session_used("trip", ["viking://x", "viking://y"], created_at="2020-02-02T02:02:00Z")
+    export_sessions(source, tmp_path / "out")
+    assert set(states(import_path(destination, tmp_path / "out")).values()) == {"imported"}
+    assert read_all(destination) == read_all(source)
+    assert set(states(import_path(destination, tmp_path / "out")).values()) == {"already there"}
 
 
-def test_an_unknown_session_is_named_before_anything_is_written(here: Client, tmp_path: Path) -> None:
+def test_an_unknown_session_is_rejected_before_anything_is_written(source: Client, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="Session nope not found"):
-        export_sessions(here, tmp_path / "out", ["trip", "nope"])
+        export_sessions(source, tmp_path / "out", ["trip", "nope"])
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_holds_something_else_is_left_alone(here: Client, tmp_path: Path) -> None:
+def test_a_folder_with_other_content_is_rejected_and_left_unchanged(source: Client, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/notes.md").write_text("mine")
-    with pytest.raises(InvalidArgumentError, match=r"holds something else, such as 'notes\.md'"):
-        export_sessions(here, tmp_path / "mine")
+    with pytest.raises(InvalidArgumentError, match=r"is not an export: it holds 'notes\.md'"):
+        export_sessions(source, tmp_path / "mine")
     with pytest.raises(InvalidArgumentError, match="is a file; name a folder"):
-        export_sessions(here, tmp_path / "mine/notes.md")
-    export_sessions(here, tmp_path / "out")
+        export_sessions(source, tmp_path / "mine/notes.md")
+    export_sessions(source, tmp_path / "out")
     with (
-        holdfast.connect(tmp_path / "here.db", user="bob") as bob,
+        holdfast.connect(tmp_path / "source.db", user="bob") as bob,
         pytest.raises(InvalidArgumentError, match="holds an export of user default of account default"),
     ):
         export_sessions(bob, tmp_path / "out")
     assert files(tmp_path / "mine") == {"notes.md": b"mine"}
 
 
-def test_progress_counts_messages(here: Client, there: Client, tmp_path: Path) -> None:
-    told: list[tuple[int, int, str]] = []
-    export_sessions(here, tmp_path / "out", progress=lambda *step: told.append(step))
-    assert told == [(4, 10, "trip"), (7, 10, "trip-by-bus"), (10, 10, "Trip-by-bus-2"), (10, 10, "")]
-    told.clear()
-    import_path(there, tmp_path / "out", progress=lambda *step: told.append(step))
-    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
-    assert (told[-1], {total for _, total, _ in told}) == ((10, 10, ""), {10})
+def test_progress_counts_messages(source: Client, destination: Client, tmp_path: Path) -> None:
+    steps: list[tuple[int, int, str]] = []
+    export_sessions(source, tmp_path / "out", progress=lambda *step: steps.append(step))
+    assert steps == [(4, 10, "trip"), (7, 10, "trip-by-bus"), (10, 10, "Trip-by-bus-2"), (10, 10, "")]
+    steps.clear()
+    import_path(destination, tmp_path / "out", progress=lambda *step: steps.append(step))
+    assert [done for done, _, _ in steps] == sorted(done for done, _, _ in steps)
+    assert (steps[-1], {total for _, total, _ in steps}) == ((10, 10, ""), {10})
 
 
-def test_what_is_added_during_an_export_waits_for_the_next(here: Client, there: Client, tmp_path: Path) -> None:
-    """What is exported of a session is how it was at one moment."""
-    before = here.session("trip").messages
+def test_messages_added_during_an_export_are_not_in_it(source: Client, destination: Client, tmp_path: Path) -> None:
+    """An export has the state of a session when its export began."""
+    before = source.session("trip").messages
 
     def add(_done: int, _total: int, _session_id: str) -> None:
-        here.add_message("trip", "user", "more")
+        source.add_message("trip", "user", "more")
 
-    export_sessions(here, tmp_path / "out", ["trip"], add)
-    assert states(import_path(there, tmp_path / "out")) == {"trip": "imported"}
-    assert there.session("trip").messages == before
+    export_sessions(source, tmp_path / "out", ["trip"], add)
+    assert states(import_path(destination, tmp_path / "out")) == {"trip": "imported"}
+    assert destination.session("trip").messages == before
 
 
-def test_a_session_that_goes_during_an_export_is_left_out(here: Client, there: Client, tmp_path: Path) -> None:
+def test_a_session_deleted_during_an_export_is_left_out(source: Client, destination: Client, tmp_path: Path) -> None:
     def delete(_done: int, _total: int, session_id: str) -> None:
         if session_id == "trip":
-            here.delete_session("trip-by-bus")
+            source.delete_session("trip-by-bus")
 
-    assert states(export_sessions(here, tmp_path / "out", progress=delete))["trip-by-bus"] == "gone"
-    assert "trip-by-bus" not in states(import_path(there, tmp_path / "out"))
+    assert states(export_sessions(source, tmp_path / "out", progress=delete))["trip-by-bus"] == "gone"
+    assert "trip-by-bus" not in states(import_path(destination, tmp_path / "out"))
 
 
-def test_a_long_session_is_not_held_in_memory(here: Client, tmp_path: Path) -> None:
+def test_a_long_session_is_not_held_in_memory(source: Client, tmp_path: Path) -> None:
     for _ in range(24):
-        here.batch_add_messages("long", [{"role": "user", "content": "x" * 10_000}] * 100)
-    with holdfast.connect(":memory:") as there:
+        source.batch_add_messages("long", [{"role": "user", "content": "x" * 10_000}] * 100)
+    with holdfast.connect(":memory:") as destination:
         tracemalloc.start()
-        export_sessions(here, tmp_path / "out", ["long"])
+        export_sessions(source, tmp_path / "out", ["long"])
         exported = tracemalloc.get_traced_memory()[1]
         tracemalloc.reset_peak()
-        assert [row.messages for row in import_path(there, tmp_path / "out").sessions] == [2_400]
+        assert [row.messages for row in import_path(destination, tmp_path / "out").sessions] == [2_400]
         imported = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert max(exported, imported) < 10_000_000  # of 24
+    assert max(exported, imported) < 10_000_000  # the messages have 24 MB

@@ -1,4 +1,4 @@
-"""Exports and imports that are killed, disks that are full, files that are damaged."""
+"""Killed exports and imports, full disks and damaged files."""
 
 import errno
 import json
@@ -22,7 +22,7 @@ from holdfast.exchange.exporting import session_files
 LOG = "line: ok\n" * 2_000
 
 
-def tell(client: Client) -> None:
+def fill(client: Client) -> None:
     client.create_session("a", title="A", metadata={"k": 1})
     for number in range(3):
         part = ToolPart(tool_id="call_1", tool_name="t", output=LOG)
@@ -32,35 +32,35 @@ def tell(client: Client) -> None:
     client.fork_session("a", 3, new_session_id="b", title="B")
     client.update_session("b", metadata={"k": None, "j": 2})
     client.update_session_config("b", memory_policy={"memory_types": ["events"]})
-    client.add_message("b", "user", "on its own way")
+    client.add_message("b", "user", "only in the fork")
     client.session_used("b", ["viking://x"])
     client.fork_session("b", new_session_id="c")
     client.update_session("c", state="archived")
 
 
-def seen(client: Client) -> list[Any]:
-    found = []
+def read_all(client: Client) -> list[Any]:
+    sessions = []
     for row in client.list_sessions():
         info = client.get_session(row.session_id).to_dict()
         session = client.session(row.session_id)
         uses = [{**usage.to_dict(), "id": ""} for usage in session.usage_records]
         times = ("updated_at", "created_at") if info["forked_from"] else ("updated_at",)
         known = {name: value for name, value in info.items() if name not in times}
-        found.append((known, [message.to_dict() for message in session.messages], uses))
-    return found
+        sessions.append((known, [message.to_dict() for message in session.messages], uses))
+    return sessions
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[Client]:
-    with holdfast.connect(tmp_path / "here.db") as client:
-        tell(client)
+def source(tmp_path: Path) -> Iterator[Client]:
+    with holdfast.connect(tmp_path / "source.db") as client:
+        fill(client)
         yield client
 
 
 @pytest.fixture
-def export(here: Client, tmp_path: Path) -> Path:
+def export(source: Client, tmp_path: Path) -> Path:
     """The folder of an export."""
-    export_sessions(here, tmp_path / "out")
+    export_sessions(source, tmp_path / "out")
     return tmp_path / "out"
 
 
@@ -72,16 +72,16 @@ class KilledError(BaseException):
     pass
 
 
-class Mortal:
-    """A way to an engine that ends before the call with a number: which is after the one before it."""
+class FailingTransport:
+    """A transport that raises an error instead of the call with the given number."""
 
     def __init__(self, inner: Transport, number: int) -> None:
         self.inner = inner
-        self.left = number
+        self.calls_left = number
 
     def call(self, op: Any) -> Any:
-        self.left -= 1
-        if self.left == 0:
+        self.calls_left -= 1
+        if self.calls_left == 0:
             raise KilledError
         return self.inner.call(op)
 
@@ -89,32 +89,32 @@ class Mortal:
         pass
 
 
-def test_an_import_that_is_killed_at_any_call_is_completed_by_the_next(here: Client, export: Path, target: str) -> None:
-    expected, number, killed = seen(here), 0, True
-    with holdfast.connect(target) as there:
+def test_an_import_killed_at_any_call_is_completed_by_the_next(source: Client, export: Path, target: str) -> None:
+    expected, number, killed = read_all(source), 0, True
+    with holdfast.connect(target) as destination:
         while killed:
             number += 1
             try:
-                import_path(Client(Mortal(there._transport, number)), export)
+                import_path(Client(FailingTransport(destination._transport, number)), export)
                 killed = False
             except KilledError:
                 pass
-            report = import_path(there, export)
-            assert (report.failed, seen(there)) == ([], expected)
+            report = import_path(destination, export)
+            assert (report.failed, read_all(destination)) == ([], expected)
             assert killed or {row.state for row in report.sessions} == {"already there"}
-            for row in there.list_sessions():
-                there.delete_session(row.session_id)
+            for row in destination.list_sessions():
+                destination.delete_session(row.session_id)
     assert number >= 25
 
 
-EXPORT_AND_DIE = """
+KILL_EXPORTS = """
     import os, sys, holdfast
     from pathlib import Path
     from holdfast.exchange import export_sessions, import_path
 
     REMOVALS = {"os.rmdir", "os.remove"}
     CHANGES = {"open", "os.rename", "os.mkdir", *REMOVALS}
-    place, out = sys.argv[1], Path(sys.argv[2])
+    database, out = sys.argv[1], Path(sys.argv[2])
 
     def files(folder):
         return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
@@ -124,56 +124,57 @@ EXPORT_AND_DIE = """
 
         def watch(event, arguments):
             nonlocal left
-            inside = event in REMOVALS or str(arguments[0]).startswith(str(out))  # removals tell names, not paths
-            if event in CHANGES and inside:
+            # Removals are reported with a name, not a path.
+            is_inside = event in REMOVALS or str(arguments[0]).startswith(str(out))
+            if event in CHANGES and is_inside:
                 left -= 1
                 if left == 0:
                     os._exit(9)
 
-        with holdfast.connect(place) as client:
+        with holdfast.connect(database) as client:
             sys.addaudithook(watch)
             export_sessions(client, out)
         os._exit(0)
 
-    def check_what_is_left(number, whole):
+    def check_export(number, complete):
         with holdfast.connect(":memory:") as client:
             if (out / ".export.json").exists():
                 for row in import_path(client, out).sessions:
-                    there = (out / "user/default/sessions" / row.session_id).exists()
-                    assert row.state == ("imported" if there else "failed"), (number, row)
+                    exists = (out / "user/default/sessions" / row.session_id).exists()
+                    assert row.state == ("imported" if exists else "failed"), (number, row)
         for folder in out.glob("user/default/sessions/[!.]*"):
             for name, content in files(folder).items():
-                found = whole.get(f"user/default/sessions/{folder.name}/{name}")
-                assert found == content, (number, folder.name, name)
+                expected_content = complete.get(f"user/default/sessions/{folder.name}/{name}")
+                assert expected_content == content, (number, folder.name, name)
 
     expected = Path(sys.argv[3])
-    with holdfast.connect(place) as client:
+    with holdfast.connect(database) as client:
         export_sessions(client, expected)
-    whole, number, died = files(expected), 0, True
-    while died:
+    complete, number, killed = files(expected), 0, True
+    while killed:
         number += 1
         child = os.fork()
         if child == 0:
             export_until(number)
-        died = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-        check_what_is_left(number, whole)
-        if number % 3 == 0:  # else the next one goes on from what this one left
-            with holdfast.connect(place) as client:
+        killed = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+        check_export(number, complete)
+        if number % 3 == 0:  # otherwise the next export continues from this state
+            with holdfast.connect(database) as client:
                 export_sessions(client, out)
-            assert files(out) == whole, number
-    assert files(out) == whole
+            assert files(out) == complete, number
+    assert files(out) == complete
     print(number)
 """
 
 
-def test_an_export_that_is_killed_at_any_change_leaves_whole_sessions_and_the_next_one_finishes(
+def test_an_export_killed_at_any_change_leaves_complete_sessions_and_is_finished_by_the_next(
     tmp_path: Path,
 ) -> None:
-    with holdfast.connect(tmp_path / "here.db") as client:
+    with holdfast.connect(tmp_path / "source.db") as client:
         client.add_message("a", "tool", parts=[ToolPart(tool_id="call_1", output=LOG)])
         client.fork_session("a", new_session_id="b")
-    code = textwrap.dedent(EXPORT_AND_DIE)
-    arguments = [str(tmp_path / "here.db"), str(tmp_path / "out"), str(tmp_path / "expected")]
+    code = textwrap.dedent(KILL_EXPORTS)
+    arguments = [str(tmp_path / "source.db"), str(tmp_path / "out"), str(tmp_path / "expected")]
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=100, check=False
     )
@@ -182,56 +183,56 @@ def test_an_export_that_is_killed_at_any_change_leaves_whole_sessions_and_the_ne
 
 
 @pytest.mark.parametrize("after", [0, 3, 7])
-def test_a_full_disk_is_told_and_leaves_the_earlier_export(
-    here: Client, export: Path, monkeypatch: pytest.MonkeyPatch, after: int
+def test_a_full_disk_raises_an_error_and_keeps_the_earlier_export(
+    source: Client, export: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     before = {path: path.read_bytes() for path in export.rglob("*") if path.is_file()}
     syncs = 0
 
-    def full(number: int) -> None:
+    def fail_when_full(descriptor: int) -> None:
         nonlocal syncs
         syncs += 1
         if syncs > after:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", fail_when_full)
     with pytest.raises(UnavailableError, match="cannot be written to: No space left on device"):
-        export_sessions(here, export)
+        export_sessions(source, export)
     monkeypatch.undo()
     assert {
         path: path.read_bytes() for path in export.rglob("*") if path.is_file() and path.suffix != ".partial"
     } == before
 
 
-def test_a_failure_of_the_one_who_watches_is_not_taken_for_the_disks(here: Client, tmp_path: Path) -> None:
-    def watch(_done: int, _total: int, _session_id: str) -> None:
+def test_an_error_of_the_progress_callback_is_not_reported_as_a_disk_error(source: Client, tmp_path: Path) -> None:
+    def progress(_done: int, _total: int, _session_id: str) -> None:
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        export_sessions(here, tmp_path / "out", progress=watch)
+        export_sessions(source, tmp_path / "out", progress=progress)
     assert list((tmp_path / "out/user/default/sessions").iterdir()) == []
 
 
-def test_a_session_that_is_replaced_during_its_export_is_told(
-    here: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_session_recreated_during_its_export_is_an_error(
+    source: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def replace(done: int, _total: int, _session_id: str) -> None:
         if done == 2:
-            here.delete_session("a")
-            here.batch_add_messages("a", [{"role": "user", "content": "another"}] * 6)
+            source.delete_session("a")
+            source.batch_add_messages("a", [{"role": "user", "content": "another"}] * 6)
 
-    monkeypatch.setattr(session_files, "PAGE", 2)
-    with pytest.raises(ConflictError, match="Session a was replaced by another while it was exported"):
-        export_sessions(here, tmp_path / "out", ["a"], replace)
+    monkeypatch.setattr(session_files, "PAGE_SIZE", 2)
+    with pytest.raises(ConflictError, match="Session a was deleted and created again during the export"):
+        export_sessions(source, tmp_path / "out", ["a"], replace)
     assert list((tmp_path / "out/user/default/sessions").iterdir()) == []
 
 
-def cut_short(export: Path) -> None:
+def truncate_messages(export: Path) -> None:
     file = session_folder(export, "a") / "messages.jsonl"
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))
 
 
-def cut_in_a_line(export: Path) -> None:
+def truncate_a_line(export: Path) -> None:
     file = session_folder(export, "a") / "messages.jsonl"
     file.write_bytes(file.read_bytes()[:-20])
 
@@ -242,23 +243,23 @@ def swap_lines(export: Path) -> None:
     file.write_bytes(b"".join([lines[1], lines[0], *lines[2:]]))
 
 
-def lose_an_output(export: Path) -> None:
+def delete_an_output(export: Path) -> None:
     next((session_folder(export, "a") / "tools/call_1").glob("*.txt")).unlink()
 
 
-def shorten_an_output(export: Path) -> None:
+def truncate_an_output(export: Path) -> None:
     next((session_folder(export, "a") / "tools/call_1").glob("*.txt")).write_text("line")
 
 
-def lose_the_meta(export: Path) -> None:
+def delete_the_meta(export: Path) -> None:
     (session_folder(export, "a") / ".meta.json").unlink()
 
 
-def spoil_the_relations(export: Path) -> None:
+def damage_the_relations(export: Path) -> None:
     (session_folder(export, "a") / ".relations.json").write_text('{"uses": [{"kind": "x"}]}')
 
 
-def reach_outside(export: Path) -> None:
+def reference_a_file_outside(export: Path) -> None:
     file = session_folder(export, "a") / "messages.jsonl"
     lines = [json.loads(line) for line in file.read_bytes().splitlines()]
     lines[1]["parts"][0]["tool_result_id"] = "../../../../../../secret"
@@ -266,48 +267,48 @@ def reach_outside(export: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "reason"),
     [
-        (cut_short, "messages.jsonl: has 5 of 6 messages"),
-        (cut_in_a_line, "messages.jsonl, line 6: is damaged"),
-        (swap_lines, "messages.jsonl, line 1: is message 2 where 1 should be"),
-        (lose_an_output, ".txt: is missing"),
-        (shorten_an_output, ".txt: has 4 of 18000 characters"),
-        (lose_the_meta, ".meta.json: is missing"),
-        (spoil_the_relations, ".relations.json: is damaged"),
-        (reach_outside, "tool_result_id: '../../../../../../secret' is not allowed"),
+        (truncate_messages, "messages.jsonl: has 5 of 6 messages"),
+        (truncate_a_line, "messages.jsonl, line 6: is damaged"),
+        (swap_lines, "messages.jsonl, line 1: has seq 2 instead of 1"),
+        (delete_an_output, ".txt: is missing"),
+        (truncate_an_output, ".txt: has 4 of 18000 characters"),
+        (delete_the_meta, ".meta.json: is missing"),
+        (damage_the_relations, ".relations.json: is damaged"),
+        (reference_a_file_outside, "tool_result_id: '../../../../../../secret' is not allowed"),
     ],
 )
-def test_a_damaged_session_is_named_and_left_out_and_others_proceed(
-    export: Path, tmp_path: Path, damage: Any, told: str
+def test_a_damaged_session_fails_and_the_others_are_imported(
+    export: Path, tmp_path: Path, damage: Any, reason: str
 ) -> None:
     damage(export)
-    with holdfast.connect(":memory:") as there:
-        report = import_path(there, export)
+    with holdfast.connect(":memory:") as destination:
+        report = import_path(destination, export)
         assert [(row.session_id, row.state) for row in report.sessions] == [
             ("a", "failed"),
             ("b", "imported"),
             ("c", "imported"),
         ]
-        assert told in report.failed[0].reason
-        assert [row.session_id for row in there.list_sessions()] == ["c", "b"]
+        assert reason in report.failed[0].reason
+        assert [row.session_id for row in destination.list_sessions()] == ["c", "b"]
 
 
-def test_files_that_are_not_known_are_passed_by(here: Client, export: Path) -> None:
-    """Such as a later version may write."""
+def test_unknown_files_are_ignored(source: Client, export: Path) -> None:
+    """A later version may write more files and fields."""
     folder = session_folder(export, "a")
     (folder / "history/archive_001").mkdir(parents=True)
     (folder / "history/archive_001/messages.jsonl").write_text("{}\n")
     (folder / ".abstract.md").write_text("# A\n")
     meta = json.loads((folder / ".meta.json").read_text())
     (folder / ".meta.json").write_text(json.dumps({**meta, "commit_count": 1}))
-    with holdfast.connect(":memory:") as there:
-        assert import_path(there, export).failed == []
-        assert seen(there) == seen(here)
+    with holdfast.connect(":memory:") as destination:
+        assert import_path(destination, export).failed == []
+        assert read_all(destination) == read_all(source)
 
 
-def test_an_export_of_a_later_version_is_refused(export: Path) -> None:
+def test_an_export_of_a_later_version_is_rejected(export: Path) -> None:
     manifest = json.loads((export / ".export.json").read_text())
     (export / ".export.json").write_text(json.dumps({**manifest, "holdfast_export": 2}))
-    with holdfast.connect(":memory:") as there, pytest.raises(InvalidArgumentError, match="is of version 2"):
-        import_path(there, export)
+    with holdfast.connect(":memory:") as destination, pytest.raises(InvalidArgumentError, match="has version 2"):
+        import_path(destination, export)

@@ -1,4 +1,4 @@
-"""Conversations of other programs: what becomes of them, and what is said about those that are not understood."""
+"""Conversations of other programs: how they are converted, and the errors for invalid ones."""
 
 import json
 from collections.abc import Iterator
@@ -42,23 +42,23 @@ def client() -> Iterator[Client]:
         yield client
 
 
-def text_of(rows: Any) -> str:
+def as_json(rows: Any) -> str:
     return json.dumps(rows, ensure_ascii=False)
 
 
-def lines_of(rows: list[Any]) -> str:
-    return "".join(text_of(row) + "\n" for row in rows)
+def as_json_lines(rows: list[Any]) -> str:
+    return "".join(as_json(row) + "\n" for row in rows)
 
 
-def told(client: Client, rows: Any) -> list[Any]:
-    """The messages of a chat, imported."""
-    report = import_path(client, None, text=text_of(rows), session_id="chat")
+def import_chat(client: Client, rows: Any) -> list[Any]:
+    """Import a chat and return its messages."""
+    report = import_path(client, None, text=as_json(rows), session_id="chat")
     assert report.failed == []
     return client.session("chat").messages
 
 
 def test_a_chat_becomes_a_session(client: Client) -> None:
-    messages = told(client, CHAT)
+    messages = import_chat(client, CHAT)
     assert [(message.role, message.parts) for message in messages] == [
         ("system", [TextPart("Be brief.")]),
         ("user", [TextPart("Where?")]),
@@ -99,8 +99,8 @@ def test_a_chat_becomes_a_session(client: Client) -> None:
         ),
     ],
 )
-def test_content_is_understood_in_every_shape(client: Client, content: Any, parts: list[Any]) -> None:
-    assert told(client, [{"role": "user", "content": content}])[0].parts == parts
+def test_content_is_accepted_in_every_form(client: Client, content: Any, parts: list[Any]) -> None:
+    assert import_chat(client, [{"role": "user", "content": content}])[0].parts == parts
 
 
 @pytest.mark.parametrize(
@@ -137,33 +137,33 @@ def test_content_is_understood_in_every_shape(client: Client, content: Any, part
         ([{"role": "tool", "parts": [{"type": "tool", "tool_id": "c"}]}], "tool", ToolPart(tool_id="c")),
     ],
 )
-def test_calls_and_results_of_tools_are_understood_in_every_shape(
+def test_tool_calls_and_results_are_accepted_in_every_form(
     client: Client, rows: list[Any], role: str, part: ToolPart
 ) -> None:
-    last = told(client, rows)[-1]
+    last = import_chat(client, rows)[-1]
     assert (last.role, last.parts) == (role, [part])
 
 
-def test_a_refusal_is_marked_as_one(client: Client) -> None:
-    (message,) = told(client, [{"role": "assistant", "content": None, "refusal": "I will not."}])
+def test_a_refusal_has_its_own_message_kind(client: Client) -> None:
+    (message,) = import_chat(client, [{"role": "assistant", "content": None, "refusal": "I will not."}])
     assert (message.text, message.message_kind) == ("I will not.", "refusal")
 
 
 @pytest.mark.parametrize("time", [1683554160, 1683554160.0, 1683554160000, "1683554160", "2023-05-08T15:56:00+02:00"])
 @pytest.mark.parametrize("key", ["created", "created_at", "create_time", "timestamp"])
-def test_times_are_understood_in_every_shape(client: Client, key: str, time: Any) -> None:
-    assert told(client, [{"role": "user", "content": "hi", key: time}])[0].created_at == AT
+def test_times_are_accepted_in_every_form(client: Client, key: str, time: Any) -> None:
+    assert import_chat(client, [{"role": "user", "content": "hi", key: time}])[0].created_at == AT
     assert client.get_session("chat").created_at == AT
 
 
 @pytest.mark.parametrize("shape", ["array", "object", "lines", "indented", "marked"])
-def test_a_chat_is_read_from_every_kind_of_file(client: Client, tmp_path: Path, shape: str) -> None:
+def test_a_chat_is_imported_from_every_kind_of_file(client: Client, tmp_path: Path, shape: str) -> None:
     content = {
-        "array": text_of(CHAT),
-        "object": text_of({"messages": CHAT, "model": "m"}),
-        "lines": lines_of(CHAT).replace("\n", "\n\n"),
+        "array": as_json(CHAT),
+        "object": as_json({"messages": CHAT, "model": "m"}),
+        "lines": as_json_lines(CHAT).replace("\n", "\n\n"),
         "indented": json.dumps(CHAT, indent=2),
-        "marked": "\ufeff" + lines_of(CHAT),
+        "marked": "\ufeff" + as_json_lines(CHAT),
     }[shape]
     file = tmp_path / "my chat.json"
     file.write_text(content, "utf-8")
@@ -174,50 +174,50 @@ def test_a_chat_is_read_from_every_kind_of_file(client: Client, tmp_path: Path, 
     assert client.get_session("my-chat").total_message_count == 6
 
 
-def test_a_chat_that_grew_is_completed(client: Client, tmp_path: Path) -> None:
+def test_messages_appended_to_a_file_are_imported_later(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "chat.jsonl"
     for count in (2, 5, 6):
-        file.write_text(lines_of(CHAT[:count]), "utf-8")
+        file.write_text(as_json_lines(CHAT[:count]), "utf-8")
         import_path(client, file)
     assert client.get_session("chat").total_message_count == 6
-    file.write_text(lines_of(CHAT[:3]), "utf-8")
+    file.write_text(as_json_lines(CHAT[:3]), "utf-8")
     assert "it has more messages than the 3 of the import" in import_path(client, file).sessions[0].reason
 
 
-def test_a_file_of_conversations_becomes_a_session_of_each(client: Client, tmp_path: Path) -> None:
+def test_each_conversation_of_a_file_becomes_a_session(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "tuning.jsonl"
     rows = [
         {"messages": CHAT[:2], "title": "One", "metadata": {"k": 1}},
         {"messages": CHAT, "id": "thread_9"},
         {"messages": CHAT[:1], "id": "not a safe name"},
     ]
-    file.write_text(lines_of(rows), "utf-8")
+    file.write_text(as_json_lines(rows), "utf-8")
     assert [row.session_id for row in import_path(client, file).sessions] == ["tuning-1", "thread_9", "tuning-3"]
     info = client.get_session("tuning-1")
     assert (info.title, info.metadata) == ("One", {"k": 1})
-    file.write_text(text_of(rows), "utf-8")
+    file.write_text(as_json(rows), "utf-8")
     assert {row.state for row in import_path(client, file).sessions} == {"already there"}
 
 
-def test_ids_that_repeat_or_are_not_safe_are_made_anew(client: Client) -> None:
+def test_repeated_and_invalid_message_ids_are_replaced(client: Client) -> None:
     rows = [{"role": "user", "content": "hi", "id": id} for id in ("m1", "m1", "a/b", 5)]  # noqa: A001
-    messages = told(client, rows)
+    messages = import_chat(client, rows)
     assert [message.id.startswith("import-") for message in messages] == [False, True, True, True]
     assert len({message.id for message in messages}) == 4
-    assert import_path(client, None, text=text_of(rows), session_id="chat").sessions[0].state == "already there"
+    assert import_path(client, None, text=as_json(rows), session_id="chat").sessions[0].state == "already there"
 
 
-def test_a_text_without_a_name_is_known_again_by_its_content(client: Client) -> None:
-    first, again = (import_path(client, None, text=text_of(CHAT)).sessions[0] for _ in range(2))
+def test_the_session_id_of_a_text_is_derived_from_its_content(client: Client) -> None:
+    first, again = (import_path(client, None, text=as_json(CHAT)).sessions[0] for _ in range(2))
     assert (first.state, again.state, again.session_id) == ("imported", "already there", first.session_id)
 
 
-def test_a_large_result_of_a_tool_is_known_again(client: Client) -> None:
+def test_a_large_tool_result_is_compared_in_full(client: Client) -> None:
     rows = [{"role": "tool", "tool_call_id": "c", "content": "x" * 20_000, "id": "m1"}]
-    told(client, rows)
-    assert import_path(client, None, text=text_of(rows), session_id="chat").sessions[0].state == "already there"
+    import_chat(client, rows)
+    assert import_path(client, None, text=as_json(rows), session_id="chat").sessions[0].state == "already there"
     rows[0]["content"] = "x" * 19_999 + "y"
-    assert import_path(client, None, text=text_of(rows), session_id="chat").failed
+    assert import_path(client, None, text=as_json(rows), session_id="chat").failed
 
 
 CHATGPT = {
@@ -261,8 +261,8 @@ CHATGPT = {
 }
 
 
-def test_the_branch_of_a_conversation_of_chatgpt_that_was_shown_last_is_taken(client: Client) -> None:
-    report = import_path(client, None, text=text_of([CHATGPT]))
+def test_the_current_branch_of_a_chatgpt_conversation_is_imported(client: Client) -> None:
+    report = import_path(client, None, text=as_json([CHATGPT]))
     assert (report.format, [row.session_id for row in report.sessions]) == ("chatgpt", ["8f3a2b1c-0000"])
     messages = client.session("8f3a2b1c-0000").messages
     assert [(message.role, message.parts) for message in messages] == [
@@ -295,7 +295,7 @@ SAMPLE = {
 
 
 def test_each_session_of_a_locomo_sample_becomes_a_session(client: Client) -> None:
-    report = import_path(client, None, text=text_of([SAMPLE]))
+    report = import_path(client, None, text=as_json([SAMPLE]))
     assert report.format == "locomo"
     assert [row.session_id for row in report.sessions] == ["conv-1-session_2", "conv-1-session_10"]
     info, messages = client.get_session("conv-1-session_2"), client.session("conv-1-session_2").messages
@@ -315,8 +315,10 @@ def test_each_session_of_a_locomo_sample_becomes_a_session(client: Client) -> No
     assert (other.created_at.hour, other.parts) == (0, [TextPart("Hi"), TextPart("[Image: a cat]")])
 
 
-@pytest.mark.skipif(not LOCOMO.exists(), reason="the LoCoMo data is not on this machine; its licence keeps it out")
-def test_locomo_itself_can_be_imported_and_every_turn_that_answers_a_question_found(client: Client) -> None:
+@pytest.mark.skipif(
+    not LOCOMO.exists(), reason="the LoCoMo data is not available; its licence does not allow its distribution"
+)
+def test_the_locomo_dataset_is_imported_with_the_ids_of_its_evidence(client: Client) -> None:
     report = import_path(client, LOCOMO)
     assert (report.format, report.failed) == ("locomo", [])
     assert (len(report.sessions), sum(row.added for row in report.sessions)) == (136, 2_960)
@@ -331,22 +333,26 @@ def test_locomo_itself_can_be_imported_and_every_turn_that_answers_a_question_fo
     ("name", "content", "error"),
     [
         ("a.json", "", "a.json is empty"),
-        ("a.json", "[]", "is not understood: looked for OpenAI-style .* LoCoMo .* found an empty array"),
-        ("a.json", '[{"text": "hi"}]', r"a.json, \[0\] is not understood: .*found an object with 'text'"),
+        ("a.json", "[]", "is in no known format: expected OpenAI-style .* LoCoMo .* found an empty array"),
+        ("a.json", '[{"text": "hi"}]', r"a.json, \[0\] is in no known format: .*found an object with 'text'"),
         ("a.json", "5", "found a int"),
         ("a.json", '[\n{"role": "user"},\n{"role" "user"}]', "a.json, line 3 is not JSON"),
         ("a.jsonl", "nonsense\n{}\n", "a.jsonl, line 1 is not JSON"),
-        ("a.jsonl", lines_of(CHAT[:2]) + '{"role": "user"\n', "a.jsonl, line 3 is not JSON"),
-        ("a.jsonl", lines_of([*CHAT[:2], {"text": "hi"}]), "a.jsonl, line 3: {'text': 'hi'} is not a message"),
-        ("a.jsonl", lines_of([*CHAT[:2], {"role": "robot"}]), "a.jsonl, line 3: the role 'robot' is not one of user"),
-        ("a.jsonl", lines_of([{"messages": CHAT[:1]}, {"x": 1}]), "a.jsonl, line 2: .* is not a conversation"),
-        ("a.json", text_of({"messages": [{"role": "user", "content": 5}]}), r"a.json, messages\[0\].content: Expected"),
-        ("a.json", text_of([{"role": "user", "content": "hi", "created": "soon"}]), "created: 'soon' is not a time"),
-        ("a.json", text_of([{"role": "user", "content": "a\0b"}]), "a.json, .0., content: has a NUL character"),
+        ("a.jsonl", as_json_lines(CHAT[:2]) + '{"role": "user"\n', "a.jsonl, line 3 is not JSON"),
+        ("a.jsonl", as_json_lines([*CHAT[:2], {"text": "hi"}]), "a.jsonl, line 3: {'text': 'hi'} is not a message"),
+        (
+            "a.jsonl",
+            as_json_lines([*CHAT[:2], {"role": "robot"}]),
+            "a.jsonl, line 3: the role 'robot' is not one of user",
+        ),
+        ("a.jsonl", as_json_lines([{"messages": CHAT[:1]}, {"x": 1}]), "a.jsonl, line 2: .* is not a conversation"),
+        ("a.json", as_json({"messages": [{"role": "user", "content": 5}]}), r"a.json, messages\[0\].content: Expected"),
+        ("a.json", as_json([{"role": "user", "content": "hi", "created": "soon"}]), "created: 'soon' is not a time"),
+        ("a.json", as_json([{"role": "user", "content": "a\0b"}]), "a.json, .0., content: has a NUL character"),
         ("a.json", "[" * 5_000, "line 1 is not JSON"),
     ],
 )
-def test_what_is_not_understood_is_named_by_file_and_line_and_nothing_is_imported(
+def test_an_invalid_file_is_rejected_with_its_line_and_nothing_is_imported(
     client: Client, tmp_path: Path, name: str, content: str, error: str
 ) -> None:
     (tmp_path / name).write_text(content, "utf-8")
@@ -355,7 +361,7 @@ def test_what_is_not_understood_is_named_by_file_and_line_and_nothing_is_importe
     assert client.list_sessions() == []
 
 
-def test_a_source_that_cannot_be_read_is_named(client: Client, tmp_path: Path) -> None:
+def test_an_invalid_source_is_rejected(client: Client, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="there is no file or folder"):
         import_path(client, tmp_path / "nope.json")
     with pytest.raises(InvalidArgumentError, match=r"is not an export: it has neither a \.export\.json nor"):
@@ -367,6 +373,6 @@ def test_a_source_that_cannot_be_read_is_named(client: Client, tmp_path: Path) -
     with pytest.raises(InvalidArgumentError, match="format: 'csv' is not one of auto, holdfast, openai"):
         import_path(client, None, text="x", format="csv")
     with pytest.raises(InvalidArgumentError, match="session_id"):
-        import_path(client, None, text=text_of(CHAT), session_id="a/b")
-    with pytest.raises(InvalidArgumentError, match="looked for locomo; found an object with 'role'"):
-        import_path(client, None, text=text_of(CHAT), format="locomo")
+        import_path(client, None, text=as_json(CHAT), session_id="a/b")
+    with pytest.raises(InvalidArgumentError, match="expected the format locomo; found an object with 'role'"):
+        import_path(client, None, text=as_json(CHAT), format="locomo")

@@ -1,4 +1,4 @@
-"""Archives and summaries in an export: the files that `viking://` names, to read; an import passes them by."""
+"""Archives and summaries in an export. They are for reading; an import ignores them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from holdfast import Client
 from holdfast.exchange import export_sessions, import_path
 from holdfast.exchange.exporting import session_files
 
-HERE = "viking://session/chat"
+SESSION_URI = "viking://session/chat"
 
 
 @pytest.fixture
@@ -19,40 +19,42 @@ def client(target: str) -> Client:
 
 def commit(client: Client, text: str) -> None:
     client.add_message("chat", "user", text)
-    done = client.commit_session("chat")
-    assert client.wait_for_task(str(done.task_id)).status == "completed"
+    committed = client.commit_session("chat")
+    assert client.wait_for_task(str(committed.task_id)).status == "completed"
 
 
-def exported(client: Client, folder: Path) -> dict[str, bytes]:
+def export_files(client: Client, folder: Path) -> dict[str, bytes]:
     export_sessions(client, folder)
-    place = folder / "user/default/sessions/chat"
-    return {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*") if file.is_file()}
+    session_folder = folder / "user/default/sessions/chat"
+    return {
+        str(file.relative_to(session_folder)): file.read_bytes() for file in session_folder.rglob("*") if file.is_file()
+    }
 
 
-def test_what_an_export_has_of_archives_and_summaries_is_what_viking_shows(
+def test_exported_archives_and_summaries_equal_the_files_of_the_viking_tree(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_files, "PAGE", 2)
+    monkeypatch.setattr(session_files, "PAGE_SIZE", 2)
     with client:
         for text in ("Deploy the billing service, never on Fridays.", "Grüße an Frau Larsen", "The invoice is 1,250."):
             client.add_message("chat", "assistant", f"Before: {text}")
             client.add_message("chat", "assistant", "And more.")
             commit(client, text)
-        files = exported(client, tmp_path / "out")
-        listed = client.ls(HERE, recursive=True, show_all_hidden=True)
-        there = {entry.rel_path: client.read(entry.uri).encode() for entry in listed if not entry.is_dir}
+        files = export_files(client, tmp_path / "out")
+        listed = client.ls(SESSION_URI, recursive=True, show_all_hidden=True)
+        expected = {entry.rel_path: client.read(entry.uri).encode() for entry in listed if not entry.is_dir}
         for name in ("messages.jsonl", ".meta.json", ".relations.json"):
-            del there[name]
-        assert len(there) == 2 + 3 * 6
-        assert {name: files.get(name) for name in there} == there
-        assert files["messages.jsonl"].count(b"\n") == 9, "all messages are there, sealed or live: an import needs them"
+            del expected[name]
+        assert len(expected) == 2 + 3 * 6
+        assert {name: files.get(name) for name in expected} == expected
+        assert files["messages.jsonl"].count(b"\n") == 9, "an import needs all messages, archived and live"
 
 
-def test_an_archive_that_is_not_done_is_exported_with_its_messages_alone(target: str, tmp_path: Path) -> None:
+def test_an_unfinished_archive_is_exported_with_only_its_messages(target: str, tmp_path: Path) -> None:
     with holdfast.connect(target, settings=holdfast.Settings(worker_threads=0)) as client:
         client.add_message("chat", "user", "hello")
         client.commit_session("chat")
-        files = exported(client, tmp_path / "out")
+        files = export_files(client, tmp_path / "out")
     assert {name for name in files if name.startswith("history")} == {
         "history/archive_001/messages.jsonl",
         "history/archive_001/.meta.json",
@@ -63,22 +65,22 @@ def test_an_archive_that_is_not_done_is_exported_with_its_messages_alone(target:
 def test_a_session_without_archives_has_no_history(client: Client, tmp_path: Path) -> None:
     with client:
         client.add_message("chat", "user", "hello")
-        assert set(exported(client, tmp_path / "out")) == {"messages.jsonl", ".meta.json", ".relations.json"}
+        assert set(export_files(client, tmp_path / "out")) == {"messages.jsonl", ".meta.json", ".relations.json"}
 
 
-def test_an_import_brings_the_messages_back_as_live_ones(client: Client, tmp_path: Path) -> None:
-    with client, holdfast.connect(":memory:") as elsewhere:
+def test_an_import_restores_all_messages_as_live_messages(client: Client, tmp_path: Path) -> None:
+    with client, holdfast.connect(":memory:") as destination:
         commit(client, "Deploy the billing service, never on Fridays.")
         client.add_message("chat", "user", "And now?")
         export_sessions(client, tmp_path / "out")
         for state in ("imported", "already there"):
-            assert [row.state for row in import_path(elsewhere, tmp_path / "out").sessions] == [state]
-        assert elsewhere.get_messages("chat") == client.get_messages("chat")
-        assert len(elsewhere.session("chat").messages) == 2
-        assert elsewhere.list_archives("chat") == []
+            assert [row.state for row in import_path(destination, tmp_path / "out").sessions] == [state]
+        assert destination.get_messages("chat") == client.get_messages("chat")
+        assert len(destination.session("chat").messages) == 2
+        assert destination.list_archives("chat") == []
 
 
-def test_what_was_sealed_after_an_export_began_is_not_in_it(client: Client, tmp_path: Path) -> None:
+def test_an_archive_created_after_the_export_began_is_not_in_it(client: Client, tmp_path: Path) -> None:
     with client:
         commit(client, "one")
         info = client.get_session("chat")

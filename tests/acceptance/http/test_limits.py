@@ -1,4 +1,4 @@
-"""What a server refuses, and says so: too large, too many, too deep, too slow. Nobody else notices."""
+"""The limits of the server: size, number, nesting, rate and time. Other clients are not affected."""
 
 import itertools
 import threading
@@ -12,14 +12,14 @@ import httpx2
 import pytest
 
 import holdfast
-from holdfast.testing.faults.connections import PATIENCE, Connection, head
-from holdfast.testing.faults.locks import held
+from holdfast.testing.faults.connections import TIMEOUT_SECONDS, Connection, request_head
+from holdfast.testing.faults.locks import block_writes
 from holdfast.testing.faults.streams import EventStream
 from holdfast.testing.faults.watching import open_sockets, peak_memory, wait_for
 from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import ServerProcess, running_server
 
-MOST = 200_000
+MAX_BODY_BYTES = 200_000
 MESSAGES = "/api/v1/sessions/chat/messages"
 
 _numbers = itertools.count(1)
@@ -27,14 +27,14 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    settings = {"max_body_bytes": MOST, "request_timeout_seconds": 2, "slow_client_seconds": 1}
+    settings = {"max_body_bytes": MAX_BODY_BYTES, "request_timeout_seconds": 2, "slow_client_seconds": 1}
     with running_server(tmp_path_factory.mktemp("limits"), **settings) as server:
         yield server
 
 
 @pytest.fixture
 def http(server: ServerProcess) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=server.url, timeout=PATIENCE) as client:
+    with httpx2.Client(base_url=server.url, timeout=TIMEOUT_SECONDS) as client:
         yield client
 
 
@@ -57,7 +57,7 @@ def in_chunks(body: bytes) -> bytes:
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
-def refusal(response: httpx2.Response, status: int, code: str, *words: str) -> Any:
+def assert_error(response: httpx2.Response, status: int, code: str, *words: str) -> Any:
     assert response.status_code == status, response.text
     error = response.json()["error"]
     assert error["code"] == code
@@ -66,58 +66,58 @@ def refusal(response: httpx2.Response, status: int, code: str, *words: str) -> A
     return error
 
 
-def test_a_body_as_large_as_allowed_is_taken(http: httpx2.Client) -> None:
-    assert http.post(MESSAGES, content=body_of(MOST)).status_code == 200
-    assert http.post(MESSAGES, content=iter([body_of(MOST)])).status_code == 200
+def test_a_body_of_the_maximum_size_is_accepted(http: httpx2.Client) -> None:
+    assert http.post(MESSAGES, content=body_of(MAX_BODY_BYTES)).status_code == 200
+    assert http.post(MESSAGES, content=iter([body_of(MAX_BODY_BYTES)])).status_code == 200
 
 
 @pytest.mark.parametrize("announced", [True, False])
-def test_a_body_that_is_too_large_is_refused_and_the_connection_goes_on(
+def test_a_body_that_is_too_large_is_rejected_and_the_connection_stays_usable(
     server: ServerProcess, http: httpx2.Client, chat: str, *, announced: bool
 ) -> None:
-    body = body_of(3 * MOST)
+    body = body_of(3 * MAX_BODY_BYTES)
     with Connection(server.url) as connection:
         if announced:
-            connection.send(head("POST", f"{chat}/messages", len(body)) + body)
+            connection.send(request_head("POST", f"{chat}/messages", len(body)) + body)
         else:
-            connection.send(head("POST", f"{chat}/messages", transfer_encoding="chunked") + in_chunks(body))
-        answer = connection.answer()
-        assert answer is not None
-        assert answer.status == 413
-        assert (answer.error["code"], answer.error["details"]["limit"]) == ("RESOURCE_EXHAUSTED", MOST)
-        assert str(MOST) in answer.error["message"]
-        connection.send(head("GET", chat))
-        after = connection.answer()
+            connection.send(request_head("POST", f"{chat}/messages", transfer_encoding="chunked") + in_chunks(body))
+        response = connection.read_response()
+        assert response is not None
+        assert response.status == 413
+        assert (response.error["code"], response.error["details"]["limit"]) == ("RESOURCE_EXHAUSTED", MAX_BODY_BYTES)
+        assert str(MAX_BODY_BYTES) in response.error["message"]
+        connection.send(request_head("GET", chat))
+        after = connection.read_response()
         assert after is not None
         assert after.status == 200
 
 
-def test_a_body_that_is_too_large_is_not_even_asked_for(server: ServerProcess, chat: str) -> None:
+def test_a_body_that_is_too_large_gets_no_100_continue(server: ServerProcess, chat: str) -> None:
     with Connection(server.url) as connection:
-        connection.send(head("POST", f"{chat}/messages", MOST + 1, expect="100-continue"))
-        answer = connection.answer()
-        assert answer is not None
-        assert answer.status == 413
+        connection.send(request_head("POST", f"{chat}/messages", MAX_BODY_BYTES + 1, expect="100-continue"))
+        response = connection.read_response()
+        assert response is not None
+        assert response.status == 413
 
 
-def test_the_client_says_that_a_body_is_too_large(server: ServerProcess, chat: str) -> None:
+def test_the_client_raises_an_error_for_a_body_that_is_too_large(server: ServerProcess, chat: str) -> None:
     with (
         holdfast.connect(server.url) as client,
-        pytest.raises(holdfast.errors.ResourceExhaustedError, match=str(MOST)),
+        pytest.raises(holdfast.errors.ResourceExhaustedError, match=str(MAX_BODY_BYTES)),
     ):
-        client.add_message(chat.rsplit("/", 1)[1], "user", "x" * 40 * MOST)
+        client.add_message(chat.rsplit("/", 1)[1], "user", "x" * 40 * MAX_BODY_BYTES)
 
 
-def test_a_batch_of_more_than_a_hundred_is_refused(http: httpx2.Client, chat: str) -> None:
+def test_a_batch_of_more_than_100_messages_is_rejected(http: httpx2.Client, chat: str) -> None:
     messages = [{"role": "user", "content": "hello"}] * 101
     response = http.post(f"{chat}/messages/batch", json={"messages": messages})
-    refusal(response, 400, "INVALID_ARGUMENT", "messages", "100")
+    assert_error(response, 400, "INVALID_ARGUMENT", "messages", "100")
     assert http.post(f"{MESSAGES}/batch", json={"messages": messages[:100]}).json()["result"]["added"] == 100
 
 
-def test_a_message_of_too_many_parts_is_refused(http: httpx2.Client, chat: str) -> None:
+def test_a_message_with_too_many_parts_is_rejected(http: httpx2.Client, chat: str) -> None:
     message = {"role": "user", "parts": [{"type": "text", "text": "x"}] * 1_001}
-    refusal(http.post(f"{chat}/messages", json=message), 400, "INVALID_ARGUMENT", "parts", "1000")
+    assert_error(http.post(f"{chat}/messages", json=message), 400, "INVALID_ARGUMENT", "parts", "1000")
 
 
 def nested(depth: int) -> bytes:
@@ -155,21 +155,21 @@ def nested(depth: int) -> bytes:
     ],
     ids=lambda value: value[:40] if isinstance(value, bytes) else "",
 )
-def test_a_body_that_cannot_be_understood_is_refused(http: httpx2.Client, chat: str, body: bytes, word: str) -> None:
-    refusal(http.post(f"{chat}/messages", content=body), 400, "INVALID_ARGUMENT", word)
+def test_an_invalid_body_is_rejected(http: httpx2.Client, chat: str, body: bytes, word: str) -> None:
+    assert_error(http.post(f"{chat}/messages", content=body), 400, "INVALID_ARGUMENT", word)
 
 
-def test_a_head_that_is_too_large_is_refused(server: ServerProcess) -> None:
+def test_a_request_head_that_is_too_large_is_rejected(server: ServerProcess) -> None:
     for beginning in (b"GET /", b"GET /health HTTP/1.1\r\nX-Long: "):
         with Connection(server.url) as connection:
             connection.send(beginning + b"x" * 70_000)
-            answer = connection.answer()
-            assert answer is not None
-            assert (answer.status, answer.error["code"]) == (431, "RESOURCE_EXHAUSTED")
-            connection.wait_for_end()
+            response = connection.read_response()
+            assert response is not None
+            assert (response.status, response.error["code"]) == (431, "RESOURCE_EXHAUSTED")
+            connection.wait_until_closed()
 
 
-def test_a_head_without_an_end_is_cut_off(server: ServerProcess) -> None:
+def test_an_endless_request_head_closes_the_connection(server: ServerProcess) -> None:
     line = b"X-More: %b\r\n" % (b"x" * 1_000)
     with Connection(server.url) as connection:
         connection.send(b"GET /health HTTP/1.1\r\n")
@@ -181,15 +181,17 @@ def test_a_head_without_an_end_is_cut_off(server: ServerProcess) -> None:
         assert sent < 20_000_000
 
 
-def test_a_write_that_takes_too_long_is_told_so_and_done_once(target: str) -> None:
+def test_a_write_that_times_out_can_be_retried_and_is_executed_once(target: str) -> None:
     message = {"role": "user", "content": "hello"}
     with (
         running_server(target, request_timeout_seconds=0.5) as server,
-        httpx2.Client(base_url=server.url, timeout=PATIENCE, headers={"Idempotency-Key": "k"}) as http,
+        httpx2.Client(base_url=server.url, timeout=TIMEOUT_SECONDS, headers={"Idempotency-Key": "k"}) as http,
     ):
         assert http.post(MESSAGES, json=message, headers={"Idempotency-Key": "first"}).status_code == 200
-        with held(target):
-            refusal(http.post(MESSAGES, json=message), 504, "DEADLINE_EXCEEDED", "0.5", "unknown", "idempotency key")
+        with block_writes(target):
+            assert_error(
+                http.post(MESSAGES, json=message), 504, "DEADLINE_EXCEEDED", "0.5", "unknown", "idempotency key"
+            )
             assert http.get("/ready").status_code == 200
             assert http.get(MESSAGES).json()["result"]["messages"][-1]["seq"] == 1
         retried = http.post(MESSAGES, json=message)
@@ -197,58 +199,67 @@ def test_a_write_that_takes_too_long_is_told_so_and_done_once(target: str) -> No
         assert http.get(MESSAGES).json()["result"]["messages"][-1]["seq"] == 2
 
 
-def test_a_client_whose_write_takes_too_long_asks_again(tmp_path: Path) -> None:
+def test_the_client_retries_a_write_that_times_out(tmp_path: Path) -> None:
     target = str(tmp_path / "holdfast.db")
     with running_server(target, request_timeout_seconds=0.2) as server, holdfast.connect(server.url) as client:
         client.add_message("chat", "user", "first")
         with ExitStack() as stack:
-            stack.enter_context(held(target))
+            stack.enter_context(block_writes(target))
             added: list[int] = []
             thread = threading.Thread(target=lambda: added.append(client.add_message("chat", "user", "hello").seq))
             thread.start()
             wait_for(lambda: server.log().count('"status":504') >= 2)
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT_SECONDS)
         assert added == [2]
         assert [message.text for message in client.session("chat").messages] == ["first", "hello"]
 
 
-def test_a_key_is_recognised_also_while_somebody_holds_the_database(tmp_path: Path) -> None:
+def test_a_key_is_accepted_while_the_database_is_locked(tmp_path: Path) -> None:
     target = str(tmp_path / "holdfast.db")
     settings = {"root_api_key": "root-key-of-the-operator", "request_timeout_seconds": 0.5}
-    with running_server(target, **settings) as server, httpx2.Client(base_url=server.url, timeout=PATIENCE) as http:
+    with (
+        running_server(target, **settings) as server,
+        httpx2.Client(base_url=server.url, timeout=TIMEOUT_SECONDS) as http,
+    ):
         account = {"account_id": "acme", "admin_user_id": "alice"}
         created = http.post("/api/v1/admin/accounts", json=account, headers={"X-API-Key": "root-key-of-the-operator"})
         key = {"X-API-Key": created.json()["result"]["user_key"]}
-        with held(target):  # its first use is to be written down
+        with block_writes(target):  # the first use of a key writes its last_used_at
             assert http.get("/api/v1/sessions", headers=key).status_code == 200
 
 
 def test_a_server_whose_database_is_busy_is_not_ready(postgres: PostgresServer) -> None:
     target = postgres.new_database()
     settings = {"request_timeout_seconds": 0.5, "postgres_pool_max": 1}
-    with running_server(target, **settings) as server, httpx2.Client(base_url=server.url, timeout=PATIENCE) as http:
+    with (
+        running_server(target, **settings) as server,
+        httpx2.Client(base_url=server.url, timeout=TIMEOUT_SECONDS) as http,
+    ):
         assert http.get("/ready").status_code == 200
-        with held(target):
-            refusal(http.post(MESSAGES, json={"role": "user", "content": "x"}), 504, "DEADLINE_EXCEEDED")
+        with block_writes(target):
+            assert_error(http.post(MESSAGES, json={"role": "user", "content": "x"}), 504, "DEADLINE_EXCEEDED")
             response = http.get("/ready")
             assert (response.status_code, response.json()["status"]) == (503, "not_ready")
             assert http.get("/health").status_code == 200
         wait_for(lambda: http.get("/ready").status_code == 200)
 
 
-def test_more_requests_than_a_user_may_make_are_refused_for_a_while(tmp_path: Path) -> None:
+def test_requests_above_the_rate_limit_are_rejected_for_a_while(tmp_path: Path) -> None:
     settings = {"rate_limit_per_second": 2, "rate_limit_burst": 4}
-    with running_server(tmp_path, **settings) as server, httpx2.Client(base_url=server.url, timeout=PATIENCE) as http:
-        answers = [http.get("/api/v1/whoami") for _ in range(12)]
-        allowed = [answer for answer in answers if answer.status_code == 200]
-        refused = [answer for answer in answers if answer.status_code != 200]
+    with (
+        running_server(tmp_path, **settings) as server,
+        httpx2.Client(base_url=server.url, timeout=TIMEOUT_SECONDS) as http,
+    ):
+        responses = [http.get("/api/v1/whoami") for _ in range(12)]
+        allowed = [response for response in responses if response.status_code == 200]
+        rejected = [response for response in responses if response.status_code != 200]
         assert len(allowed) >= 4
-        assert refused
-        for answer in refused:
-            error = refusal(answer, 429, "RESOURCE_EXHAUSTED", "2", "per second")
+        assert rejected
+        for response in rejected:
+            error = assert_error(response, 429, "RESOURCE_EXHAUSTED", "2", "per second")
             assert error["details"]["limit"] == 2
             assert 0 < error["details"]["retry_after"] <= 0.5
-            assert answer.headers["retry-after"] == "1"
+            assert response.headers["retry-after"] == "1"
         assert http.get("/api/v1/whoami", headers={"X-OpenViking-User": "bob"}).status_code == 200
         assert http.get("/health").status_code == 200
         with holdfast.connect(server.url, user="carol") as client:
@@ -257,58 +268,60 @@ def test_more_requests_than_a_user_may_make_are_refused_for_a_while(tmp_path: Pa
         assert '"status":429,' in server.log()
 
 
-def test_more_streams_than_a_user_may_open_are_refused(tmp_path: Path) -> None:
+def test_streams_above_the_limit_are_rejected(tmp_path: Path) -> None:
     settings = {"max_streams_per_user": 2, "max_streams": 3}
     accept = {"Accept": "text/event-stream"}
     path = "/api/v1/sessions/chat/events"
     with (
         running_server(tmp_path, **settings) as server,
-        httpx2.Client(base_url=server.url, timeout=PATIENCE, headers=accept) as http,
+        httpx2.Client(base_url=server.url, timeout=TIMEOUT_SECONDS, headers=accept) as http,
         ExitStack() as stack,
     ):
 
-        def open_one(user: str) -> EventStream:
+        def open_stream(user: str) -> EventStream:
             return stack.enter_context(EventStream(server.url, "chat", x_openviking_user=user))
 
         for user in ("alice", "bob", "carol"):
             http.get("/api/v1/sessions/chat?auto_create=true", headers={"X-OpenViking-User": user})
-        first, _ = open_one("alice"), open_one("alice")
-        error = refusal(http.get(path, headers={"X-OpenViking-User": "alice"}), 429, "RESOURCE_EXHAUSTED", "2 streams")
+        first, _ = open_stream("alice"), open_stream("alice")
+        error = assert_error(
+            http.get(path, headers={"X-OpenViking-User": "alice"}), 429, "RESOURCE_EXHAUSTED", "2 streams"
+        )
         assert error["details"]["limit"] == 2
-        open_one("bob")
+        open_stream("bob")
         third = http.get(path, headers={"X-OpenViking-User": "carol"})
-        refusal(third, 429, "RESOURCE_EXHAUSTED", "3 streams")
+        assert_error(third, 429, "RESOURCE_EXHAUSTED", "3 streams")
         assert third.headers["retry-after"] == "1"
-        # Who asks for the events without a stream is not counted.
+        # A page of events is not a stream and does not count.
         assert http.get(path, headers={"X-OpenViking-User": "alice", "Accept": "*/*"}).status_code == 200
         first.close()
         wait_for(lambda: "holdfast_streams 2.0" in http.get("/metrics").text)
-        assert open_one("carol").take(1)[0].event == "session"
+        assert open_stream("carol").take(1)[0].event == "session"
 
 
-def test_slow_clients_and_half_sent_requests_hold_nobody(server: ServerProcess, http: httpx2.Client) -> None:
+def test_slow_clients_and_incomplete_requests_do_not_delay_others(server: ServerProcess, http: httpx2.Client) -> None:
     name = f"chat{next(_numbers)}"
     messages = f"/api/v1/sessions/{name}/messages"
     for _ in range(15):
-        assert http.post(messages, content=body_of(MOST)).status_code == 200
-    large = head("GET", messages)
-    half_body = head("POST", messages, 1_000) + b'{"role"'
-    answered = head("GET", "/health")
+        assert http.post(messages, content=body_of(MAX_BODY_BYTES)).status_code == 200
+    large = request_head("GET", messages)
+    half_body = request_head("POST", messages, 1_000) + b'{"role"'
+    answered = request_head("GET", "/health")
     silent = [
         b"",
         b"GET /hea",
         b"GET /health HTTP/1.1\r\nHost: x\r\nX-Ha",
         half_body,
-        head("POST", messages, transfer_encoding="chunked") + b"5\r\n{",
+        request_head("POST", messages, transfer_encoding="chunked") + b"5\r\n{",
         large,
         large * 10,
         answered + b"\r\n",
         answered + b"GET /hea",
     ]
-    dripping = [
+    slow_requests = [
         (b"", b"GET /health HTTP/1.1\r\nX-Slow: " + b"x" * 1_000),
         (half_body, b" " * 1_000),
-        (head("POST", messages, MOST * 2), b" " * 1_000),
+        (request_head("POST", messages, MAX_BODY_BYTES * 2), b" " * 1_000),
         (answered, b"\r\n" * 500),
     ]
     memory, sockets = peak_memory(server), open_sockets(server)
@@ -320,22 +333,22 @@ def test_slow_clients_and_half_sent_requests_hold_nobody(server: ServerProcess, 
             return connection
 
         quiet = [connect(beginning) for beginning in silent * 18]
-        slow = [(connect(beginning), rest) for beginning, rest in dripping * 10]
+        slow = [(connect(beginning), rest) for beginning, rest in slow_requests * 10]
         stop = threading.Event()
-        dripper = threading.Thread(target=drip, args=(slow, stop))
-        dripper.start()
+        slow_sender = threading.Thread(target=send_slowly, args=(slow, stop))
+        slow_sender.start()
         try:
             with holdfast.connect(server.url) as client:
-                deadline = time.monotonic() + PATIENCE
-                while (still := open_sockets(server)) > sockets + 1:
-                    assert time.monotonic() < deadline, f"{still - sockets} connections are still open"
-                    began = time.monotonic()
+                deadline = time.monotonic() + TIMEOUT_SECONDS
+                while (still_open := open_sockets(server)) > sockets + 1:
+                    assert time.monotonic() < deadline, f"{still_open - sockets} connections are still open"
+                    started_at = time.monotonic()
                     client.add_message(f"{name}b", "user", "hello")
-                    assert time.monotonic() - began < 10
+                    assert time.monotonic() - started_at < 10
         finally:
             stop.set()
-            dripper.join()
-        late = quiet[silent.index(half_body)].answer()
+            slow_sender.join()
+        late = quiet[silent.index(half_body)].read_response()
         assert late is not None
         assert (late.status, late.error["code"]) == (408, "DEADLINE_EXCEEDED")
         assert late.headers["connection"] == "close"
@@ -343,11 +356,11 @@ def test_slow_clients_and_half_sent_requests_hold_nobody(server: ServerProcess, 
     assert http.get(f"/api/v1/sessions/{name}").json()["result"]["total_message_count"] == 15
 
 
-def drip(slow: list[tuple[Connection, bytes]], stop: threading.Event) -> None:
-    """A byte on each connection, again and again."""
-    for place in range(1_000):
+def send_slowly(slow: list[tuple[Connection, bytes]], stop: threading.Event) -> None:
+    """Send one byte at a time on each connection."""
+    for position in range(1_000):
         if stop.wait(0.1):
             return
         for connection, rest in slow:
             with suppress(OSError):
-                connection.send(rest[place : place + 1])
+                connection.send(rest[position : position + 1])

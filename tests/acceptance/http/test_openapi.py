@@ -1,6 +1,6 @@
-"""The API is what its description says, and the page that shows it needs nothing from elsewhere.
+"""The API matches its OpenAPI document, and the reference page is self-contained.
 
-`FUZZ_SECONDS=300 FUZZ_SEED=7` in the environment lets schemathesis look longer, at other cases and in more places.
+With `FUZZ_SECONDS=300 FUZZ_SEED=7` in the environment, schemathesis runs longer, with other cases and in all variants.
 """
 
 import json
@@ -27,29 +27,34 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 ROOT_KEY = "the-root-key"
 Headers = dict[str, str]
 
-SHORT = ["--phases", "coverage", "--exclude-operation-id", "AddMessages"]  # its messages are those of AddMessage
-LITTLE = [  # with little time, the phases are shared out among modes and databases
-    pytest.param("dev", "sqlite", SHORT, id="dev-sqlite"),
+COVERAGE_ONLY = [
+    "--phases",
+    "coverage",
+    "--exclude-operation-id",
+    "AddMessages",
+]  # its messages have the same schema as AddMessage
+SHORT_RUNS = [  # in a short run, each variant gets some of the phases
+    pytest.param("dev", "sqlite", COVERAGE_ONLY, id="dev-sqlite"),
     pytest.param("api_key", "postgres", ["--phases", "fuzzing,stateful", "-n", "2"], id="api_key-postgres"),
 ]
-MUCH = [
+LONG_RUNS = [
     pytest.param(mode, database, ["--max-time", str(SECONDS)], id=f"{mode}-{database}")
     for mode in ("dev", "api_key")
     for database in ("sqlite", "postgres")
 ]
 
 
-@pytest.mark.parametrize(("mode", "target", "amount"), MUCH if SECONDS else LITTLE, indirect=["target"])
-def test_every_answer_is_one_that_the_description_knows(
+@pytest.mark.parametrize(("mode", "target", "amount"), LONG_RUNS if SECONDS else SHORT_RUNS, indirect=["target"])
+def test_every_response_matches_the_openapi_document(
     mode: AuthMode, target: str, amount: list[str], tmp_path: Path
 ) -> None:
     keys: dict[str, Any] = {"root_api_key": ROOT_KEY} if mode == "api_key" else {}
     with running_server(target, log_level="error", tool_output_threshold=100, **keys) as server:
-        callers, there = furnished(server.url, mode)
+        callers, resources = create_resources(server.url, mode)
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "schemathesis.cli", "--no-color"),
-                *("--config-file", configured(tmp_path, callers, there), "run", f"{server.url}/openapi.json"),
+                *("--config-file", write_config(tmp_path, callers, resources), "run", f"{server.url}/openapi.json"),
                 *("--seed", SEED, "--continue-on-failure", *amount),
             ],
             capture_output=True,
@@ -61,33 +66,33 @@ def test_every_answer_is_one_that_the_description_knows(
         sys.stdout.write(done.stdout)
         assert done.returncode == 0, done.stderr[-2_000:]
         metrics = httpx2.get(f"{server.url}/metrics", headers={"X-API-Key": ROOT_KEY}).text
-        answered = re.findall(r'holdfast_requests_total{operation="(\w+)",status="(\d+)"}', metrics)
-        assert [answer for answer in answered if answer[1] >= "500"] == []
+        request_counts = re.findall(r'holdfast_requests_total{operation="(\w+)",status="(\d+)"}', metrics)
+        assert [count for count in request_counts if count[1] >= "500"] == []
         if SECONDS:
-            may = {cls.__name__ for cls, entry in OPERATIONS.items() if mode == "dev" or entry.role != "root"}
-            never = may - {operation for operation, status in answered if status == "200"}
-            assert len(never) <= 2, f"it did not get far: {never} never succeeded"
+            allowed = {cls.__name__ for cls, entry in OPERATIONS.items() if mode == "dev" or entry.role != "root"}
+            never = allowed - {operation for operation, status in request_counts if status == "200"}
+            assert len(never) <= 2, f"these operations never succeeded: {never}"
 
 
-def furnished(url: str, mode: AuthMode) -> tuple[dict[str, Headers], dict[str, list[str]]]:
-    """Put something there to find; who can ask for it, and the names of what there is."""
+def create_resources(url: str, mode: AuthMode) -> tuple[dict[str, Headers], dict[str, list[str]]]:
+    """Create accounts, users, keys and sessions; return the callers' headers and the ids of the resources."""
     root = {"X-API-Key": ROOT_KEY}
-    sessions, doomed = ([f"{kind}-{number}" for number in range(20)] for kind in ("chat", "doomed"))
+    sessions, deletable = ([f"{kind}-{number}" for number in range(20)] for kind in ("chat", "deletable"))
     with httpx2.Client(base_url=f"{url}/api/v1") as http:
 
         def post(path: str, headers: Headers, **body: Any) -> Any:
             return http.post(path, headers=headers, json=body).raise_for_status().json()["result"]
 
-        for account in ("acme", *doomed):
+        for account in ("acme", *deletable):
             post("/admin/accounts", root, account_id=account)
         keeper = post("/admin/accounts", root, account_id="spare", admin_user_id="keeper")["user_key"]
-        for user in ("owner", "holder", *doomed):
+        for user in ("owner", "holder", *deletable):
             post("/admin/accounts/spare/users", root, user_id=user)
         keys = [post("/admin/accounts/spare/users/holder/keys", root)["key_id"] for _ in range(20)]
-        if mode == "api_key":  # neither has power over acme, so that alice lives on
+        if mode == "api_key":  # neither may change acme, so that alice is not deleted
             alice = post("/admin/accounts/acme/users", root, user_id="alice")["user_key"]
             callers = {"alice": {"X-API-Key": alice}, "keeper": {"X-API-Key": keeper}}
-        else:  # nobody deletes the account in which they act
+        else:  # a caller cannot delete its own account
             callers = {"alice": {"X-OpenViking-Account": "spare", "X-OpenViking-User": "alice"}}
         tool = {"type": "tool", "tool_id": "call_1", "tool_name": "grep", "tool_output": "a line like any other\n" * 20}
         for session in sessions:
@@ -97,30 +102,30 @@ def furnished(url: str, mode: AuthMode) -> tuple[dict[str, Headers], dict[str, l
         "sessions": sessions,
         "tool_results": [result["tool_result_id"] for result in found["tool_results"]],
         "accounts": ["spare"],
-        "doomed_accounts": doomed,
+        "deletable_accounts": deletable,
         "users": ["owner"],
-        "doomed_users": doomed,
+        "deletable_users": deletable,
         "holders": ["holder"],
         "keys": keys,
     }
 
 
-def configured(folder: Path, callers: dict[str, Headers], there: dict[str, list[str]]) -> str:
+def write_config(folder: Path, callers: dict[str, Headers], resources: dict[str, list[str]]) -> str:
     identities = [
         {"name": name, "fixedHeaders": [{"name": header, "value": value} for header, value in headers.items()]}
         for name, headers in callers.items()
     ]
     (folder / "identities.json").write_text(json.dumps({"auth": identities}), "utf-8")
-    known = [f"[dictionaries.{name}]\nvalues = {json.dumps(values)}\n" for name, values in there.items()]
+    dictionaries = [f"[dictionaries.{name}]\nvalues = {json.dumps(values)}\n" for name, values in resources.items()]
     file = folder / "schemathesis.toml"
-    file.write_text("\n".join([CONFIG.read_text("utf-8"), *known]), "utf-8")
+    file.write_text("\n".join([CONFIG.read_text("utf-8"), *dictionaries]), "utf-8")
     return str(file)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
-    place = tmp_path_factory.mktemp("described")
-    with running_server(place, root_api_key=ROOT_KEY) as running, httpx2.Client(base_url=running.url) as http:
+    folder = tmp_path_factory.mktemp("openapi")
+    with running_server(folder, root_api_key=ROOT_KEY) as running, httpx2.Client(base_url=running.url) as http:
         yield http
 
 
@@ -148,7 +153,7 @@ def test_the_document_is_openapi_3_1(document: dict[str, Any]) -> None:
     jsonschema_rs.meta.validate({"$schema": dialect, "$defs": document["components"]["schemas"]})
 
 
-def test_everything_that_the_document_refers_to_is_there(document: dict[str, Any]) -> None:
+def test_every_reference_in_the_document_can_be_resolved(document: dict[str, Any]) -> None:
     text = json.dumps(document)
     referred = set(re.findall(r'"#/components/schemas/(\w+)"', text))
     assert referred <= document["components"]["schemas"].keys()
@@ -157,7 +162,7 @@ def test_everything_that_the_document_refers_to_is_there(document: dict[str, Any
     assert "AddMessage" in linked
 
 
-def test_the_page_loads_nothing_from_elsewhere(server: httpx2.Client) -> None:
+def test_the_reference_page_loads_no_external_resources(server: httpx2.Client) -> None:
     page = server.get("/docs").raise_for_status()
     assert server.get("/").text == page.text
     assert page.headers["content-type"] == "text/html; charset=utf-8"

@@ -1,4 +1,4 @@
-"""The end of a server: asked for, it finishes what it accepted; held up, it ends all the same."""
+"""The shutdown of the server: it finishes accepted requests, and stops even if it is blocked."""
 
 import signal
 import time
@@ -9,8 +9,8 @@ import httpx2
 import msgspec
 
 import holdfast
-from holdfast.testing.faults.connections import PATIENCE, Connection, head
-from holdfast.testing.faults.locks import held
+from holdfast.testing.faults.connections import TIMEOUT_SECONDS, Connection, request_head
+from holdfast.testing.faults.locks import block_writes
 from holdfast.testing.faults.streams import EventStream
 from holdfast.testing.server import ServerProcess, running_server
 
@@ -18,128 +18,130 @@ MESSAGES = "/api/v1/sessions/chat/messages"
 NEVER = 3600
 
 
-def append(text: str, key: str | None = None) -> bytes:
+def append_request(text: str, key: str | None = None) -> bytes:
     body = msgspec.json.encode({"role": "user", "content": text, "idempotency_key": key})
-    return head("POST", MESSAGES, len(body)) + body
+    return request_head("POST", MESSAGES, len(body)) + body
 
 
-def begin(server: ServerProcess) -> None:
+def add_first_message(server: ServerProcess) -> None:
     with holdfast.connect(server.url) as client:
         client.session("chat").add_message("user", content="before")
 
 
-def settle(server: ServerProcess) -> None:
-    """Until the server has read all that was sent to it before: it reads one after the other."""
+def wait_until_read(server: ServerProcess) -> None:
+    """Wait until the server has read everything that was sent before. It reads connections in turn."""
     for _ in range(2):
-        assert httpx2.get(f"{server.url}/health", timeout=PATIENCE).status_code == 200
+        assert httpx2.get(f"{server.url}/health", timeout=TIMEOUT_SECONDS).status_code == 200
 
 
 def wait_until_stopping(server: ServerProcess) -> None:
-    """Until it takes no new connections."""
-    deadline = time.monotonic() + PATIENCE
+    """Wait until the server accepts no new connections."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         try:
             Connection(server.url).close()
         except ConnectionRefusedError:
             return
         time.sleep(0.02)
-    raise AssertionError("it still takes new connections")
+    raise AssertionError("the server still accepts new connections")
 
 
-def texts(target: str) -> list[str]:
+def stored_texts(target: str) -> list[str]:
     with holdfast.connect(target) as client:
         return [message.text for message in client.session("chat").messages]
 
 
-def test_every_append_that_was_accepted_is_answered_and_there(target: str) -> None:
+def test_every_accepted_append_is_answered_and_stored(target: str) -> None:
     with running_server(target) as server, ExitStack() as stack:
-        begin(server)
+        add_first_message(server)
         connections = [stack.enter_context(Connection(server.url)) for _ in range(10)]
-        with held(target):
+        with block_writes(target):
             for number, connection in enumerate(connections[:-1]):
-                connection.send(append(f"message {number}"))
-            whole = append("in two halves")
-            connections[-1].send(whole[:-20])
-            settle(server)
+                connection.send(append_request(f"message {number}"))
+            request = append_request("in two halves")
+            connections[-1].send(request[:-20])
+            wait_until_read(server)
             server.process.send_signal(signal.SIGTERM)
             wait_until_stopping(server)
-            server.process.send_signal(signal.SIGTERM)  # who asks again gets no other end
-            connections[-1].send(whole[-20:])
+            server.process.send_signal(signal.SIGTERM)  # a second SIGTERM changes nothing
+            connections[-1].send(request[-20:])
         for connection in connections:
-            answer = connection.answer()
-            assert answer is not None
-            assert (answer.status, answer.headers["connection"]) == (200, "close"), answer
-            connection.wait_for_end()
-        assert server.process.wait(PATIENCE) == 0
-    assert sorted(texts(target)) == sorted(["before", "in two halves", *(f"message {number}" for number in range(9))])
+            response = connection.read_response()
+            assert response is not None
+            assert (response.status, response.headers["connection"]) == (200, "close"), response
+            connection.wait_until_closed()
+        assert server.process.wait(TIMEOUT_SECONDS) == 0
+    assert sorted(stored_texts(target)) == sorted(
+        ["before", "in two halves", *(f"message {number}" for number in range(9))]
+    )
     if "://" not in target:
         assert [file.name for file in Path(target).parent.iterdir()] == ["holdfast.db"]
 
 
-def test_streams_and_idle_connections_end_properly(tmp_path: Path) -> None:
+def test_streams_and_idle_connections_are_closed_properly(tmp_path: Path) -> None:
     with running_server(tmp_path, shutdown_seconds=NEVER) as server, ExitStack() as stack:
-        begin(server)
+        add_first_message(server)
         queries = ("", "?after=now", "?limit=1")
         streams = [stack.enter_context(EventStream(server.url, "chat", query)) for query in queries]
         idle, silent = (stack.enter_context(Connection(server.url)) for _ in "ab")
-        idle.send(head("GET", "/health"))
-        assert idle.answer() is not None
+        idle.send(request_head("GET", "/health"))
+        assert idle.read_response() is not None
         assert [event.event for event in streams[0].take(2)] == ["session", "message"]
         server.process.send_signal(signal.SIGINT)
         rest = [list(stream) for stream in streams]
         assert [len(events) for events in rest] == [0, 0, 2]
         assert all(stream.complete for stream in streams)
-        idle.wait_for_end()
-        silent.wait_for_end()
-        assert server.process.wait(PATIENCE) == 0
+        idle.wait_until_closed()
+        silent.wait_until_closed()
+        assert server.process.wait(TIMEOUT_SECONDS) == 0
 
 
-def test_a_client_that_takes_nothing_does_not_hold_up_the_end(tmp_path: Path) -> None:
+def test_a_client_that_reads_nothing_does_not_delay_the_shutdown(tmp_path: Path) -> None:
     with running_server(tmp_path, slow_client_seconds=0.5, shutdown_seconds=NEVER) as server:
         with holdfast.connect(server.url) as client:
             client.session("chat").add_message("user", content="x" * 10_000_000)
         with Connection(server.url, receive_buffer=4096) as slow, EventStream(server.url, "chat", receive_buffer=4096):
-            slow.send(head("GET", MESSAGES))
+            slow.send(request_head("GET", MESSAGES))
             assert slow.read(1)
             server.process.send_signal(signal.SIGTERM)
-            assert server.process.wait(PATIENCE) == 0
+            assert server.process.wait(TIMEOUT_SECONDS) == 0
 
 
-def test_what_cannot_be_finished_in_time_is_told_so_and_can_be_tried_again(target: str) -> None:
+def test_a_request_that_cannot_finish_in_time_gets_503_and_can_be_retried(target: str) -> None:
     with running_server(target, shutdown_seconds=0.5) as server:
-        begin(server)
-        with held(target), Connection(server.url) as connection:
-            connection.send(append("late", "k"))
-            settle(server)
+        add_first_message(server)
+        with block_writes(target), Connection(server.url) as connection:
+            connection.send(append_request("late", "k"))
+            wait_until_read(server)
             server.process.send_signal(signal.SIGTERM)
-            answer = connection.answer()
-            assert answer is not None
-            assert (answer.status, answer.error["code"]) == (503, "UNAVAILABLE")
-            assert "unknown" in answer.error["message"]
-            assert server.process.wait(PATIENCE) == 1
+            response = connection.read_response()
+            assert response is not None
+            assert (response.status, response.error["code"]) == (503, "UNAVAILABLE")
+            assert "unknown" in response.error["message"]
+            assert server.process.wait(TIMEOUT_SECONDS) == 1
         assert '"level":"error"' in server.log()
     with running_server(target) as server, httpx2.Client(base_url=server.url) as http:
         retried = http.post(MESSAGES, json={"role": "user", "content": "late", "idempotency_key": "k"})
         assert retried.json()["result"]["seq"] == 2
-    assert texts(target) == ["before", "late"]
+    assert stored_texts(target) == ["before", "late"]
 
 
-def test_a_second_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
+def test_a_second_ctrl_c_stops_the_server_at_once(tmp_path: Path) -> None:
     target = str(tmp_path / "holdfast.db")
     with running_server(target) as server:
-        begin(server)
-        with held(target), Connection(server.url) as connection:
-            connection.send(append("never"))
-            settle(server)
+        add_first_message(server)
+        with block_writes(target), Connection(server.url) as connection:
+            connection.send(append_request("never"))
+            wait_until_read(server)
             server.process.send_signal(signal.SIGINT)
             wait_until_stopping(server)
             server.process.send_signal(signal.SIGINT)
-            assert server.process.wait(PATIENCE) != 0
-    assert texts(target) == ["before"]
+            assert server.process.wait(TIMEOUT_SECONDS) != 0
+    assert stored_texts(target) == ["before"]
 
 
-def test_a_body_that_has_not_arrived_does_not_hold_up_the_end(tmp_path: Path) -> None:
+def test_an_incomplete_body_does_not_delay_the_shutdown(tmp_path: Path) -> None:
     with running_server(tmp_path, shutdown_seconds=NEVER) as server, Connection(server.url) as connection:
-        connection.send(head("POST", MESSAGES, 50) + b"half")
-        settle(server)
+        connection.send(request_head("POST", MESSAGES, 50) + b"half")
+        wait_until_read(server)
         assert server.stop() == 0

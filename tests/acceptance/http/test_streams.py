@@ -1,4 +1,4 @@
-"""The events of a session as a stream: each once, in order, wherever one begins and however often one comes back."""
+"""Event streams: every event once and in order, from any starting point and after any number of reconnects."""
 
 import itertools
 import json
@@ -12,13 +12,13 @@ import psycopg
 import pytest
 
 import holdfast
-from holdfast.testing.faults.connections import PATIENCE
+from holdfast.testing.faults.connections import TIMEOUT_SECONDS
 from holdfast.testing.faults.streams import EventStream
 from holdfast.testing.faults.watching import peak_memory, wait_for
 from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import ServerProcess, running_server
 
-STREAM = {"Accept": "text/event-stream"}
+ACCEPT_STREAM = {"Accept": "text/event-stream"}
 NEVER = 3600
 
 _numbers = itertools.count(1)
@@ -38,22 +38,22 @@ def client(server: ServerProcess) -> Iterator[holdfast.Client]:
 
 @pytest.fixture
 def http(server: ServerProcess) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=server.url, timeout=PATIENCE) as client:
+    with httpx2.Client(base_url=server.url, timeout=TIMEOUT_SECONDS) as client:
         yield client
 
 
 @pytest.fixture
 def chat(client: holdfast.Client) -> str:
     name = f"chat{next(_numbers)}"
-    live(client, name)
+    cause_events(client, name)
     return name
 
 
-LIFE = ["created", 1, "updated", 2, 3, "used", "forked"]
+EXPECTED_LABELS = ["created", 1, "updated", 2, 3, "used", "forked"]
 
 
-def live(client: holdfast.Client, name: str) -> None:
-    """Everything that can happen to a session."""
+def cause_events(client: holdfast.Client, name: str) -> None:
+    """Cause one event of each kind."""
     client.add_message(name, "user", "one")
     client.update_session(name, title="A title", metadata={"k": 1})
     client.batch_add_messages(name, [{"role": "assistant", "content": "two"}, {"role": "user", "content": "three"}])
@@ -61,23 +61,23 @@ def live(client: holdfast.Client, name: str) -> None:
     client.fork_session(name, 2)
 
 
-def told(events: list[Any]) -> list[Any]:
-    """What each event is about: the number of a message, or the kind of a change."""
+def labels(events: list[Any]) -> list[Any]:
+    """The seq of each message event and the kind of each change event."""
     return [event.data["seq"] if event.event == "message" else event.data["kind"] for event in events]
 
 
-def test_a_stream_tells_every_message_and_every_change_and_goes_on(target: str) -> None:
-    """What happens through this server is told at once, whenever it looks for what others do."""
+def test_a_stream_sends_every_message_and_every_change_and_continues(target: str) -> None:
+    """Writes through this server are streamed at once, without waiting for the next poll."""
     with running_server(target, stream_poll_seconds=NEVER) as server, holdfast.connect(server.url) as client:
-        live(client, "chat")
+        cause_events(client, "chat")
         with EventStream(server.url, "chat") as stream:
             assert stream.headers["content-type"] == "text/event-stream; charset=utf-8"
             assert stream.headers["cache-control"] == "no-store"
             events = stream.take(7)
-            assert told(events) == LIFE
+            assert labels(events) == EXPECTED_LABELS
             assert len({event.id for event in events}) == 7
             client.add_message("chat", "user", "four")
-            assert told(stream.take(1)) == [4]
+            assert labels(stream.take(1)) == [4]
             client.update_session_config("chat", auto_commit_policy={"message_count_threshold": 9})
             client.update_session("chat", state="archived")
             configured, updated = stream.take(2)
@@ -86,24 +86,26 @@ def test_a_stream_tells_every_message_and_every_change_and_goes_on(target: str) 
             assert {"kind", "at", "user_id", "data"} == updated.data.keys()
 
 
-def test_a_message_comes_as_it_is_read_elsewhere(server: ServerProcess, http: httpx2.Client, chat: str) -> None:
+def test_a_streamed_message_equals_the_message_of_the_api(
+    server: ServerProcess, http: httpx2.Client, chat: str
+) -> None:
     with EventStream(server.url, chat) as stream:
         streamed = [event.data for event in stream.take(7) if event.event == "message"]
     assert streamed == http.get(f"/api/v1/sessions/{chat}/messages").json()["result"]["messages"]
 
 
-def test_a_stream_goes_on_behind_any_event(server: ServerProcess, chat: str) -> None:
+def test_a_stream_continues_after_any_event(server: ServerProcess, chat: str) -> None:
     with EventStream(server.url, chat) as stream:
         events = stream.take(7)
-    for place, event in enumerate(events[:-1]):
+    for index, event in enumerate(events[:-1]):
         with (
             EventStream(server.url, chat, last_event_id=event.id or "") as by_header,
             EventStream(server.url, chat, f"?after={event.id}") as by_query,
             EventStream(server.url, chat, "?after=now", last_event_id=event.id or "") as by_both,
             EventStream(server.url, chat, "?limit=1", last_event_id=event.id or "") as by_one,
         ):
-            for again in (by_header, by_query, by_both, by_one):
-                assert again.take(6 - place) == events[place + 1 :]
+            for resumed in (by_header, by_query, by_both, by_one):
+                assert resumed.take(6 - index) == events[index + 1 :]
 
 
 def test_the_same_events_can_be_read_page_by_page(server: ServerProcess, http: httpx2.Client, chat: str) -> None:
@@ -123,14 +125,14 @@ def test_the_same_events_can_be_read_page_by_page(server: ServerProcess, http: h
     assert [event["id"] for event in by_header.json()["result"]["events"]] == [event.id for event in events[3:]]
 
 
-def test_after_now_comes_only_what_is_yet_to_come(server: ServerProcess, client: holdfast.Client, chat: str) -> None:
+def test_after_now_skips_past_events(server: ServerProcess, client: holdfast.Client, chat: str) -> None:
     with EventStream(server.url, chat, "?after=now") as stream:
         client.add_message(chat, "user", "four")
-        assert told(stream.take(1)) == [4]
+        assert labels(stream.take(1)) == [4]
 
 
-def test_a_common_client_of_such_streams_understands_them(http: httpx2.Client, chat: str) -> None:
-    with http.stream("GET", f"/api/v1/sessions/{chat}/events", headers=STREAM) as response:
+def test_a_standard_sse_client_can_read_the_stream(http: httpx2.Client, chat: str) -> None:
+    with http.stream("GET", f"/api/v1/sessions/{chat}/events", headers=ACCEPT_STREAM) as response:
         events = list(itertools.islice(httpx2.EventSource(response), 7))
     assert [event.event for event in events].count("message") == 3
     assert json.loads(events[1].data)["seq"] == 1
@@ -138,22 +140,22 @@ def test_a_common_client_of_such_streams_understands_them(http: httpx2.Client, c
 
 
 @pytest.mark.parametrize(
-    "given", ["x", "", "1-2", "1-2-3-4", "g-1-1", "-1-1-1", "1-1-1x", "1--1-1", "1-1-" + "9" * 30, "1" * 17 + "-1-1"]
+    "event_id", ["x", "", "1-2", "1-2-3-4", "g-1-1", "-1-1-1", "1-1-1x", "1--1-1", "1-1-" + "9" * 30, "1" * 17 + "-1-1"]
 )
-def test_an_id_that_is_none_of_ours_is_refused(http: httpx2.Client, chat: str, given: str) -> None:
+def test_an_invalid_event_id_is_rejected(http: httpx2.Client, chat: str, event_id: str) -> None:
     path = f"/api/v1/sessions/{chat}/events"
-    for headers in (STREAM, {}):
+    for headers in (ACCEPT_STREAM, {}):
         for response in (
-            http.get(path, headers={**headers, "Last-Event-ID": given}),
-            http.get(path, headers=headers, params={"after": given}),
+            http.get(path, headers={**headers, "Last-Event-ID": event_id}),
+            http.get(path, headers=headers, params={"after": event_id}),
         ):
             error = response.json()["error"]
             assert (response.status_code, error["code"]) == (400, "INVALID_ARGUMENT")
             assert error["details"]["field"] == "after"
 
 
-def test_a_stranger_cannot_tell_a_session_from_none(http: httpx2.Client, chat: str) -> None:
-    for headers in (STREAM, {}):
+def test_another_users_session_looks_like_a_missing_one(http: httpx2.Client, chat: str) -> None:
+    for headers in (ACCEPT_STREAM, {}):
         for principal in ({"X-OpenViking-User": "mallory"}, {"X-OpenViking-Account": "other"}):
             response = http.get(f"/api/v1/sessions/{chat}/events", headers={**headers, **principal})
             error = response.json()["error"]
@@ -163,12 +165,12 @@ def test_a_stranger_cannot_tell_a_session_from_none(http: httpx2.Client, chat: s
             assert nothing.text == response.text.replace(chat, "none")
 
 
-def test_a_key_that_dies_takes_its_streams_with_it(tmp_path: Path) -> None:
+def test_rotating_a_key_ends_its_streams(tmp_path: Path) -> None:
     root = {"X-API-Key": "root-key-of-the-operator"}
     settings = {"root_api_key": root["X-API-Key"], "stream_poll_seconds": 0.05}
     with (
         running_server(tmp_path, **settings) as server,
-        httpx2.Client(base_url=server.url, timeout=PATIENCE, headers=root) as http,
+        httpx2.Client(base_url=server.url, timeout=TIMEOUT_SECONDS, headers=root) as http,
     ):
         account = {"account_id": "acme", "admin_user_id": "alice"}
         key = http.post("/api/v1/admin/accounts", json=account).json()["result"]["user_key"]
@@ -179,13 +181,13 @@ def test_a_key_that_dies_takes_its_streams_with_it(tmp_path: Path) -> None:
             new_key = http.post("/api/v1/admin/accounts/acme/users/alice/key").json()["result"]["user_key"]
             assert list(stream) == []
             assert stream.complete
-        refused = http.get("/api/v1/sessions/chat/events", headers={**STREAM, "X-API-Key": key})
+        refused = http.get("/api/v1/sessions/chat/events", headers={**ACCEPT_STREAM, "X-API-Key": key})
         assert refused.status_code == 401
         with EventStream(server.url, "chat", x_api_key=new_key) as stream:
-            assert told(stream.take(1)) == ["created"]
+            assert labels(stream.take(1)) == ["created"]
 
 
-def test_a_silent_stream_says_that_it_is_still_there(tmp_path: Path) -> None:
+def test_an_idle_stream_sends_heartbeats(tmp_path: Path) -> None:
     settings = {"stream_heartbeat_seconds": 0.1, "stream_poll_seconds": NEVER}
     with running_server(tmp_path, **settings) as server, holdfast.connect(server.url) as client:
         client.create_session("chat")
@@ -195,56 +197,56 @@ def test_a_silent_stream_says_that_it_is_still_there(tmp_path: Path) -> None:
                 assert b"\n: still here\n\n" in stream.connection.read()
 
 
-def test_what_other_processes_do_is_told_too(target: str) -> None:
+def test_writes_of_other_processes_are_streamed(target: str) -> None:
     settings = {"stream_poll_seconds": 0.05}
     with (
         running_server(target, **settings) as server,
         running_server(target, **settings) as other,
         holdfast.connect(server.url) as client,
-        holdfast.connect(other.url) as elsewhere,
+        holdfast.connect(other.url) as other_client,
         holdfast.connect(target) as embedded,
     ):
         client.create_session("chat")
         with EventStream(server.url, "chat") as here, EventStream(other.url, "chat") as there:
-            for writer in (elsewhere, embedded, client):
+            for writer in (other_client, embedded, client):
                 writer.add_message("chat", "user", "hello")
                 writer.update_session("chat", title="new")
             expected = ["created", 1, "updated", 2, "updated", 3, "updated"]
             events = here.take(7)
-            assert told(events) == expected
+            assert labels(events) == expected
             assert there.take(7) == events
         with EventStream(other.url, "chat", last_event_id=events[3].id or "") as moved:
             assert moved.take(3) == events[4:]
 
 
-def test_a_deleted_session_ends_its_streams_and_a_new_one_begins_anew(target: str) -> None:
+def test_deleting_a_session_ends_its_streams_and_a_new_session_starts_from_the_beginning(target: str) -> None:
     with (
         running_server(target, stream_poll_seconds=0.05) as server,
         holdfast.connect(server.url) as client,
         holdfast.connect(target) as embedded,
     ):
         for deleting, recreate in itertools.product((client, embedded), (True, False)):
-            live(client, "chat")
+            cause_events(client, "chat")
             with EventStream(server.url, "chat") as stream, EventStream(server.url, "chat", "?after=now") as later:
                 events = stream.take(7)
                 deleting.delete_session("chat")
                 if recreate:
-                    deleting.add_message("chat", "user", "a new beginning")
+                    deleting.add_message("chat", "user", "the new session")
                 for ended in (stream, later):
                     (last,) = list(ended)
                     assert (last.id, last.event, last.data) == (None, "session", {"kind": "deleted"})
                     assert ended.complete
             if recreate:
-                with EventStream(server.url, "chat", last_event_id=events[-1].id or "") as anew:
-                    assert told(anew.take(2)) == ["created", 1]
+                with EventStream(server.url, "chat", last_event_id=events[-1].id or "") as from_start:
+                    assert labels(from_start.take(2)) == ["created", 1]
                 deleting.delete_session("chat")
 
 
-def test_a_reader_that_stops_reading_loses_its_stream_and_can_come_back(tmp_path: Path) -> None:
+def test_a_client_that_stops_reading_is_disconnected_and_can_resume(tmp_path: Path) -> None:
     with (
         running_server(tmp_path, slow_client_seconds=0.5) as server,
         holdfast.connect(server.url) as client,
-        httpx2.Client(base_url=server.url, timeout=PATIENCE) as http,
+        httpx2.Client(base_url=server.url, timeout=TIMEOUT_SECONDS) as http,
         ExitStack() as stack,
     ):
         for _ in range(20):
@@ -261,16 +263,16 @@ def test_a_reader_that_stops_reading_loses_its_stream_and_can_come_back(tmp_path
         assert not slow[0].complete
         with EventStream(server.url, "chat", last_event_id=seen[-1].id or "") as stream:
             seen += stream.take(151 - len(seen))
-        assert told(seen) == ["created", *range(1, 151)]
+        assert labels(seen) == ["created", *range(1, 151)]
         assert server.stop() == 0
         lines = [json.loads(line) for line in server.log().splitlines()]
         assert {line["level"] for line in lines} == {"info"}
 
 
-def test_a_stream_whose_database_fails_ends_and_can_be_taken_up_again(postgres: PostgresServer) -> None:
+def test_a_stream_ends_when_the_database_fails_and_can_be_resumed(postgres: PostgresServer) -> None:
     target = postgres.new_database()
     with running_server(target, stream_poll_seconds=0.05) as server, holdfast.connect(server.url) as client:
-        live(client, "chat")
+        cause_events(client, "chat")
         with EventStream(server.url, "chat") as stream:
             events = stream.take(7)
             with psycopg.connect(target, autocommit=True) as connection:
@@ -280,5 +282,5 @@ def test_a_stream_whose_database_fails_ends_and_can_be_taken_up_again(postgres: 
                 connection.execute("ALTER TABLE gone RENAME TO changes")
         client.add_message("chat", "user", "four")
         with EventStream(server.url, "chat", last_event_id=events[-1].id or "") as stream:
-            assert told(stream.take(1)) == [4]
+            assert labels(stream.take(1)) == [4]
         assert '"level":"error"' not in server.log()

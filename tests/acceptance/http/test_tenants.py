@@ -1,4 +1,4 @@
-"""Who gets in, as whom, and what they cannot see: over HTTP, with real keys."""
+"""Authentication and tenant isolation over HTTP, with real keys."""
 
 import subprocess
 import sys
@@ -20,21 +20,21 @@ from holdfast.errors import (
     UnauthenticatedError,
 )
 from holdfast.ops.table import OPERATIONS, Operation
-from holdfast.testing.examples import blurred, example
+from holdfast.testing.examples import example_operation, without_varying_fields
 from holdfast.testing.server import ServerProcess, running_server
 
-ROOT = "the-operators-key"
+ROOT_KEY = "the-operators-key"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with running_server(tmp_path_factory.mktemp("served"), root_api_key=ROOT) as server:
+    with running_server(tmp_path_factory.mktemp("served"), root_api_key=ROOT_KEY) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def operator(server: ServerProcess) -> Iterator[holdfast.Client]:
-    with holdfast.connect(server.url, api_key=ROOT) as client:
+    with holdfast.connect(server.url, api_key=ROOT_KEY) as client:
         yield client
 
 
@@ -70,30 +70,32 @@ def test_identity_comes_from_the_key_alone(server: ServerProcess, keys: dict[str
 
 
 @pytest.mark.parametrize("header", ["X-API-Key", "Authorization"])
-def test_a_key_comes_in_either_header(server: ServerProcess, keys: dict[str, str], header: str) -> None:
+def test_a_key_is_accepted_in_either_header(server: ServerProcess, keys: dict[str, str], header: str) -> None:
     value = keys["alice"] if header == "X-API-Key" else f"Bearer {keys['alice']}"
-    answer = httpx2.get(f"{server.url}/api/v1/system/status", headers={header: value})
-    assert (answer.status_code, answer.json()["result"]) == (200, {"initialized": True, "user": "alice"})
+    response = httpx2.get(f"{server.url}/api/v1/system/status", headers={header: value})
+    assert (response.status_code, response.json()["result"]) == (200, {"initialized": True, "user": "alice"})
 
 
 @pytest.mark.parametrize("key", [None, "", "wrong", "hf.YWNtZQ.0000000000000000.x", "hf.Kg.x.y", "hf.....", "é"])
-def test_without_a_key_that_works_nothing_is_open(server: ServerProcess, key: str | None) -> None:
+def test_a_request_without_a_valid_key_is_rejected(server: ServerProcess, key: str | None) -> None:
     headers = {} if key is None else {"X-API-Key": key.encode()}
     for path in ("/api/v1/sessions", "/api/v1/admin/accounts", "/metrics"):
-        answer = httpx2.get(f"{server.url}{path}", headers=headers)  # type: ignore[arg-type]
-        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
+        response = httpx2.get(f"{server.url}{path}", headers=headers)  # type: ignore[arg-type]
+        assert (response.status_code, response.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
     assert httpx2.get(f"{server.url}/health", headers=headers).status_code == 200  # type: ignore[arg-type]
 
 
-def test_a_key_with_one_letter_changed_does_not_work(
+def test_a_key_with_one_changed_character_is_rejected(
     connect: Callable[[str], holdfast.Client], keys: dict[str, str]
 ) -> None:
     changed = keys["alice"][:-1] + ("A" if keys["alice"][-1] != "A" else "B")
-    with pytest.raises(UnauthenticatedError, match="does not work"):
+    with pytest.raises(UnauthenticatedError, match="is not valid"):
         connect(changed).list_sessions()
 
 
-def test_the_root_key_opens_administration_and_no_tenants_data(operator: holdfast.Client, keys: dict[str, str]) -> None:
+def test_the_root_key_gives_access_to_administration_but_not_to_tenant_data(
+    operator: holdfast.Client, keys: dict[str, str]
+) -> None:
     assert {"acme", "rival"} <= {account.account_id for account in operator.admin.list_accounts()}
     assert operator.system_health().is_healthy
     assert operator.wait_until_idle()["writes"].pending == 0
@@ -102,7 +104,7 @@ def test_the_root_key_opens_administration_and_no_tenants_data(operator: holdfas
             attempt()
 
 
-def test_an_administrator_manages_their_own_account_only(connect: Callable[[str], holdfast.Client]) -> None:
+def test_an_administrator_manages_only_the_own_account(connect: Callable[[str], holdfast.Client]) -> None:
     admin = connect("admin")
     created = admin.admin.create_user("acme", "carol")
     assert connect(created.user_key).whoami().user_id == "carol"
@@ -122,7 +124,7 @@ def test_an_administrator_manages_their_own_account_only(connect: Callable[[str]
         admin.admin.create_user("acme", "carol")
 
 
-def test_a_role_can_be_changed_and_holds_at_once(connect: Callable[[str], holdfast.Client]) -> None:
+def test_a_changed_role_takes_effect_at_once(connect: Callable[[str], holdfast.Client]) -> None:
     alice = connect("alice")
     with pytest.raises(PermissionDeniedError):
         alice.admin.list_audit()
@@ -133,43 +135,45 @@ def test_a_role_can_be_changed_and_holds_at_once(connect: Callable[[str], holdfa
         alice.admin.list_audit()
 
 
-def test_a_rotated_key_replaces_all_before_it(connect: Callable[[str], holdfast.Client]) -> None:
+def test_rotating_a_key_revokes_all_earlier_keys(connect: Callable[[str], holdfast.Client]) -> None:
     admin, old = connect("admin"), connect("alice")
     more = connect(admin.admin.create_key("acme", "alice").user_key)
     assert old.whoami() == more.whoami()
     new = connect(admin.admin.rotate_key("acme", "alice").user_key)
     assert new.whoami().user_id == "alice"
-    for dead in (old, more):
+    for revoked in (old, more):
         with pytest.raises(UnauthenticatedError):
-            dead.whoami()
+            revoked.whoami()
     assert [key.user_id for key in admin.admin.list_keys("acme", "alice")] == ["alice"]
 
 
-def test_a_revoked_key_dies_alone_and_at_once(connect: Callable[[str], holdfast.Client]) -> None:
+def test_revoking_a_key_takes_effect_at_once_and_leaves_other_keys_valid(
+    connect: Callable[[str], holdfast.Client],
+) -> None:
     admin = connect("admin")
-    made = admin.admin.create_key("acme", "alice")
-    second = connect(made.user_key)
+    created_key = admin.admin.create_key("acme", "alice")
+    second = connect(created_key.user_key)
     assert second.whoami().user_id == "alice"
-    assert admin.admin.revoke_key("acme", "alice", made.key_id).key_id == made.key_id
+    assert admin.admin.revoke_key("acme", "alice", created_key.key_id).key_id == created_key.key_id
     with pytest.raises(UnauthenticatedError):
         second.whoami()
     assert connect("alice").whoami().user_id == "alice"
-    with pytest.raises(NotFoundError, match=f"Key {made.key_id} not found"):
-        admin.admin.revoke_key("acme", "alice", made.key_id)
+    with pytest.raises(NotFoundError, match=f"Key {created_key.key_id} not found"):
+        admin.admin.revoke_key("acme", "alice", created_key.key_id)
 
 
-def test_a_key_expires_and_tells_when_it_was_used(connect: Callable[[str], holdfast.Client]) -> None:
+def test_a_key_expires_and_records_its_last_use(connect: Callable[[str], holdfast.Client]) -> None:
     admin = connect("admin")
-    made = admin.admin.create_key("acme", "alice", expires_in_seconds=2)
-    brief = connect(made.user_key)
+    created_key = admin.admin.create_key("acme", "alice", expires_in_seconds=2)
+    brief = connect(created_key.user_key)
     assert brief.whoami().user_id == "alice"
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         used = {key.key_id: key.last_used_at for key in admin.admin.list_keys("acme", "alice")}
-        if used[made.key_id] is not None:
+        if used[created_key.key_id] is not None:
             break
     else:
-        pytest.fail("its use was not written down")
+        pytest.fail("the last use of the key was not recorded")
     while time.monotonic() < deadline:
         try:
             brief.whoami()
@@ -181,7 +185,7 @@ def test_a_key_expires_and_tells_when_it_was_used(connect: Callable[[str], holdf
     assert next(user for user in admin.admin.list_users("acme") if user.user_id == "alice").key_count == 1
 
 
-def test_a_removed_user_is_out_and_their_sessions_stay(connect: Callable[[str], holdfast.Client]) -> None:
+def test_a_deleted_user_loses_access_and_the_sessions_are_kept(connect: Callable[[str], holdfast.Client]) -> None:
     admin, bob = connect("admin"), connect("bob")
     bob.add_message("s", "user", "keep this")
     admin.admin.delete_user("acme", "bob")
@@ -191,7 +195,7 @@ def test_a_removed_user_is_out_and_their_sessions_stay(connect: Callable[[str], 
     assert [message.text for message in back.session("s").messages] == ["keep this"]
 
 
-def test_a_deleted_account_is_gone_with_its_keys(operator: holdfast.Client, server: ServerProcess) -> None:
+def test_deleting_an_account_deletes_its_keys(operator: holdfast.Client, server: ServerProcess) -> None:
     key = operator.admin.create_account("brief").user_key
     with holdfast.connect(server.url, api_key=key) as admin:
         admin.add_message("s", "user", "hi")
@@ -205,18 +209,21 @@ def test_a_deleted_account_is_gone_with_its_keys(operator: holdfast.Client, serv
     operator.admin.delete_account("brief")
 
 
-def test_keys_are_kept_as_hashes_only(tmp_path: Path) -> None:
-    with running_server(tmp_path, root_api_key=ROOT) as server, holdfast.connect(server.url, api_key=ROOT) as operator:
+def test_keys_are_stored_only_as_hashes(tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path, root_api_key=ROOT_KEY) as server,
+        holdfast.connect(server.url, api_key=ROOT_KEY) as operator,
+    ):
         key = operator.admin.create_account("acme").user_key
         with holdfast.connect(server.url, api_key=key) as admin:
             admin.add_message("s", "user", "hi")
         server.stop()
-        told = server.log()
+        log = server.log()
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     secret = key.rsplit(".", 1)[1]
     assert secret.encode() not in stored
-    assert secret not in told
-    assert ROOT not in told
+    assert secret not in log
+    assert ROOT_KEY not in log
 
 
 @pytest.mark.parametrize("stranger", ["bob", "rival", "admin"])
@@ -225,7 +232,7 @@ def test_keys_are_kept_as_hashes_only(tmp_path: Path) -> None:
     [op for op in OPERATIONS if "session_id" in op.__struct_fields__ and op.__name__ != "CreateSession"],
     ids=lambda cls: cls.__name__,
 )
-def test_over_the_wire_too_what_is_somebody_elses_answers_as_what_does_not_exist(
+def test_over_http_a_session_of_another_user_looks_like_a_missing_one(
     connect: Callable[[str], holdfast.Client], cls: type[Operation[Any]], stranger: str
 ) -> None:
     owner, other = connect("alice"), connect(stranger)
@@ -233,19 +240,19 @@ def test_over_the_wire_too_what_is_somebody_elses_answers_as_what_does_not_exist
     (result,) = owner.list_tool_results("theirs").tool_results
     before = owner.get_session("theirs"), owner.get_messages("theirs")
 
-    def ask(session_id: str) -> Any:
-        op = example(cls, session_id=session_id, tool_result_id=result.tool_result_id)
+    def call(session_id: str) -> Any:
+        op = example_operation(cls, session_id=session_id, tool_result_id=result.tool_result_id)
         try:
             seen = msgspec.to_builtins(other._transport.call(op))
         except HoldfastError as error:
             seen = error.to_dict()
-        return blurred(seen, session_id)
+        return without_varying_fields(seen, session_id)
 
-    assert ask("theirs") == ask("nobodys")
+    assert call("theirs") == call("missing")
     assert (owner.get_session("theirs"), owner.get_messages("theirs")) == before
 
 
-def test_in_dev_mode_anyone_on_this_machine_is_whom_they_say(tmp_path: Path) -> None:
+def test_in_dev_mode_local_callers_are_identified_by_headers(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         with holdfast.connect(server.url) as client:
             assert client.whoami().to_dict() == {"account_id": "default", "user_id": "default", "role": "root"}
@@ -260,14 +267,14 @@ def test_in_dev_mode_anyone_on_this_machine_is_whom_they_say(tmp_path: Path) -> 
             {"Sec-Fetch-Site": "cross-site"},
             {"Host": "evil.example"},
         ):
-            answer = httpx2.get(f"{server.url}/api/v1/sessions", headers=headers)
-            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "PERMISSION_DENIED")
+            response = httpx2.get(f"{server.url}/api/v1/sessions", headers=headers)
+            assert (response.status_code, response.json()["error"]["code"]) == (403, "PERMISSION_DENIED")
         for headers in ({"Origin": "http://localhost:3000"}, {"Host": f"localhost:{server.port}"}):
             assert httpx2.get(f"{server.url}/api/v1/sessions", headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
-def test_dev_mode_refuses_to_be_reached_from_elsewhere(tmp_path: Path, host: str) -> None:
+def test_dev_mode_refuses_to_listen_on_other_addresses_than_loopback(tmp_path: Path, host: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "holdfast", "serve", "--path", str(tmp_path), "--host", host, "--port", "0"],
         capture_output=True,
@@ -280,40 +287,43 @@ def test_dev_mode_refuses_to_be_reached_from_elsewhere(tmp_path: Path, host: str
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_in_trusted_mode_the_root_key_speaks_for_users(tmp_path: Path) -> None:
-    with running_server(tmp_path, root_api_key=ROOT, auth_mode="trusted") as server:
+def test_in_trusted_mode_the_root_key_can_act_for_any_user(tmp_path: Path) -> None:
+    with running_server(tmp_path, root_api_key=ROOT_KEY, auth_mode="trusted") as server:
 
-        def trusting(**given: Any) -> holdfast.Client:
-            return holdfast.connect(server.url, api_key=ROOT, **given)
+        def connect_as(**identity: Any) -> holdfast.Client:
+            return holdfast.connect(server.url, api_key=ROOT_KEY, **identity)
 
-        with trusting() as operator:
+        with connect_as() as operator:
             operator.admin.create_account("acme")
-        with trusting(account="acme", user="alice") as client:
+        with connect_as(account="acme", user="alice") as client:
             assert client.whoami().to_dict() == {"account_id": "acme", "user_id": "alice", "role": "user"}
             client.add_message("s", "user", "hi")
-        with trusting(account="acme", user="boss", role="admin") as client:
+        with connect_as(account="acme", user="boss", role="admin") as client:
             assert client.admin.list_audit().records
-        with trusting(account="nowhere", user="x") as client, pytest.raises(PermissionDeniedError, match="no account"):
+        with (
+            connect_as(account="nowhere", user="x") as client,
+            pytest.raises(PermissionDeniedError, match="no account"),
+        ):
             client.create_session()
-        with trusting(account="acme") as client, pytest.raises(HoldfastError, match="X-OpenViking-User"):
+        with connect_as(account="acme") as client, pytest.raises(HoldfastError, match="X-OpenViking-User"):
             client.list_sessions()
         wrong = holdfast.connect(server.url, api_key="wrong", account="acme", user="alice")
         with wrong as client, pytest.raises(UnauthenticatedError):
             client.list_sessions()
 
 
-def test_the_operators_key_can_delete_any_account(operator: holdfast.Client) -> None:
+def test_the_operator_can_delete_any_account(operator: holdfast.Client) -> None:
     with pytest.raises(NotFoundError):
         operator.admin.delete_account("default")
     operator.admin.create_account("default")
     assert operator.admin.delete_account("default").account_id == "default"
 
 
-def test_who_calls_is_not_said_twice(server: ServerProcess, keys: dict[str, str]) -> None:
+def test_a_repeated_identity_header_is_rejected(server: ServerProcess, keys: dict[str, str]) -> None:
     for name in ("X-API-Key", "X-OpenViking-User", "Idempotency-Key"):
         headers = [("X-API-Key", keys["alice"]), (name, keys["alice"]), (name, keys["bob"])]
-        answer = httpx2.get(f"{server.url}/api/v1/sessions", headers=headers)
-        assert (answer.status_code, answer.json()["error"]["details"]["field"]) == (400, name.lower())
+        response = httpx2.get(f"{server.url}/api/v1/sessions", headers=headers)
+        assert (response.status_code, response.json()["error"]["details"]["field"]) == (400, name.lower())
 
 
 def test_an_empty_key_does_not_hide_one_in_the_other_header(server: ServerProcess, keys: dict[str, str]) -> None:
@@ -321,8 +331,11 @@ def test_an_empty_key_does_not_hide_one_in_the_other_header(server: ServerProces
     assert httpx2.get(f"{server.url}/api/v1/sessions", headers=headers).status_code == 200
 
 
-def test_the_operator_sees_the_tasks_of_all_accounts_but_not_what_they_are_about(tmp_path: Path) -> None:
-    with running_server(tmp_path, root_api_key=ROOT) as server, holdfast.connect(server.url, api_key=ROOT) as operator:
+def test_the_operator_sees_the_tasks_of_all_accounts_but_no_session_data(tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path, root_api_key=ROOT_KEY) as server,
+        holdfast.connect(server.url, api_key=ROOT_KEY) as operator,
+    ):
         keys = [operator.admin.create_account(name).user_key for name in ("acme", "rival")]
         for key in keys:
             with holdfast.connect(server.url, api_key=key) as client:
@@ -333,7 +346,7 @@ def test_the_operator_sees_the_tasks_of_all_accounts_but_not_what_they_are_about
         with holdfast.connect(server.url, api_key=keys[0]) as client:
             client.add_message("s", "user", "another one")
             client.wait_until_idle()
-        metrics = httpx2.get(f"{server.url}/metrics", headers={"X-API-Key": ROOT}).text
+        metrics = httpx2.get(f"{server.url}/metrics", headers={"X-API-Key": ROOT_KEY}).text
         assert 'holdfast_tasks{status="failed"} 0.0' in metrics
         seen = operator.list_tasks(status="completed")
         assert {task.account_id for task in seen} == {"acme", "rival"}
@@ -344,11 +357,11 @@ def test_the_operator_sees_the_tasks_of_all_accounts_but_not_what_they_are_about
             client.get_task(next(task.task_id for task in seen if task.account_id == "rival"))
 
 
-def test_the_operator_can_look_after_what_failed_in_any_account(tmp_path: Path) -> None:
-    dead = {"model_provider": "openai", "model_name": "x", "model_base_url": "http://127.0.0.1:9/v1"}
+def test_the_operator_can_retry_and_cancel_failed_tasks_of_any_account(tmp_path: Path) -> None:
+    unreachable_model = {"model_provider": "openai", "model_name": "x", "model_base_url": "http://127.0.0.1:9/v1"}
     with (
-        running_server(tmp_path, root_api_key=ROOT, task_attempts=1, **dead) as server,
-        holdfast.connect(server.url, api_key=ROOT) as operator,
+        running_server(tmp_path, root_api_key=ROOT_KEY, task_attempts=1, **unreachable_model) as server,
+        holdfast.connect(server.url, api_key=ROOT_KEY) as operator,
         holdfast.connect(server.url, api_key=operator.admin.create_account("acme").user_key) as client,
     ):
         client.add_message("s", "user", "a secret")
@@ -363,4 +376,4 @@ def test_the_operator_can_look_after_what_failed_in_any_account(tmp_path: Path) 
         assert client.list_archives("s")[0].state == "cancelled"
         assert {"RetryTask", "CancelTask"} <= {record.action for record in client.admin.list_audit().records}
         with pytest.raises(NotFoundError):
-            operator.retry_task("task_of_nobody")
+            operator.retry_task("missing_task")

@@ -1,4 +1,4 @@
-"""The wire in detail: the envelope, the headers, the answers to what is not there, and what the log tells of it all."""
+"""The HTTP protocol in detail: the envelope, headers, errors and the log."""
 
 import itertools
 import json
@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 import holdfast
-from holdfast.testing.faults.connections import Connection, head
+from holdfast.testing.faults.connections import Connection, request_head
 from holdfast.testing.server import ServerProcess, running_server
 
 _numbers = itertools.count(1)
@@ -48,7 +48,7 @@ def error_of(response: httpx2.Response, status: int) -> Any:
     return envelope["error"]
 
 
-def test_a_success_comes_in_the_envelope(http: httpx2.Client, chat: str) -> None:
+def test_a_result_is_sent_in_the_envelope(http: httpx2.Client, chat: str) -> None:
     response = http.post(f"{chat}/messages", json={"role": "user", "content": "hello"})
     envelope = response.json()
     assert response.headers["content-type"] == "application/json"
@@ -81,7 +81,7 @@ def test_a_route_that_does_not_exist_is_not_found(http: httpx2.Client, path: str
         "GET /relations",
     ],
 )
-def test_what_is_not_offered_is_not_found(http: httpx2.Client, route: str) -> None:
+def test_unsupported_operations_are_not_found(http: httpx2.Client, route: str) -> None:
     verb, path = route.split()
     error = error_of(http.request(verb, f"/api/v1{path}", json={} if verb == "POST" else None), 404)
     assert error["code"] == "NOT_FOUND"
@@ -100,7 +100,7 @@ def test_what_is_not_offered_is_not_found(http: httpx2.Client, route: str) -> No
         ("OPTIONS /ready", "GET"),
     ],
 )
-def test_a_method_that_is_not_possible_is_told_which_are(http: httpx2.Client, route: str, allow: str) -> None:
+def test_a_disallowed_method_gets_the_allowed_ones(http: httpx2.Client, route: str, allow: str) -> None:
     response = http.request(*route.split())
     assert (response.status_code, response.headers["allow"]) == (405, allow)
     if route.startswith("HEAD"):
@@ -110,13 +110,13 @@ def test_a_method_that_is_not_possible_is_told_which_are(http: httpx2.Client, ro
 
 
 @pytest.mark.parametrize("page", ["/health", "/ready", "/metrics", "/openapi.json"])
-def test_a_page_can_be_asked_for_its_head(http: httpx2.Client, page: str) -> None:
+def test_pages_support_head_requests(http: httpx2.Client, page: str) -> None:
     response = http.head(page)
     assert (response.status_code, response.content) == (200, b"")
     assert int(response.headers["content-length"]) > 0
 
 
-def test_health_and_readiness_stand_outside_the_envelope(http: httpx2.Client) -> None:
+def test_health_and_ready_have_no_envelope(http: httpx2.Client) -> None:
     assert http.get("/health").json() == {
         "status": "ok",
         "healthy": True,
@@ -129,13 +129,13 @@ def test_health_and_readiness_stand_outside_the_envelope(http: httpx2.Client) ->
     assert http.get("/ready").json() == {"status": "ready", "checks": {"storage": "ok"}}
 
 
-def test_a_slash_at_the_end_is_another_place_and_never_a_redirect(http: httpx2.Client, chat: str) -> None:
+def test_a_trailing_slash_is_another_path_and_never_redirects(http: httpx2.Client, chat: str) -> None:
     assert error_of(http.get("/health/"), 404)["code"] == "NOT_FOUND"
     assert error_of(http.get(f"{chat}/messages/"), 404)["code"] == "NOT_FOUND"
     assert error_of(http.get("/api/v1/sessions/"), 400)["details"]["field"] == "session_id"
 
 
-def test_an_id_may_come_percent_encoded(http: httpx2.Client) -> None:
+def test_an_id_may_be_percent_encoded(http: httpx2.Client) -> None:
     name = f"a:b@c{next(_numbers)}"
     added = http.post(f"/api/v1/sessions/{name}/messages", json={"role": "user", "content": "hello"})
     assert added.json()["result"]["session_id"] == name
@@ -144,17 +144,17 @@ def test_an_id_may_come_percent_encoded(http: httpx2.Client) -> None:
 
 
 @pytest.mark.parametrize("id", ["a%2Fb", "%2e%2e", "..%2f..%2fetc", "a%00b", "%20", "a%0a", "%C3%BC", "-a"])
-def test_an_id_that_is_not_a_safe_segment_is_refused(http: httpx2.Client, id: str) -> None:
+def test_an_id_that_is_not_a_safe_path_segment_is_rejected(http: httpx2.Client, id: str) -> None:
     error = error_of(http.get(f"/api/v1/sessions/{id}"), 400)
     assert (error["code"], error["details"]["field"]) == ("INVALID_ARGUMENT", "session_id")
 
 
-def test_a_path_or_query_that_is_not_utf_8_is_refused(http: httpx2.Client, chat: str) -> None:
+def test_a_path_or_query_that_is_not_utf_8_is_rejected(http: httpx2.Client, chat: str) -> None:
     assert error_of(http.get("/api/v1/sessions/%ff"), 400)["details"]["field"] == "path"
     assert error_of(http.get(f"{chat}/messages?q=%ff"), 400)["details"]["field"] == "query"
 
 
-def test_what_is_missing_is_told_by_type_and_name(http: httpx2.Client, chat: str) -> None:
+def test_a_not_found_error_has_the_type_and_id_of_the_resource(http: httpx2.Client, chat: str) -> None:
     error = error_of(http.get("/api/v1/sessions/none"), 404)
     assert error == {
         "code": "NOT_FOUND",
@@ -167,7 +167,7 @@ def test_what_is_missing_is_told_by_type_and_name(http: httpx2.Client, chat: str
     assert error["details"]["resource"] == "tr_1"
 
 
-def test_what_exists_already_is_told_by_type_and_name(http: httpx2.Client, chat: str) -> None:
+def test_an_already_exists_error_has_the_type_and_id_of_the_resource(http: httpx2.Client, chat: str) -> None:
     name = chat.rsplit("/", 1)[1]
     error = error_of(http.post("/api/v1/sessions", json={"session_id": name}), 409)
     assert (error["code"], error["details"]) == ("ALREADY_EXISTS", {"resource": name, "type": "session"})
@@ -183,17 +183,21 @@ def test_what_exists_already_is_told_by_type_and_name(http: httpx2.Client, chat:
         ({"role": "user", "content": "hello", "created_at": "yesterday"}, "created_at"),
     ],
 )
-def test_a_field_that_is_wrong_is_named(http: httpx2.Client, chat: str, body: dict[str, Any], field: str) -> None:
+def test_a_validation_error_names_the_field(http: httpx2.Client, chat: str, body: dict[str, Any], field: str) -> None:
     error = error_of(http.post(f"{chat}/messages", json=body), 400)
     assert error["code"] == "INVALID_ARGUMENT"
-    (told,) = error["details"]["validation_errors"]
-    assert set(told) == {"loc", "message", "type"}
-    assert (told["loc"][0], told["loc"][-1], told["type"]) == ("body", field, "value_error")
-    assert told["message"] in error["message"]
+    (validation_error,) = error["details"]["validation_errors"]
+    assert set(validation_error) == {"loc", "message", "type"}
+    assert (validation_error["loc"][0], validation_error["loc"][-1], validation_error["type"]) == (
+        "body",
+        field,
+        "value_error",
+    )
+    assert validation_error["message"] in error["message"]
     assert http.get(chat).json()["result"]["message_count"] == 3
 
 
-def test_fields_that_a_newer_client_sends_are_accepted(http: httpx2.Client) -> None:
+def test_unknown_fields_of_newer_clients_are_accepted(http: httpx2.Client) -> None:
     path = f"/api/v1/sessions/chat{next(_numbers)}"
     message = {"role": "user", "content": "hello", "mood": "sunny", "nested": {"a": [1]}}
     assert http.post(f"{path}/messages", json=message).json()["result"]["message_count"] == 1
@@ -202,30 +206,30 @@ def test_fields_that_a_newer_client_sends_are_accepted(http: httpx2.Client) -> N
     assert http.post("/api/v1/sessions", json={"newer": {}}).status_code == 200
 
 
-def test_a_body_is_optional_where_nothing_in_it_is_needed(http: httpx2.Client) -> None:
+def test_a_body_without_required_fields_is_optional(http: httpx2.Client) -> None:
     created = http.post("/api/v1/sessions")
     assert created.status_code == 200
     assert http.post(f"/api/v1/sessions/{created.json()['result']['session_id']}/fork").status_code == 200
 
 
-def test_a_request_id_is_kept(http: httpx2.Client, chat: str) -> None:
+def test_the_request_id_of_the_client_is_used(http: httpx2.Client, chat: str) -> None:
     for path in (chat, "/health", "/nothing", "/api/v1/sessions/none", "/api/v1/nothing"):
         assert http.get(path, headers={"X-Request-ID": "mine-7:"}).headers["x-request-id"] == "mine-7:"
 
 
-@pytest.mark.parametrize("given", [b"", b"two words", b"x" * 129, b"caf\xe9", b"tab\there"])
-def test_a_request_id_that_cannot_be_kept_is_replaced(http: httpx2.Client, given: bytes) -> None:
-    made = http.get("/health", headers=[(b"X-Request-ID", given)]).headers["x-request-id"]
-    assert re.fullmatch(r"req_[0-9a-f]+", made)
-    assert http.get("/health").headers["x-request-id"] != made
+@pytest.mark.parametrize("value", [b"", b"two words", b"x" * 129, b"caf\xe9", b"tab\there"])
+def test_an_invalid_request_id_is_replaced(http: httpx2.Client, value: bytes) -> None:
+    request_id = http.get("/health", headers=[(b"X-Request-ID", value)]).headers["x-request-id"]
+    assert re.fullmatch(r"req_[0-9a-f]+", request_id)
+    assert http.get("/health").headers["x-request-id"] != request_id
 
 
-def test_every_answer_tells_how_long_it_took(http: httpx2.Client, chat: str) -> None:
+def test_every_response_has_its_duration(http: httpx2.Client, chat: str) -> None:
     for path in (chat, "/health", "/nothing", "/api/v1/sessions/none", "/api/v1/nothing"):
         assert 0 <= float(http.get(path).headers["x-process-time"]) < 10
 
 
-def test_telemetry_is_told_on_request(http: httpx2.Client, chat: str) -> None:
+def test_telemetry_is_sent_on_request(http: httpx2.Client, chat: str) -> None:
     body = {"role": "user", "content": "hello", "telemetry": True}
     response = http.post(f"{chat}/messages", json=body)
     telemetry = response.json()["telemetry"]
@@ -237,7 +241,7 @@ def test_telemetry_is_told_on_request(http: httpx2.Client, chat: str) -> None:
     assert http.post(f"{chat}/messages", json={**body, "telemetry": False}).json()["telemetry"] is None
 
 
-def test_the_last_message_is_the_etag_and_an_append_can_insist_on_it(http: httpx2.Client, chat: str) -> None:
+def test_the_etag_is_the_last_seq_and_an_append_can_require_it(http: httpx2.Client, chat: str) -> None:
     etag = http.get(chat).headers["etag"]
     assert etag == '"3"'
     message = {"role": "user", "content": "hello"}
@@ -262,14 +266,14 @@ def test_an_empty_session_has_an_etag_too(http: httpx2.Client) -> None:
     assert first.headers["etag"] == '"1"'
 
 
-@pytest.mark.parametrize("given", ["*", '"a"', '"-1"', '"1", "2"', "²", "9" * 30, "9" * 5_000])
-def test_an_etag_that_is_none_of_ours_is_refused(http: httpx2.Client, chat: str, given: str) -> None:
+@pytest.mark.parametrize("value", ["*", '"a"', '"-1"', '"1", "2"', "²", "9" * 30, "9" * 5_000])
+def test_an_invalid_etag_is_rejected(http: httpx2.Client, chat: str, value: str) -> None:
     message = {"role": "user", "content": "hello"}
-    response = http.post(f"{chat}/messages", json=message, headers=[(b"If-Match", given.encode("latin-1"))])
+    response = http.post(f"{chat}/messages", json=message, headers=[(b"If-Match", value.encode("latin-1"))])
     assert error_of(response, 400)["code"] == "INVALID_ARGUMENT"
 
 
-def test_an_idempotency_key_answers_the_same_again(http: httpx2.Client, chat: str) -> None:
+def test_a_repeated_idempotency_key_returns_the_same_result(http: httpx2.Client, chat: str) -> None:
     message = {"role": "user", "content": "hello"}
     keyed = {"Idempotency-Key": "k 1/"}
     first = http.post(f"{chat}/messages", json=message, headers=keyed)
@@ -283,10 +287,10 @@ def test_an_idempotency_key_answers_the_same_again(http: httpx2.Client, chat: st
     assert http.get(chat).json()["result"]["message_count"] == 4
 
 
-@pytest.mark.parametrize("given", ["", "x" * 256])
-def test_an_idempotency_key_that_cannot_be_kept_is_refused(http: httpx2.Client, chat: str, given: str) -> None:
+@pytest.mark.parametrize("value", ["", "x" * 256])
+def test_an_invalid_idempotency_key_is_rejected(http: httpx2.Client, chat: str, value: str) -> None:
     response = http.post(
-        f"{chat}/messages", json={"role": "user", "content": "hello"}, headers={"Idempotency-Key": given}
+        f"{chat}/messages", json={"role": "user", "content": "hello"}, headers={"Idempotency-Key": value}
     )
     assert error_of(response, 400)["details"]["field"] == "idempotency_key"
 
@@ -302,34 +306,34 @@ def test_an_idempotency_key_that_cannot_be_kept_is_refused(http: httpx2.Client, 
         b"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
     ],
 )
-def test_what_is_not_http_is_refused_in_the_envelope(server: ServerProcess, request_: bytes) -> None:
+def test_a_request_that_is_not_http_gets_an_error_in_the_envelope(server: ServerProcess, request_: bytes) -> None:
     with Connection(server.url) as connection:
         connection.send(request_)
-        answer = connection.answer()
-        assert answer is not None
-        assert (answer.status, answer.headers["content-type"]) == (400, "application/json")
-        assert answer.error["code"] == "INVALID_ARGUMENT"
-        connection.wait_for_end()
+        response = connection.read_response()
+        assert response is not None
+        assert (response.status, response.headers["content-type"]) == (400, "application/json")
+        assert response.error["code"] == "INVALID_ARGUMENT"
+        connection.wait_until_closed()
 
 
-def test_an_upgrade_that_is_not_offered_is_answered_without_it(server: ServerProcess) -> None:
+def test_an_upgrade_to_another_protocol_is_ignored(server: ServerProcess) -> None:
     with Connection(server.url) as connection:
-        connection.send(head("GET", "/health", connection="Upgrade", upgrade="websocket"))
-        answer = connection.answer()
-        assert answer is not None
-        assert answer.status == 200
+        connection.send(request_head("GET", "/health", connection="Upgrade", upgrade="websocket"))
+        response = connection.read_response()
+        assert response is not None
+        assert response.status == 200
 
 
 SECRETS = ("parrot", "walrus", "ocelot", "gecko")
-"""Of a text, a tool output, a search and a title. A name or an id is none."""
+"""Used as a text, a tool output, a search and a title. Names and ids are not secret."""
 
 
-def ask_for_trouble(http: httpx2.Client, key: str) -> list[str]:
-    """Requests of every kind, with secrets in all places; the ids of the requests."""
+def send_secrets(http: httpx2.Client, key: str) -> list[str]:
+    """Send requests of every kind with secrets in all fields; return the request ids."""
     text, output, words, title = SECRETS
     tool = {"type": "tool", "tool_name": "t", "tool_output": output * 3_000, "tool_input": {"q": text}}
     messages = "/api/v1/sessions/chat/messages"
-    asked: list[tuple[str, str, Any]] = [
+    requests: list[tuple[str, str, Any]] = [
         ("POST", "/api/v1/sessions", {"session_id": "chat", "title": title, "metadata": {"k": text}}),
         ("POST", messages, {"role": "user", "content": text}),
         ("POST", messages, {"role": "tool", "parts": [tool]}),
@@ -348,16 +352,16 @@ def ask_for_trouble(http: httpx2.Client, key: str) -> list[str]:
         ("GET", f"/api/v1/nothing/{words}", None),
     ]
     sent = []
-    for verb, path, body in asked:
-        for shown in ({"X-API-Key": key}, {"Authorization": f"Bearer {key}"}, {"X-API-Key": f"wrong{key}"}):
-            response = http.request(verb, path, json=body, headers=shown)
+    for verb, path, body in requests:
+        for headers in ({"X-API-Key": key}, {"Authorization": f"Bearer {key}"}, {"X-API-Key": f"wrong{key}"}):
+            response = http.request(verb, path, json=body, headers=headers)
             sent.append(response.headers["x-request-id"])
     bodies = (b'{"role": "user", "content": "parrot', b'["parrot"]', b'"parrot"', b"parrot")
-    answers = [http.post(messages, content=body, headers={"X-API-Key": key}) for body in bodies]
-    return sent + [answer.headers["x-request-id"] for answer in answers]
+    responses = [http.post(messages, content=body, headers={"X-API-Key": key}) for body in bodies]
+    return sent + [response.headers["x-request-id"] for response in responses]
 
 
-def test_the_log_tells_every_request_and_no_secret(tmp_path: Path) -> None:
+def test_the_log_has_every_request_and_no_secret(tmp_path: Path) -> None:
     with running_server(tmp_path, root_api_key="root-key-of-the-operator", log_level="debug") as server:
         with httpx2.Client(base_url=server.url, timeout=10) as http:
             root = {"X-API-Key": "root-key-of-the-operator"}
@@ -365,14 +369,14 @@ def test_the_log_tells_every_request_and_no_secret(tmp_path: Path) -> None:
             key = http.post("/api/v1/admin/accounts", json=account, headers=root).json()["result"]["user_key"]
             renewed = http.post("/api/v1/admin/accounts/acme/users/alice/key", headers={"X-API-Key": key})
             new_key = renewed.json()["result"]["user_key"]
-            sent = ask_for_trouble(http, new_key)
+            sent = send_secrets(http, new_key)
 
-            # Now something that nobody has foreseen, and that says what was sent.
-            saboteur = apsw.Connection(str(tmp_path / "holdfast.db"))
-            saboteur.execute(
+            # An unexpected error whose message contains the request's text.
+            connection_to_break = apsw.Connection(str(tmp_path / "holdfast.db"))
+            connection_to_break.execute(
                 "CREATE TRIGGER refuse BEFORE INSERT ON messages BEGIN SELECT RAISE(ABORT, NEW.parts); END"
             ).fetchall()
-            saboteur.close()
+            connection_to_break.close()
             broken = http.post(
                 "/api/v1/sessions/chat/messages",
                 json={"role": "user", "content": SECRETS[0]},
@@ -385,7 +389,7 @@ def test_the_log_tells_every_request_and_no_secret(tmp_path: Path) -> None:
             sent.append(broken.headers["x-request-id"])
         with Connection(server.url) as connection:
             connection.send(f"parrot {new_key}\r\n\r\n".encode())
-            connection.wait_for_end()
+            connection.wait_until_closed()
         assert server.stop() == 0
     log = server.log()
     for secret in (*SECRETS, key, new_key, "root-key-of-the-operator"):
@@ -405,23 +409,23 @@ def test_the_log_tells_every_request_and_no_secret(tmp_path: Path) -> None:
     assert "ConstraintError" in failed["error"]
 
 
-def test_an_offer_of_another_protocol_does_not_cost_the_body(server: ServerProcess, http: httpx2.Client) -> None:
-    """As Java's client and `curl --http2` make one."""
+def test_a_request_that_offers_an_upgrade_keeps_its_body(server: ServerProcess, http: httpx2.Client) -> None:
+    """Java's HTTP client and `curl --http2` offer an upgrade."""
     name = f"upgraded{next(_numbers)}"
     body = json.dumps({"session_id": name}).encode()
     offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAEAAEAAAAIAAAAB"}
     with Connection(server.url) as connection:
-        connection.send(head("POST", "/api/v1/sessions", len(body), **offer) + body)
-        answer = connection.answer()
-    assert answer
-    assert json.loads(answer.body)["result"]["session_id"] == name
+        connection.send(request_head("POST", "/api/v1/sessions", len(body), **offer) + body)
+        response = connection.read_response()
+    assert response
+    assert json.loads(response.body)["result"]["session_id"] == name
     assert http.get(f"/api/v1/sessions/{name}").status_code == 200
 
 
-def test_what_comes_behind_a_request_does_not_take_its_answer(server: ServerProcess, chat: str) -> None:
+def test_garbage_after_a_request_does_not_replace_its_response(server: ServerProcess, chat: str) -> None:
     body = json.dumps({"role": "user", "content": "x"}).encode()
     with Connection(server.url) as connection:
-        connection.send(head("POST", f"{chat}/messages", len(body)) + body + b"GARBAGE\r\n\r\n")
-        answer = connection.answer()
-    assert answer
-    assert (answer.status, json.loads(answer.body)["result"]["seq"]) == (200, 4)
+        connection.send(request_head("POST", f"{chat}/messages", len(body)) + body + b"GARBAGE\r\n\r\n")
+        response = connection.read_response()
+    assert response
+    assert (response.status, json.loads(response.body)["result"]["seq"]) == (200, 4)

@@ -1,4 +1,4 @@
-"""A program that ends while threads that nobody waits for are appending, and that never closes its client."""
+"""A program that exits while daemon threads are appending, without closing its client."""
 
 import itertools
 import sys
@@ -6,25 +6,25 @@ import threading
 
 import holdfast
 from holdfast.testing.faults.workload import Append, attempt
-from holdfast.testing.faults.writer import tell
+from holdfast.testing.faults.writer import report
 
 
-def append(client: holdfast.Client, writer: str, begun: threading.Event) -> None:
+def append(client: holdfast.Client, writer: str, started: threading.Event) -> None:
     for number in itertools.count(1):
         try:
-            attempt(client, Append("chat", writer, number, keyed=writer == "a"), tell)
-        except holdfast.errors.FailedPreconditionError:  # closed by the exit
+            attempt(client, Append("chat", writer, number, keyed=writer == "a"), report)
+        except holdfast.errors.FailedPreconditionError:  # the exit handler closed the client
             return
         if number == 5:
-            begun.set()
+            started.set()
 
 
 def main() -> None:
     client = holdfast.connect(sys.argv[1])
-    begun = [threading.Event() for _ in "abc"]
-    for writer, event in zip("abc", begun, strict=True):
+    started = [threading.Event() for _ in "abc"]
+    for writer, event in zip("abc", started, strict=True):
         threading.Thread(target=append, args=(client, writer, event), daemon=True).start()
-    for event in begun:
+    for event in started:
         event.wait(30)
 
 

@@ -1,4 +1,4 @@
-"""A program that forks children while its threads append and read; children, too, append with the client they got."""
+"""A program that forks while its threads append and read. The children append with the inherited client."""
 
 import multiprocessing
 import os
@@ -9,7 +9,7 @@ import warnings
 
 import holdfast
 from holdfast.testing.faults.workload import Append, attempt
-from holdfast.testing.faults.writer import tell
+from holdfast.testing.faults.writer import report
 
 CHILDREN = 9
 SESSIONS = ("shared", "other")
@@ -17,10 +17,10 @@ SESSIONS = ("shared", "other")
 
 def append(client: holdfast.Client, writer: str, first: int, last: int) -> None:
     for number in range(first, last + 1):
-        attempt(client, Append(SESSIONS[number % 2], writer, number, keyed=number % 3 == 0), tell)
+        attempt(client, Append(SESSIONS[number % 2], writer, number, keyed=number % 3 == 0), report)
 
 
-def until(stop: threading.Event, client: holdfast.Client, writer: str) -> None:
+def append_until(stop: threading.Event, client: holdfast.Client, writer: str) -> None:
     number = 0
     while not stop.is_set():
         number += 1
@@ -29,7 +29,7 @@ def until(stop: threading.Event, client: holdfast.Client, writer: str) -> None:
 
 
 def child(client: holdfast.Client, number: int) -> None:
-    """Also from threads of its own, all of which find the client as it was when their process began."""
+    """Append from two threads. Both use the client in the state it had at the fork."""
     threads = [threading.Thread(target=append, args=(client, f"child{number}x{side}", 1, 4)) for side in "ab"]
     for thread in threads:
         thread.start()
@@ -38,7 +38,7 @@ def child(client: holdfast.Client, number: int) -> None:
 
 
 def fork(client: holdfast.Client, number: int) -> int:
-    """Children end in different ways: at once, through every exit handler, by force."""
+    """Fork a child. By its number it exits at once, by SIGKILL, or through the exit handlers."""
     pid = os.fork()
     if pid:
         return pid
@@ -50,15 +50,15 @@ def fork(client: holdfast.Client, number: int) -> int:
     sys.exit()
 
 
-def fork_by_hand(client: holdfast.Client) -> None:
+def fork_with_os(client: holdfast.Client) -> None:
     pids = [fork(client, number) for number in range(CHILDREN)]
     for number, pid in enumerate(pids):
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if code != (-signal.SIGKILL if number % 3 == 2 else 0):
-            raise SystemExit(f"child {number} ended with {code}")
+            raise SystemExit(f"child {number} exited with {code}")
 
 
-def fork_by_multiprocessing(client: holdfast.Client) -> None:
+def fork_with_multiprocessing(client: holdfast.Client) -> None:
     context = multiprocessing.get_context("fork")
     children = [context.Process(target=child, args=(client, number)) for number in range(CHILDREN)]
     for process in children:
@@ -66,19 +66,19 @@ def fork_by_multiprocessing(client: holdfast.Client) -> None:
     for process in children:
         process.join()
         if process.exitcode != 0:
-            raise SystemExit(f"a child ended with {process.exitcode}")
+            raise SystemExit(f"a child exited with {process.exitcode}")
 
 
 def main() -> None:
-    warnings.simplefilter("ignore", DeprecationWarning)  # that threads and forks go together badly is the point here
-    target, way = sys.argv[1:]
+    warnings.simplefilter("ignore", DeprecationWarning)  # Python warns about forks with threads
+    target, method = sys.argv[1:]
     with holdfast.connect(target) as client:
         stop = threading.Event()
-        threads = [threading.Thread(target=until, args=(stop, client, f"parent{side}")) for side in "abc"]
+        threads = [threading.Thread(target=append_until, args=(stop, client, f"parent{side}")) for side in "abc"]
         for thread in threads:
             thread.start()
         try:
-            {"fork": fork_by_hand, "multiprocessing": fork_by_multiprocessing}[way](client)
+            {"fork": fork_with_os, "multiprocessing": fork_with_multiprocessing}[method](client)
         finally:
             stop.set()
             for thread in threads:

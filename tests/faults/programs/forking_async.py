@@ -6,7 +6,7 @@ import sys
 
 import holdfast
 
-PATIENCE = 15
+TIMEOUT_SECONDS = 15
 
 
 async def add(client: holdfast.AsyncClient, text: str) -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     asyncio.run(add(client, "before"))
     child = multiprocessing.get_context("fork").Process(target=add_in_child, args=(client,))
     child.start()
-    child.join(PATIENCE)
+    child.join(TIMEOUT_SECONDS)
     child.kill()
     child.join()
     asyncio.run(add(client, "after"))

@@ -1,4 +1,4 @@
-"""The `viking://` tree as a view of rows: which files there are in which state, and what it costs to look."""
+"""The `viking://` tree: which files exist in which state, and how many rows a listing reads."""
 
 from typing import Any
 
@@ -26,14 +26,14 @@ ARCHIVE = f"{HERE}/history/archive_001"
 
 @pytest.fixture
 def engine(database: Database) -> Engine:
-    """Nobody does its background work."""
+    """An engine without workers: commits stay pending."""
     return Engine(database)
 
 
 def add(engine: Engine, count: int, session_id: str = "chat") -> None:
     tool = [msgspec.to_builtins(ToolPart(tool_id="c1", tool_name="t", output="x", status="completed"))]
-    said: Any = [{"role": "user", "parts": tool} for _ in range(count)]
-    engine.call(ALICE, AddMessages(session_id=session_id, messages=said))
+    messages: Any = [{"role": "user", "parts": tool} for _ in range(count)]
+    engine.call(ALICE, AddMessages(session_id=session_id, messages=messages))
 
 
 def names(engine: Engine, uri: str) -> set[str]:
@@ -41,16 +41,16 @@ def names(engine: Engine, uri: str) -> set[str]:
     return {entry.name for entry in page.entries if not isinstance(entry, str)}
 
 
-def mark(engine: Engine, state: Any, failure: str | None = None) -> None:
+def set_archive_state(engine: Engine, state: Any, failure: str | None = None) -> None:
     def work(tx: Any) -> None:
         session = stored_sessions.find(tx, "alice", "chat")
         assert session is not None
-        archives.mark(tx, session.log_id, 1, state, ended_at=engine.clock(), failure=failure)
+        archives.set_state(tx, session.log_id, 1, state, ended_at=engine.clock(), failure=failure)
 
     engine.db.write("acme", work)
 
 
-def test_an_archive_has_its_messages_at_once_and_nothing_that_is_yet_to_be_made(engine: Engine) -> None:
+def test_a_pending_archive_has_its_messages_but_no_summary_files(engine: Engine) -> None:
     add(engine, 2)
     engine.call(ALICE, CommitSession(session_id="chat"))
     assert names(engine, ARCHIVE) == {"messages.jsonl", ".meta.json"}
@@ -59,18 +59,18 @@ def test_an_archive_has_its_messages_at_once_and_nothing_that_is_yet_to_be_made(
     assert ".abstract.md" not in names(engine, HERE)
 
 
-def test_a_failed_archive_says_why_and_a_cancelled_one_has_nothing_to_say(engine: Engine) -> None:
+def test_a_failed_archive_has_a_file_with_the_reason_and_a_cancelled_one_has_none(engine: Engine) -> None:
     add(engine, 1)
     engine.call(ALICE, CommitSession(session_id="chat"))
-    mark(engine, "failed", '{"error":"no model","attempts":10}')
+    set_archive_state(engine, "failed", '{"error":"no model","attempts":10}')
     assert names(engine, ARCHIVE) == {"messages.jsonl", ".meta.json", ".failed.json"}
-    told = msgspec.json.decode(engine.call(ALICE, ReadFile(uri=f"{ARCHIVE}/.failed.json")))
-    assert told == {"error": "no model", "attempts": 10}
-    mark(engine, "cancelled")
+    failure = msgspec.json.decode(engine.call(ALICE, ReadFile(uri=f"{ARCHIVE}/.failed.json")))
+    assert failure == {"error": "no model", "attempts": 10}
+    set_archive_state(engine, "cancelled")
     assert names(engine, ARCHIVE) == {"messages.jsonl", ".meta.json"}
 
 
-def test_to_list_a_session_reads_none_of_its_messages(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_a_session_reads_no_messages(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     add(engine, 50)
     engine.call(ALICE, CommitSession(session_id="chat"))
     add(engine, 50)
@@ -79,37 +79,41 @@ def test_to_list_a_session_reads_none_of_its_messages(engine: Engine, monkeypatc
         raise AssertionError("messages were read")
 
     monkeypatch.setattr(stored_messages, "read", read)
-    shown = engine.call(ALICE, ShowTree(uri="viking://", level_limit=9, show_all_hidden=True)).entries
-    assert len(shown) == 14
+    entries = engine.call(ALICE, ShowTree(uri="viking://", level_limit=9, show_all_hidden=True)).entries
+    assert len(entries) == 14
     with pytest.raises(AssertionError, match="were read"):
         engine.call(ALICE, ReadFile(uri=f"{HERE}/messages.jsonl"))
 
 
-def test_a_listing_looks_at_no_more_sessions_than_it_shows(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "PAGE", 2)
+def test_a_listing_reads_only_the_sessions_of_its_page(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "PAGE_SIZE", 2)
     for number in range(6):
         add(engine, 1, f"chat_{number}")
-    looked_at: list[str] = []
-    session_folder = nodes._session
+    sessions_read: list[str] = []
+    session_folder = nodes._session_folder
 
-    def looking(tx: Any, session: Any) -> Any:
-        looked_at.append(session.session_id)
+    def recording(tx: Any, session: Any) -> Any:
+        sessions_read.append(session.session_id)
         return session_folder(tx, session)
 
-    monkeypatch.setattr(nodes, "_session", looking)
+    monkeypatch.setattr(nodes, "_session_folder", recording)
     page = engine.call(ALICE, ListFiles(uri="viking://session", limit=1))
-    assert (len(page.entries), page.has_more, looked_at) == (1, True, ["chat_5", "chat_4"])
+    assert (len(page.entries), page.has_more, sessions_read) == (1, True, ["chat_5", "chat_4"])
 
 
-def test_what_is_too_long_to_be_read_at_once_is_refused_and_can_be_read_in_pieces(
+def test_a_read_of_too_many_lines_is_rejected_and_works_in_several_parts(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(engine, 4)
     engine.call(ALICE, RecordUse(session_id="chat", contexts=[f"viking://{n}" for n in range(4)]))
     monkeypatch.setattr(nodes, "MAX_LINES", 3)
-    remedies = {"messages.jsonl": "in pieces", ".relations.json": "list the uses", "tools/c1/tool.json": "the messages"}
+    remedies = {
+        "messages.jsonl": "in several parts",
+        ".relations.json": "list the uses",
+        "tools/c1/tool.json": "the messages",
+    }
     for name, remedy in remedies.items():
         with pytest.raises(TooLargeError, match=remedy):
             engine.call(ALICE, ReadFile(uri=f"{HERE}/{name}"))
-    pieces = [engine.call(ALICE, ReadFile(uri=f"{HERE}/messages.jsonl", offset=n, limit=2)) for n in (0, 2, 4)]
-    assert [piece.count("\n") for piece in pieces] == [2, 2, 0]
+    parts = [engine.call(ALICE, ReadFile(uri=f"{HERE}/messages.jsonl", offset=n, limit=2)) for n in (0, 2, 4)]
+    assert [part.count("\n") for part in parts] == [2, 2, 0]

@@ -12,18 +12,18 @@ from holdfast.ops.sessions import AddMessage, CreateSession, ForkSession, GetMes
 from holdfast.store.database import Database
 
 
-def test_ids_made_later_sort_later_even_when_the_clock_stands_still() -> None:
+def test_later_ids_sort_later_when_the_clock_stands_still() -> None:
     ids = Ids(lambda: 1_700_000_000_000_000)
-    made = [ids.new("msg") for _ in range(1_000)]
-    assert made == sorted(made)
-    assert len(set(made)) == 1_000
+    created = [ids.new("msg") for _ in range(1_000)]
+    assert created == sorted(created)
+    assert len(set(created)) == 1_000
 
 
-def test_ids_made_later_sort_later_even_when_the_clock_goes_back() -> None:
+def test_later_ids_sort_later_when_the_clock_goes_back() -> None:
     times = iter([5_000_000, 4_000_000, 3_000_000])
     ids = Ids(lambda: next(times))
-    made = [ids.new("msg") for _ in range(3)]
-    assert made == sorted(made)
+    created = [ids.new("msg") for _ in range(3)]
+    assert created == sorted(created)
 
 
 def test_an_id_has_its_prefix_and_32_digits() -> None:
@@ -34,54 +34,54 @@ def test_an_id_has_its_prefix_and_32_digits() -> None:
 
 def test_log_ids_fit_a_database_integer_sort_and_never_repeat() -> None:
     ids = Ids(lambda: 1_700_000_000_000_000)
-    made = [ids.log_id() for _ in range(1_000)]
-    assert made == sorted(set(made))
-    assert made[-1] < 2**63
+    created = [ids.log_id() for _ in range(1_000)]
+    assert created == sorted(set(created))
+    assert created[-1] < 2**63
 
 
 def test_threads_never_get_the_same_id() -> None:
     ids = Ids(lambda: 1)
     with ThreadPoolExecutor(8) as threads:
-        made = list(threads.map(lambda _: ids.new("x"), range(4_000)))
-    assert len(set(made)) == 4_000
+        created = list(threads.map(lambda _: ids.new("x"), range(4_000)))
+    assert len(set(created)) == 4_000
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_makes_other_ids_than_its_parent() -> None:
-    """With a clock that stands still, only chance tells them apart."""
+def test_a_forked_child_and_its_parent_make_different_ids() -> None:
+    """The clock stands still, so only the random bits differ."""
     ids = Ids(lambda: 1)
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.write(write, f"{ids.new('x')} {ids.chance()} {ids.log_id()}".encode())
+            os.write(write, f"{ids.new('x')} {ids.random_48_bits()} {ids.log_id()}".encode())
         finally:
             os._exit(0)
     os.waitpid(child, 0)
-    theirs = os.read(read, 1_000).decode().split()
+    child_ids = os.read(read, 1_000).decode().split()
     os.close(read)
     os.close(write)
-    mine = [ids.new("x"), str(ids.chance()), str(ids.log_id())]
-    assert all(one != other for one, other in zip(mine, theirs, strict=True))
+    parent_ids = [ids.new("x"), str(ids.random_48_bits()), str(ids.log_id())]
+    assert all(one != other for one, other in zip(parent_ids, child_ids, strict=True))
 
 
-def test_log_ids_that_two_processes_drew_alike_do_not_get_in_each_others_way(database: Database) -> None:
-    """Both draw 7 first, in the same millisecond."""
+def test_two_processes_that_generate_the_same_log_id_get_separate_logs(database: Database) -> None:
+    """Both use 7 as their first random number, in the same millisecond."""
 
-    def drawing(start: int) -> Ids:
-        draws = iter([7, *range(start, start + 50)])
-        return Ids(lambda: 1, lambda _bits: next(draws))
+    def ids_with_random_numbers_from(start: int) -> Ids:
+        numbers = iter([7, *range(start, start + 50)])
+        return Ids(lambda: 1, lambda _bits: next(numbers))
 
-    engines = [Engine(database, ids=drawing(start)) for start in (100, 200)]
+    engines = [Engine(database, ids=ids_with_random_numbers_from(start)) for start in (100, 200)]
     principal = Principal("acme", "alice", "root")
-    made = [engine.call(principal, CreateSession(session_id=f"s{number}")) for number, engine in enumerate(engines)]
+    created = [engine.call(principal, CreateSession(session_id=f"s{number}")) for number, engine in enumerate(engines)]
     engines[1].call(principal, AddMessage(session_id="s1", role="user", content="mine"))
-    assert [info.session_id for info in made] == ["s0", "s1"]
+    assert [info.session_id for info in created] == ["s0", "s1"]
     assert engines[0].call(principal, GetMessages(session_id="s0")).messages == []
 
 
-def test_message_ids_sort_in_order_though_the_clock_goes_back_also_across_a_fork(database: Database) -> None:
+def test_message_ids_sort_in_order_when_the_clock_goes_back_also_in_a_forked_session(database: Database) -> None:
     times = iter(range(9_000_000_000, 0, -1_000_000))
     engine = Engine(database, clock=lambda: next(times))
     principal = Principal("acme", "alice", "root")

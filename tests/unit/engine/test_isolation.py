@@ -1,4 +1,4 @@
-"""Every operation, as it is in the table, tried by strangers. A new operation joins by itself."""
+"""Every operation in the table is called by other users and accounts. New operations are included automatically."""
 
 from typing import Any
 
@@ -16,18 +16,26 @@ from holdfast.ops.sessions import AddMessage, GetMessages, GetSession, ListToolR
 from holdfast.ops.table import OPERATIONS, Operation
 from holdfast.store.database import Database
 from holdfast.store.drivers.sqlite import SqliteDatabase
-from holdfast.testing.examples import blurred, example
+from holdfast.testing.examples import example_operation, without_varying_fields
 
 OWNER = Principal("acme", "alice", "user")
 OPERATOR = Principal("default", "operator", "root")
-STRANGERS = [Principal("acme", "bob", "user"), Principal("acme", "bob", "admin"), Principal("rival", "alice", "user")]
-ABOUT_AN_ACCOUNT = [op for op in OPERATIONS if "account_id" in op.__struct_fields__ and op.__name__ != "CreateAccount"]
-ABOUT_NOTHING_NAMED = [
+OTHER_PRINCIPALS = [
+    Principal("acme", "bob", "user"),
+    Principal("acme", "bob", "admin"),
+    Principal("rival", "alice", "user"),
+]
+ACCOUNT_OPERATIONS = [
+    op for op in OPERATIONS if "account_id" in op.__struct_fields__ and op.__name__ != "CreateAccount"
+]
+READS_WITHOUT_RESOURCE = [
     op
     for op in OPERATIONS
     if not {"session_id", "account_id"} & set(op.__struct_fields__) and OPERATIONS[op].verb == "GET"
 ]
-ABOUT_A_SESSION = [op for op in OPERATIONS if "session_id" in op.__struct_fields__ and op.__name__ != "CreateSession"]
+SESSION_OPERATIONS = [
+    op for op in OPERATIONS if "session_id" in op.__struct_fields__ and op.__name__ != "CreateSession"
+]
 
 
 @pytest.fixture
@@ -40,61 +48,65 @@ def engine(database: Database) -> Engine:
     return engine
 
 
-def outcome(engine: Engine, principal: Principal, op: Operation[Any], name: str) -> Any:
-    """What a caller gets to see, with the session's name and what differs by nature left out."""
+def visible_outcome(engine: Engine, principal: Principal, op: Operation[Any], name: str) -> Any:
+    """The result or the error as the caller sees it, without the name and without values that always differ."""
     try:
-        seen = msgspec.to_builtins(engine.call(principal, op))
+        result = msgspec.to_builtins(engine.call(principal, op))
     except HoldfastError as error:
-        seen = error.to_dict()
-    return blurred(seen, name)
+        result = error.to_dict()
+    return without_varying_fields(result, name)
 
 
-@pytest.mark.parametrize("stranger", STRANGERS, ids=str)
-@pytest.mark.parametrize("cls", ABOUT_A_SESSION, ids=lambda cls: cls.__name__)
-def test_a_session_of_somebody_else_answers_exactly_as_one_that_does_not_exist(
-    engine: Engine, cls: type[Operation[Any]], stranger: Principal
+@pytest.mark.parametrize("other_principal", OTHER_PRINCIPALS, ids=str)
+@pytest.mark.parametrize("cls", SESSION_OPERATIONS, ids=lambda cls: cls.__name__)
+def test_another_users_session_is_indistinguishable_from_one_that_does_not_exist(
+    engine: Engine, cls: type[Operation[Any]], other_principal: Principal
 ) -> None:
     engine.call(OWNER, AddMessage(session_id="theirs", role="tool", parts=[ToolPart(output="x" * 9_000)], id="m1"))
     (result,) = engine.call(OWNER, ListToolResults(session_id="theirs")).tool_results
     before = _state(engine)
 
-    def ask(session_id: str) -> Any:
-        op = example(cls, session_id=session_id, tool_result_id=result.tool_result_id)
-        return outcome(engine, stranger, op, session_id)
+    def call(session_id: str) -> Any:
+        op = example_operation(cls, session_id=session_id, tool_result_id=result.tool_result_id)
+        return visible_outcome(engine, other_principal, op, session_id)
 
-    assert ask("theirs") == ask("nobodys")
+    assert call("theirs") == call("missing")
     assert _state(engine) == before
 
 
-@pytest.mark.parametrize("stranger", STRANGERS, ids=str)
-@pytest.mark.parametrize("cls", ABOUT_AN_ACCOUNT, ids=lambda cls: cls.__name__)
-def test_an_account_of_somebody_else_answers_exactly_as_one_that_does_not_exist(
-    engine: Engine, cls: type[Operation[Any]], stranger: Principal
+@pytest.mark.parametrize("other_principal", OTHER_PRINCIPALS, ids=str)
+@pytest.mark.parametrize("cls", ACCOUNT_OPERATIONS, ids=lambda cls: cls.__name__)
+def test_another_account_is_indistinguishable_from_one_that_does_not_exist(
+    engine: Engine, cls: type[Operation[Any]], other_principal: Principal
 ) -> None:
     (key,) = _users(engine, "theirs")
 
-    def ask(account_id: str) -> Any:
-        op = example(cls, account_id=account_id, user_id="admin", key_id=key.key_id)
-        return outcome(engine, stranger, op, account_id)
+    def call(account_id: str) -> Any:
+        op = example_operation(cls, account_id=account_id, user_id="admin", key_id=key.key_id)
+        return visible_outcome(engine, other_principal, op, account_id)
 
-    assert ask("theirs") == ask("nobodys")
-    assert ask("theirs")["code"] == "PERMISSION_DENIED"
+    assert call("theirs") == call("missing")
+    assert call("theirs")["code"] == "PERMISSION_DENIED"
     assert engine.call(OPERATOR, ListKeys(account_id="theirs", user_id="admin")) == [key]
 
 
-@pytest.mark.parametrize("stranger", [*STRANGERS, Principal("rival", "boss", "admin")], ids=str)
-@pytest.mark.parametrize("cls", ABOUT_NOTHING_NAMED, ids=lambda cls: cls.__name__)
-def test_what_others_do_shows_in_nothing_that_a_stranger_can_list_or_count(
-    engine: Engine, cls: type[Operation[Any]], stranger: Principal
+@pytest.mark.parametrize("other_principal", [*OTHER_PRINCIPALS, Principal("rival", "boss", "admin")], ids=str)
+@pytest.mark.parametrize("cls", READS_WITHOUT_RESOURCE, ids=lambda cls: cls.__name__)
+def test_lists_and_counts_show_nothing_of_other_users(
+    engine: Engine, cls: type[Operation[Any]], other_principal: Principal
 ) -> None:
-    def ask() -> Any:
-        return outcome(engine, stranger, example(cls), "NAME")
+    def call() -> Any:
+        return visible_outcome(engine, other_principal, example_operation(cls), "NAME")
 
-    before = ask()
+    before = call()
     engine.call(OWNER, AddMessage(session_id="theirs", role="tool", parts=[ToolPart(output="x" * 9_000)]))
     engine.call(OWNER, RecordUse(session_id="theirs", contexts=["viking://x"]))
-    audited = cls.__name__ == "ListAudit" and stranger.account_id == OWNER.account_id and stranger.role == "admin"
-    assert (ask() == before) is not audited, "but for an administrator, who sees the audit of their own account"
+    audited = (
+        cls.__name__ == "ListAudit"
+        and other_principal.account_id == OWNER.account_id
+        and other_principal.role == "admin"
+    )
+    assert (call() == before) is not audited, "only an administrator sees it, in the audit log of their own account"
 
 
 def _users(engine: Engine, account_id: str) -> list[Key]:
@@ -111,10 +123,12 @@ def _state(engine: Engine) -> Any:
 
 @pytest.mark.parametrize("role", RANK)
 @pytest.mark.parametrize("cls", OPERATIONS, ids=lambda cls: cls.__name__)
-def test_an_operation_is_refused_to_exactly_the_roles_below_its_own(cls: type[Operation[Any]], role: Any) -> None:
-    engine = Engine(SqliteDatabase(":memory:"))  # roles are looked at before any database is
+def test_an_operation_is_refused_exactly_to_lower_roles(cls: type[Operation[Any]], role: Any) -> None:
+    engine = Engine(SqliteDatabase(":memory:"))  # the role is checked before any database access
     engine.call(Principal("acme", "operator", "root"), GetSession(session_id="first", auto_create=True))
-    op = example(cls, session_id="some", account_id="acme", user_id="x", tool_result_id="some", key_id="0" * 16)
+    op = example_operation(
+        cls, session_id="some", account_id="acme", user_id="x", tool_result_id="some", key_id="0" * 16
+    )
     try:
         engine.call(Principal("acme", "carol", role), op)
         allowed = True
@@ -135,7 +149,7 @@ def test_no_two_operations_share_a_route() -> None:
     assert len(routes) == len(set(routes))
 
 
-def test_names_in_a_path_are_fields_of_the_operation() -> None:
+def test_path_parameters_are_fields_of_the_operation() -> None:
     for cls, entry in OPERATIONS.items():
         for piece in entry.path.split("/"):
             if piece.startswith("{"):
@@ -143,7 +157,7 @@ def test_names_in_a_path_are_fields_of_the_operation() -> None:
 
 
 @pytest.mark.parametrize("account", ["*", "", "a/b", "x'; SET LOCAL holdfast.account = '*"])
-def test_a_principal_with_an_unsafe_account_cannot_be_made(account: str) -> None:
+def test_a_principal_with_an_unsafe_name_is_refused(account: str) -> None:
     with pytest.raises(InvalidArgumentError, match="account_id"):
         Principal(account, "alice", "user")
     with pytest.raises(InvalidArgumentError, match="user_id"):

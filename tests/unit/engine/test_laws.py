@@ -1,4 +1,4 @@
-"""The three laws: no network inside a transaction, no read without its account, clock and ids from the engine only."""
+"""Three rules: no network inside a transaction, no read without its account, clock and ids only from the engine."""
 
 import re
 import socket
@@ -72,22 +72,23 @@ from holdfast.ops.system import (
     WaitUntilIdle,
     WhoAmI,
 )
-from holdfast.ops.table import OPERATIONS, Operation
+from holdfast.ops.table import OPERATIONS, Operation, operation
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
 from holdfast.store.drivers import postgres as postgres_store
 from holdfast.store.drivers import sqlite
 from holdfast.store.drivers.postgres import PostgresDatabase
 from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.tables import audit
 from holdfast.testing.postgres import PostgresServer
 
 ALICE = Principal("acme", "alice", "root")
 LARGE = "word " * 4_000
 LISTED = "listed"
-"""Stands for the tool result, or the key, that was listed last."""
+"""A placeholder for the id that was listed last: of a tool result, a key or a task."""
 
 
-def every_operation() -> list[Operation[Any]]:
-    """A story that uses each operation at least once."""
+def all_operations() -> list[Operation[Any]]:
+    """A sequence of calls that uses each operation at least once."""
     tool = ToolPart(tool_id="c1", tool_name="t", output=LARGE)
     return [
         CreateAccount(account_id="other"),
@@ -155,56 +156,61 @@ def every_operation() -> list[Operation[Any]]:
 
 
 def finish(engine: Engine) -> None:
-    """Do all the work in the background that is due."""
-    engine.work(polls=False)
+    """Run all background tasks that are due."""
+    engine.start_workers(polls=False)
     assert engine.workers is not None
     engine.workers.close(30)
 
 
-def tell(engine: Engine) -> list[Any]:
-    results: list[Any] = []
+def run_all_operations(
+    engine: Engine, after_each: Callable[[], None] = lambda: None
+) -> list[tuple[Operation[Any], Any]]:
+    """Run the sequence. Returns each operation with its result."""
+    calls: list[tuple[Operation[Any], Any]] = []
     listed = ""
-    for op in every_operation():
+    for op in all_operations():
         for field in ("tool_result_id", "key_id", "task_id"):
             if getattr(op, field, None) == LISTED:
-                op = msgspec.structs.replace(op, **{field: listed})  # noqa: PLW2901 - the same, made specific
-        results.append(engine.call(ALICE, op))
+                op = msgspec.structs.replace(op, **{field: listed})  # noqa: PLW2901 - the same operation, with the id filled in
+        result = engine.call(ALICE, op)
+        calls.append((op, result))
+        after_each()
         if isinstance(op, ListToolResults):
-            listed = results[-1].tool_results[0].tool_result_id
+            listed = result.tool_results[0].tool_result_id
         elif isinstance(op, ListKeys):
-            listed = results[-1][0].key_id
+            listed = result[0].key_id
         elif isinstance(op, ListTasks):
-            listed = results[-1][0].task_id
+            listed = result[0].task_id
         elif isinstance(op, ListArchives):
             finish(engine)
-    return results
+    return calls
 
 
-def test_the_story_uses_every_operation() -> None:
-    assert {type(op) for op in every_operation()} == set(OPERATIONS)
+def test_the_sequence_uses_every_operation() -> None:
+    assert {type(op) for op in all_operations()} == set(OPERATIONS)
 
 
 @pytest.fixture
 def forbidden_calls() -> Iterator[list[str]]:
-    """Everything that reaches for a network while this thread is inside a transaction."""
+    """Records every use of a socket while this thread is inside a transaction."""
     calls: list[str] = []
-    watching = True
+    enabled = True
 
     def watch(event: str, _args: object) -> None:
-        if watching and event.startswith("socket.") and in_transaction():
+        if enabled and event.startswith("socket.") and in_transaction():
             calls.append(event)
 
     sys.addaudithook(watch)
     yield calls
-    watching = False
+    enabled = False
 
 
 def test_no_network_inside_a_transaction(database: Database, forbidden_calls: list[str]) -> None:
-    tell(Engine(database))
+    run_all_operations(Engine(database))
     assert forbidden_calls == []
 
 
-def test_the_watch_for_networks_sees_one(database: Database, forbidden_calls: list[str]) -> None:
+def test_the_socket_check_detects_a_connection(database: Database, forbidden_calls: list[str]) -> None:
     def work(_tx: object) -> None:
         with socket.socket() as probe:
             probe.connect_ex(("127.0.0.1", 9))
@@ -213,30 +219,30 @@ def test_the_watch_for_networks_sees_one(database: Database, forbidden_calls: li
     assert "socket.connect" in forbidden_calls
 
 
-NOT_A_TENANTS = {"accounts", "schema_migrations"}
-"""Tables that belong to the operator; all others are tenants' and must be asked for by account."""
+OPERATOR_TABLES = {"accounts", "schema_migrations"}
+"""Tables of the operator. All others belong to tenants, and each statement on them must name the account."""
 
 
-def is_about_work(sql: str) -> bool:
-    """Whether a statement is about what is due or outdated, whose ever it is: workers look for that in all accounts."""
+def is_maintenance(sql: str) -> bool:
+    """Whether a statement reads only due or expired rows, which workers read in all accounts."""
     return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {"SKIP"} <= {"tasks", "watches", "appends"}
 
 
-def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    seen: list[str] = []
+def record_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    recorded: list[str] = []
 
-    def listening(method: Callable[..., Any]) -> Callable[..., Any]:
-        def heard(self: Any, sql: str, params: Any = ()) -> Any:
-            if not (self.account == EVERY_ACCOUNT and is_about_work(sql)):
-                seen.append(sql)
+    def recording(method: Callable[..., Any]) -> Callable[..., Any]:
+        def record(self: Any, sql: str, params: Any = ()) -> Any:
+            if not (self.account == EVERY_ACCOUNT and is_maintenance(sql)):
+                recorded.append(sql)
             return method(self, sql, params)
 
-        return heard
+        return record
 
     for tx in (sqlite.SqliteTx, postgres_store.PostgresTx):
         for name in ("execute", "one", "all"):
-            monkeypatch.setattr(tx, name, listening(getattr(tx, name)))
-    return seen
+            monkeypatch.setattr(tx, name, recording(getattr(tx, name)))
+    return recorded
 
 
 def names_its_account(sql: str) -> bool:
@@ -257,15 +263,15 @@ def _names_its_account(statement: str) -> bool:
     if tables == ["message_text_docsize"] or (
         tables == ["message_text"] and ("MATCH ?" in statement or "rowid IN ?" in statement)
     ):
-        return True  # SQLite's text index knows messages by number; the statement around it names the account
-    return not set(tables) - NOT_A_TENANTS or re.search(r"WHERE .*?\baccount_id = ", statement) is not None
+        return True  # SQLite's text index has only row numbers; the outer statement names the account
+    return not set(tables) - OPERATOR_TABLES or re.search(r"WHERE .*?\baccount_id = ", statement) is not None
 
 
 def test_no_row_is_read_without_its_account(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = statements(monkeypatch)
-    tell(Engine(database))
-    assert len(set(seen)) > 35
-    assert [sql for sql in set(seen) if not names_its_account(sql)] == []
+    recorded = record_statements(monkeypatch)
+    run_all_operations(Engine(database))
+    assert len(set(recorded)) > 35
+    assert [sql for sql in set(recorded) if not names_its_account(sql)] == []
 
 
 @pytest.mark.parametrize(
@@ -277,12 +283,12 @@ def test_no_row_is_read_without_its_account(database: Database, monkeypatch: pyt
         "SELECT 1 FROM sessions WHERE account_id = ? AND x IN (SELECT id FROM messages)",
     ],
 )
-def test_the_check_of_statements_sees_one_that_forgets(sql: str) -> None:
+def test_the_statement_check_detects_a_missing_account(sql: str) -> None:
     assert not names_its_account(sql)
 
 
-def test_row_level_security_is_a_second_wall(postgres: PostgresServer) -> None:
-    """Even a statement without a WHERE sees only its own account, and a transaction without one sees nothing."""
+def test_row_level_security_hides_other_accounts_from_any_statement(postgres: PostgresServer) -> None:
+    """A statement without a WHERE sees only its own account. A transaction without an account sees nothing."""
     database = PostgresDatabase(postgres.new_database())
     engine = Engine(database)
     for account in ("acme", "rival"):
@@ -302,9 +308,9 @@ def test_row_level_security_is_a_second_wall(postgres: PostgresServer) -> None:
     database.close()
 
 
-def test_an_account_that_is_deleted_leaves_nothing_in_any_table(database: Database) -> None:
+def test_deleting_an_account_deletes_its_rows_in_every_table(database: Database) -> None:
     engine = Engine(database)
-    for op in every_operation()[:-8]:
+    for op in all_operations()[:-8]:
         if not {"tool_result_id", "key_id", "task_id"} & set(op.__struct_fields__):
             engine.call(ALICE, op)
     columns = {
@@ -314,14 +320,14 @@ def test_an_account_that_is_deleted_leaves_nothing_in_any_table(database: Databa
         " WHERE column_name = 'account_id' AND table_schema = current_schema()",
     }
 
-    def left(tx: Any) -> dict[str, int]:
+    def remaining_rows(tx: Any) -> dict[str, int]:
         tables = [row[0] for row in tx.all(columns[tx.dialect.name])]
         rows = {table: tx.one(f"SELECT COUNT(*) FROM {table} WHERE account_id = 'acme'")[0] for table in tables}
         return {table: count for table, count in rows.items() if count}
 
-    assert len(database.read("*", left)) >= 10
+    assert len(database.read("*", remaining_rows)) >= 10
     engine.call(Principal("elsewhere", "operator", "root"), DeleteAccount(account_id="acme"))
-    assert database.read("*", left) == {}
+    assert database.read("*", remaining_rows) == {}
     with pytest.raises(NotFoundError):
         engine.call(ALICE, GetMessages(session_id="a", q="hello"))
 
@@ -351,11 +357,11 @@ def fixed_engine(file: Path) -> Engine:
     return Engine(SqliteDatabase(str(file)), clock=clock, ids=ids)
 
 
-def test_with_a_fixed_clock_and_fixed_ids_the_same_story_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_calls_with_a_fixed_clock_and_fixed_ids_write_the_same_bytes(tmp_path: Path) -> None:
     results, files = [], []
     for name in ("first.db", "second.db"):
         engine = fixed_engine(tmp_path / name)
-        results.append(tell(engine))
+        results.append(run_all_operations(engine))
         engine.close()
         files.append((tmp_path / name).read_bytes())
     assert results[0] == results[1]
@@ -363,7 +369,61 @@ def test_with_a_fixed_clock_and_fixed_ids_the_same_story_gives_the_same_bytes(tm
 
 
 def test_only_one_module_registers_hooks_for_forks() -> None:
-    """The order of the hooks is documented there, and platforms without fork are handled there."""
+    """That module documents the order of the hooks, and handles platforms without fork."""
     package = Path(holdfast.__file__).parent
     calls = [path for path in package.rglob("*.py") if "register_at_fork" in path.read_text()]
     assert calls == [package / "forking.py"]
+
+
+RECORDED_ELSEWHERE = {"AddMessage", "AddMessages", "RecordUse"}
+"""Their log rows are the record."""
+
+
+def audit_lines(engine: Engine) -> set[tuple[str, str]]:
+    """The action and the resource of each audit line, of both accounts and of the operator."""
+    records = []
+    for account in ("acme", "other", EVERY_ACCOUNT):
+        records += engine.db.read(account, lambda tx: audit.page(tx, 1_000, None))
+    return {(record.action, record.resource) for record in records}
+
+
+def test_every_operation_that_changes_something_declares_what_its_audit_line_names() -> None:
+    """The line names each field of the route but the account, which has an audit of its own, and the new role."""
+    for cls, entry in OPERATIONS.items():
+        changes = entry.verb != "GET" and entry.scope != "system" and cls.__name__ not in RECORDED_ELSEWHERE
+        assert (entry.audit is not None) == changes, cls.__name__
+        identifying = set(re.findall(r"{(\w+)}", entry.path)) | ({"role"} & set(cls.__struct_fields__))
+        identifying -= {"account_id"} if entry.scope == "account" else set()
+        assert entry.audit is None or all(f"{{{name}}}" in entry.audit for name in identifying), cls.__name__
+
+
+def test_the_audit_line_of_every_operation_names_what_it_changed(database: Database) -> None:
+    engine = Engine(database)
+    seen: set[tuple[str, str]] = set()
+    for op, result in run_all_operations(engine, lambda: seen.update(audit_lines(engine))):
+        audit_format = OPERATIONS[type(op)].audit
+        if audit_format is not None:
+            expected = audit_format.format(result=result, **msgspec.structs.asdict(op))
+            assert (type(op).__name__, expected) in seen
+            assert "None" not in expected
+    assert ("SetRole", "bob role=admin") in seen
+    assert any(re.fullmatch(r"CreateKey: bob key=[0-9a-f]{16}", f"{action}: {named}") for action, named in seen)
+    assert any(re.fullmatch(r"CancelTask: task_\w+ session=a", f"{action}: {named}") for action, named in seen)
+
+
+@pytest.mark.parametrize(
+    ("audit_format", "problem"), [("{nothing}", "has no field nothing"), ("{result.id} {result}", None)]
+)
+def test_an_audit_line_that_names_an_unknown_field_is_refused(audit_format: str, problem: str | None) -> None:
+    class Probe(Operation[None], frozen=True, kw_only=True):
+        probe_id: str
+
+    try:
+        declare = operation("POST /probes", audit=audit_format)
+        if problem is None:
+            declare(Probe)
+        else:
+            with pytest.raises(TypeError, match=problem):
+                declare(Probe)
+    finally:
+        OPERATIONS.pop(Probe, None)

@@ -1,6 +1,6 @@
-"""Every shape that OpenAI's and Anthropic's own libraries publish goes in, and all that carries content comes out.
+"""Messages of every type in the OpenAI and Anthropic libraries are stored without loss of content.
 
-The examples are made from the libraries' types: each field filled, each alternative of each field tried once.
+Examples are generated from the types of the libraries: with all fields, and with each alternative of each field once.
 """
 
 import itertools
@@ -18,7 +18,7 @@ import typing_extensions
 import holdfast
 from holdfast.config import Settings
 from holdfast.errors import InvalidArgumentError
-from holdfast.provider_formats import ITEMS
+from holdfast.provider_formats import RESPONSE_ITEM_TYPES
 from holdfast.provider_formats.contents import ANTHROPIC_BLOCKS
 
 chat = pytest.importorskip("openai.types.chat")
@@ -26,51 +26,52 @@ responses = pytest.importorskip("openai.types.responses")
 anthropic = pytest.importorskip("anthropic.types")
 beta = pytest.importorskip("anthropic.types.beta")
 
-DEPTH = 8
-NO_CONTENT = {"cache_control", "prompt_cache_breakpoint"}
+MAX_DEPTH = 8
+FIELDS_WITHOUT_CONTENT = {"cache_control", "prompt_cache_breakpoint"}
 WRAPPERS = {Annotated, typing_extensions.Required, typing_extensions.NotRequired, typing.Required, typing.NotRequired}
 NUMBERS = itertools.count(700_001)
 Shape = tuple[str, dict[str, Any]]
 
 
-class UnwritableError(Exception):
-    """A type that JSON does not have, such as an open file."""
+class UnsupportedTypeError(Exception):
+    """A type that JSON cannot represent, such as an open file."""
 
 
-def bare(kind: Any) -> Any:
+def unwrap(kind: Any) -> Any:
+    """Remove wrappers such as Annotated and Required from a type."""
     while get_origin(kind) in WRAPPERS:
         kind = get_args(kind)[0]
     return kind
 
 
 def alternatives(kind: Any) -> list[Any]:
-    kind = bare(kind)
+    kind = unwrap(kind)
     if get_origin(kind) in {Union, types.UnionType}:
-        return [one for each in get_args(kind) for one in alternatives(each)]
+        return [alternative for member in get_args(kind) for alternative in alternatives(member)]
     return [kind]
 
 
-def examples(kind: Any, depth: int = DEPTH) -> list[Any]:
-    """Values of a type: one for each alternative, and of an object one for each alternative of each field."""
-    found: list[Any] = []
-    for one in alternatives(kind):
+def examples(kind: Any, depth: int = MAX_DEPTH) -> list[Any]:
+    """Example values of a type: one per alternative; for an object, one per alternative of each field."""
+    values: list[Any] = []
+    for alternative in alternatives(kind):
         try:
-            found += _examples(one, depth)
-        except UnwritableError:
+            values += _examples(alternative, depth)
+        except UnsupportedTypeError:
             continue
-    if not found:
-        raise UnwritableError(kind)
-    return found
+    if not values:
+        raise UnsupportedTypeError(kind)
+    return values
 
 
-def words() -> str:
+def unique_text() -> str:
     return f"words-{next(NUMBERS)}"
 
 
 SIMPLE: dict[Any, Callable[[], Any]] = {
-    str: words,
-    object: words,
-    Any: words,
+    str: unique_text,
+    object: unique_text,
+    Any: unique_text,
     int: lambda: next(NUMBERS),
     float: lambda: next(NUMBERS),
     bool: lambda: True,
@@ -88,16 +89,16 @@ def _examples(kind: Any, depth: int) -> list[Any]:
     if origin in {dict, Mapping}:
         return [{f"key-{next(NUMBERS)}": examples(inner[1], depth)[0]}]
     if origin in {list, Iterable, Sequence}:
-        return [_listed(inner[0], depth)]
-    if depth == 0:  # some contain themselves
-        raise UnwritableError(kind)
+        return [_list_example(inner[0], depth)]
+    if depth == 0:  # some types are recursive
+        raise UnsupportedTypeError(kind)
     return _objects(fields_of(kind), depth - 1)
 
 
-def _listed(kind: Any, depth: int) -> list[Any]:
+def _list_example(kind: Any, depth: int) -> list[Any]:
     try:
         return examples(kind, depth)
-    except UnwritableError:
+    except UnsupportedTypeError:
         return []
 
 
@@ -106,22 +107,22 @@ def fields_of(kind: Any) -> dict[str, Any]:
         return {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
     if typing_extensions.is_typeddict(kind):
         return typing_extensions.get_type_hints(kind)
-    raise UnwritableError(kind)
+    raise UnsupportedTypeError(kind)
 
 
 def _objects(fields: dict[str, Any], depth: int) -> list[dict[str, Any]]:
-    written = {}
+    values_by_field = {}
     for name, kind in fields.items():
         try:
-            written[name] = examples(kind, depth)
-        except UnwritableError:
+            values_by_field[name] = examples(kind, depth)
+        except UnsupportedTypeError:
             continue
-    whole = {name: values[0] for name, values in written.items()}
-    return [whole, *({**whole, name: value} for name, values in written.items() for value in values[1:])]
+    first = {name: values[0] for name, values in values_by_field.items()}
+    return [first, *({**first, name: value} for name, values in values_by_field.items() for value in values[1:])]
 
 
 def shapes(union: Any) -> Iterator[Shape]:
-    """Examples of the members of a union; those of a model are dumped as its library does it."""
+    """Examples of the members of a union. Examples of models are dumped by their library."""
     for kind in alternatives(union):
         for example in examples(kind):
             dumped = (
@@ -130,14 +131,14 @@ def shapes(union: Any) -> Iterator[Shape]:
             yield kind.__name__, dumped
 
 
-def in_message(union: Any, role: str) -> Iterator[Shape]:
+def as_message_content(union: Any, role: str) -> Iterator[Shape]:
     return ((name, {"role": role, "content": [block]}) for name, block in shapes(union))
 
 
-def around_content(kind: Any) -> Iterator[Shape]:
-    """Whole messages; what their content may be, the blocks show."""
+def whole_messages(kind: Any) -> Iterator[Shape]:
+    """Whole messages with a text block as content. The blocks have examples of their own."""
     fields = {name: field for name, field in fields_of(kind).items() if name != "content"}
-    for example in _objects(fields, DEPTH):
+    for example in _objects(fields, MAX_DEPTH):
         message = {**example, "content": [{"type": "text", "text": f"words-{next(NUMBERS)}"}]}
         yield kind.__name__, kind.model_validate(message).model_dump(mode="json")
 
@@ -145,25 +146,25 @@ def around_content(kind: Any) -> Iterator[Shape]:
 SHAPES: dict[str, Callable[[], Iterator[Shape]]] = {
     "chat messages in": lambda: shapes(chat.ChatCompletionMessageParam),
     "chat messages out": lambda: shapes(chat.ChatCompletionMessage),
-    "chat content": lambda: in_message(chat.ChatCompletionContentPartParam, "user"),
+    "chat content": lambda: as_message_content(chat.ChatCompletionContentPartParam, "user"),
     "items in": lambda: shapes(responses.ResponseInputItemParam),
     "items out": lambda: shapes(responses.ResponseOutputItem),
-    "blocks in": lambda: in_message(anthropic.ContentBlockParam, "user"),
-    "blocks out": lambda: in_message(anthropic.ContentBlock, "assistant"),
-    "beta blocks in": lambda: in_message(beta.BetaContentBlockParam, "user"),
-    "beta blocks out": lambda: in_message(beta.BetaContentBlock, "assistant"),
+    "blocks in": lambda: as_message_content(anthropic.ContentBlockParam, "user"),
+    "blocks out": lambda: as_message_content(anthropic.ContentBlock, "assistant"),
+    "beta blocks in": lambda: as_message_content(beta.BetaContentBlockParam, "user"),
+    "beta blocks out": lambda: as_message_content(beta.BetaContentBlock, "assistant"),
     "messages in": lambda: shapes(anthropic.MessageParam),
-    "messages out": lambda: around_content(anthropic.Message),
-    "beta messages out": lambda: around_content(beta.BetaMessage),
+    "messages out": lambda: whole_messages(anthropic.Message),
+    "beta messages out": lambda: whole_messages(beta.BetaMessage),
 }
 
 
 def content_of(value: Any) -> Iterator[str]:
-    """The leaves that say something: words and numbers, none of which stands in another example."""
+    """The generated texts, keys and numbers of an example. Each occurs in no other example."""
     match value:
         case dict():
             for key, item in value.items():
-                if key not in NO_CONTENT:
+                if key not in FIELDS_WITHOUT_CONTENT:
                     yield from content_of(item)
                     yield from content_of(key)
         case list():
@@ -177,31 +178,32 @@ def content_of(value: Any) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[holdfast.Client]:
-    whole = Settings(tool_output_threshold=50_000_000, max_message_bytes=50_000_000)
-    with holdfast.connect(":memory:", settings=whole) as client:
+    without_limits = Settings(tool_output_threshold=50_000_000, max_message_bytes=50_000_000)
+    with holdfast.connect(":memory:", settings=without_limits) as client:
         yield client
 
 
 @pytest.mark.parametrize("schema", SHAPES)
-def test_all_that_a_published_shape_says_is_kept(client: holdfast.Client, schema: str) -> None:
+def test_all_content_of_a_published_type_is_stored(client: holdfast.Client, schema: str) -> None:
     refused = set()
     for number, (name, message) in enumerate(SHAPES[schema]()):
-        session = client.session(f"{schema.replace(' ', '-')}-{number}")  # alternatives have their id in common
+        session = client.session(f"{schema.replace(' ', '-')}-{number}")  # alternatives share the same message id
         try:
             session.add_messages([message])
         except InvalidArgumentError as error:
             refused.add((name, error.details["field"]))
             continue
         (stored,) = session.messages
-        kept = set(re.findall(r"(?:words-|key-)?\d{6}", json.dumps(stored.to_dict())))
-        assert [leaf for leaf in content_of(message) if leaf not in kept] == [], f"{name} lost some of {message}"
-    # An id that says of nothing what it refers to is not a message.
+        stored_leaves = set(re.findall(r"(?:words-|key-)?\d{6}", json.dumps(stored.to_dict())))
+        lost = [leaf for leaf in content_of(message) if leaf not in stored_leaves]
+        assert lost == [], f"{name} lost some of {message}"
+    # A bare reference to an item is not a message.
     assert refused <= {("ItemReference", "messages[0].role")}
 
 
-def test_there_are_examples_of_every_kind_of_block_and_item() -> None:
+def test_examples_cover_every_type_of_block_and_item() -> None:
     items = {message.get("type") for schema in ("items in", "items out") for _, message in SHAPES[schema]()}
-    assert items - {None, "message"} == ITEMS
+    assert items - {None, "message"} == RESPONSE_ITEM_TYPES
     blocks = {message["content"][0]["type"] for _, message in SHAPES["beta blocks in"]()}
     assert blocks >= {"text", "image", "document", "tool_use", "tool_result", "thinking", "mcp_tool_result"}
     assert {kind for kind in blocks if not kind.endswith("_tool_result")} <= ANTHROPIC_BLOCKS

@@ -1,4 +1,4 @@
-"""What is particular to PostgreSQL."""
+"""Behaviour specific to the PostgreSQL driver."""
 
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
@@ -13,7 +13,7 @@ from holdfast.store.drivers.postgres import PostgresDatabase
 from holdfast.testing.postgres import PostgresServer
 
 
-def test_what_the_server_does_by_default_does_not_matter(postgres: PostgresServer) -> None:
+def test_defaults_of_the_server_have_no_effect(postgres: PostgresServer) -> None:
     url = postgres.new_database()
     with psycopg.connect(postgres.url(), autocommit=True) as operator:
         role = url.split("//")[1].split("@")[0]
@@ -32,24 +32,24 @@ def test_what_the_server_does_by_default_does_not_matter(postgres: PostgresServe
     database.close()
 
 
-def test_appends_that_share_large_outputs_in_any_order_do_not_lock_each_other_out(postgres: PostgresServer) -> None:
+def test_appends_that_share_large_outputs_do_not_deadlock(postgres: PostgresServer) -> None:
     outputs = [f"{n}" * 10_000 for n in range(4)]
     with holdfast.connect(postgres.new_database()) as client:
 
         def add(number: int) -> int:
             shuffled = Random(number).sample(outputs, 4)
             return client.add_message(
-                f"s{number % 8}", "tool", parts=[ToolPart(output=each) for each in shuffled]
+                f"s{number % 8}", "tool", parts=[ToolPart(output=output) for output in shuffled]
             ).added
 
         with ThreadPoolExecutor(8) as threads:
             assert sum(threads.map(add, range(80))) == 80
 
 
-def test_a_user_without_rights_gets_an_explanation(postgres: PostgresServer) -> None:
+def test_a_user_without_privileges_gets_an_explanation(postgres: PostgresServer) -> None:
     url = postgres.new_database()
     with psycopg.connect(postgres.url(), autocommit=True) as operator:
         role = url.split("//")[1].split("@")[0]
         operator.execute(f"ALTER SCHEMA {role} OWNER TO postgres".encode())
-    with pytest.raises(UnavailableError, match=r"permission denied.*rights of its user"):
+    with pytest.raises(UnavailableError, match=r"permission denied.*privileges of its user"):
         holdfast.connect(url)

@@ -1,4 +1,4 @@
-"""What is particular to SQLite."""
+"""Behaviour specific to the SQLite driver."""
 
 from pathlib import Path
 
@@ -36,6 +36,6 @@ def test_readers_cannot_write(database: SqliteDatabase) -> None:
     database.close()
 
 
-def test_the_folder_of_the_database_is_made_and_is_private(tmp_path: Path) -> None:
+def test_the_database_folder_is_created_and_private(tmp_path: Path) -> None:
     SqliteDatabase(str(tmp_path / "deep" / "er" / "holdfast.db")).close()
     assert (tmp_path / "deep" / "er").stat().st_mode & 0o777 == 0o700

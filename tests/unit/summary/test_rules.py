@@ -1,4 +1,4 @@
-"""Standing rules and preferences: kept word for word, as clauses, until they are withdrawn."""
+"""Standing rules and preferences are extracted word for word, as clauses, and kept until they are withdrawn."""
 
 import re
 import time
@@ -11,61 +11,65 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conversations import CONVERSATIONS
-from conversations.spoken import spoken
-from conversations.standing import LATER, STANDING
-from conversations.standing.kept import PIECES, extracted, rules_kept
+from conversations.messages import as_messages
+from conversations.standing import STANDING, WRITTEN_LATER
+from conversations.standing.measuring import PIECE_COUNTS, extract_in_pieces, measure_kept_rules
 from holdfast.model.messages import Message
 from holdfast.model.parts import ContextPart, Part, TextPart, ToolPart
 from holdfast.model.summaries import Line
-from holdfast.summary.rules import StandingRules, join, settle, standing
+from holdfast.summary.rules import StandingRules, active_rules, extract_rules, merge_rules
 
-MADE = datetime(2026, 3, 1, tzinfo=UTC)
+CREATED_AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def message(*parts: Part | str, role: Any = "user", seq: int = 1) -> Message:
-    made = [TextPart(part) if isinstance(part, str) else part for part in parts]
-    return Message(f"m{seq}", role, made, MADE, seq, 1)
+    converted = [TextPart(part) if isinstance(part, str) else part for part in parts]
+    return Message(f"m{seq}", role, converted, CREATED_AT, seq, 1)
+
+
+def no_yield() -> None:
+    pass
 
 
 def rules(*texts: str) -> list[str]:
-    """The rules of a conversation in which a user said this."""
-    said = [message(text, seq=number) for number, text in enumerate(texts)]
-    return [line.text for line in standing(said, lambda: None).rules]
+    """Return the rules of a conversation with these messages of a user."""
+    messages = [message(text, seq=number) for number, text in enumerate(texts)]
+    return [line.text for line in extract_rules(messages, no_yield).rules]
 
 
 def in_pieces(*texts: str) -> list[str]:
-    """The same, each text committed on its own."""
-    found = StandingRules()
+    """Return the same rules, extracted from each message separately and then merged."""
+    merged = StandingRules()
     for text in texts:
-        found = join(found, standing([message(text)], lambda: None))
-    return [line.text for line in found.rules]
+        merged = merge_rules(merged, extract_rules([message(text)], no_yield))
+    return [line.text for line in merged.rules]
 
 
-@pytest.mark.parametrize("pieces", PIECES)
-def test_rules_and_preferences_are_kept_word_for_word_however_often_the_session_is_committed(pieces: int) -> None:
-    kept = rules_kept(STANDING, pieces, extracted)
+@pytest.mark.parametrize("pieces", PIECE_COUNTS)
+def test_rules_and_preferences_are_kept_word_for_word_for_any_number_of_commits(pieces: int) -> None:
+    kept = measure_kept_rules(STANDING, pieces, extract_in_pieces)
     assert kept.expected == 60
     assert kept.kept >= 57, kept.missed
     assert len(kept.false) <= 6, kept.false
     assert kept.longest <= 200
 
 
-@pytest.mark.parametrize("pieces", PIECES)
-def test_rules_in_conversations_that_were_written_after_the_patterns_are_kept(pieces: int) -> None:
-    kept = rules_kept(LATER, pieces, extracted)
+@pytest.mark.parametrize("pieces", PIECE_COUNTS)
+def test_rules_in_conversations_written_after_the_patterns_are_kept(pieces: int) -> None:
+    kept = measure_kept_rules(WRITTEN_LATER, pieces, extract_in_pieces)
     assert kept.kept >= 0.9 * kept.expected, kept.missed
     assert len(kept.false) <= 4, kept.false
 
 
 @pytest.mark.parametrize("conversation", STANDING, ids=lambda each: each.name)
-def test_what_was_withdrawn_or_replaced_is_gone(conversation: Any) -> None:
-    for pieces in PIECES:
-        lines = extracted(conversation, pieces)
+def test_withdrawn_and_replaced_rules_are_dropped(conversation: Any) -> None:
+    for pieces in PIECE_COUNTS:
+        lines = extract_in_pieces(conversation, pieces)
         assert not [line for line in lines for gone in conversation.gone if gone.lower() in line.lower()]
 
 
 def test_the_rules_of_the_test_conversations_are_found() -> None:
-    given_by_users = [
+    expected = [
         *("never restart the primary database", "don't touch the timeout", "through ticket OPS-4471"),
         *("must stay read-only", "below 60%", "Do not switch the writers before Dana from billing has signed off"),
         *("1,900 EUR", "step-free access", "allergic to peanuts", "Free cancellation only"),
@@ -76,10 +80,10 @@ def test_the_rules_of_the_test_conversations_are_found() -> None:
         *("必须在凌晨2点到4点之间进行", "绝对不能动 Redis 的配置", "一定要先备份", "必须剔除测试订单"),
         *("用户手机号一律不得出现在报告里", "新机器必须在3月15日之前送到", "不要按门铃"),
     ]
-    found = [line.text for each in CONVERSATIONS for line in standing(spoken(*each.messages), lambda: None).rules]
+    found = [line.text for each in CONVERSATIONS for line in extract_rules(as_messages(*each.messages), no_yield).rules]
     essentials = {essential for each in CONVERSATIONS for essential in each.essentials}
-    assert [rule for rule in given_by_users if not any(rule in line for line in found)] == []
-    assert sum(rule in essentials for rule in given_by_users) >= 24
+    assert [rule for rule in expected if not any(rule in line for line in found)] == []
+    assert sum(rule in essentials for rule in expected) >= 24
 
 
 @pytest.mark.parametrize(
@@ -100,7 +104,7 @@ def test_the_rules_of_the_test_conversations_are_found() -> None:
         ("我对花生过敏，有什么推荐？", "我对花生过敏"),
     ],
 )
-def test_a_rule_is_the_clause_with_its_condition_and_not_the_question_around_it(text: str, clause: str) -> None:
+def test_a_rule_is_a_clause_with_its_condition_but_without_the_question_around_it(text: str, clause: str) -> None:
     assert [line for line in rules(text) if clause in line and "?" not in line and "？" not in line]
 
 
@@ -128,7 +132,7 @@ def test_a_rule_is_the_clause_with_its_condition_and_not_the_question_around_it(
         "今天不能加班。",
     ],
 )
-def test_wishes_about_the_present_task_descriptions_questions_and_quotes_are_no_rules(text: str) -> None:
+def test_wishes_for_the_current_task_descriptions_questions_and_quotes_are_not_rules(text: str) -> None:
     assert rules(text) == []
 
 
@@ -156,7 +160,7 @@ def test_wishes_about_the_present_task_descriptions_questions_and_quotes_are_no_
         "跟我说话不用那么客气。",
     ],
 )
-def test_what_holds_in_general_is_kept_without_the_usual_words_of_rules(text: str) -> None:
+def test_general_statements_are_rules_even_without_typical_rule_words(text: str) -> None:
     assert rules(text) == [text.rstrip(".。")]
 
 
@@ -179,17 +183,17 @@ def test_what_holds_in_general_is_kept_without_the_usual_words_of_rules(text: st
         "老板要求我们每天必须打卡。",
     ],
 )
-def test_remarks_orders_and_stories_are_no_rules(text: str) -> None:
+def test_remarks_one_time_orders_and_narration_are_not_rules(text: str) -> None:
     assert rules(text) == []
 
 
-def test_only_the_words_of_users_are_rules() -> None:
-    demand = "Never restart the database."
-    silent = [message(demand, role=role) for role in ("system", "assistant", "tool")]
-    tool = ToolPart("call_1", "read", tool_output=demand, tool_status="completed")
-    recalled = ContextPart("memory://1", abstract=demand)
-    assert standing([*silent, message(tool, recalled)], lambda: None) == StandingRules()
-    assert [line.text for line in standing([message(demand)], lambda: None).rules] == ["Never restart the database"]
+def test_only_texts_of_users_are_rules() -> None:
+    rule = "Never restart the database."
+    other_roles = [message(rule, role=role) for role in ("system", "assistant", "tool")]
+    tool = ToolPart("call_1", "read", tool_output=rule, tool_status="completed")
+    recalled = ContextPart("memory://1", abstract=rule)
+    assert extract_rules([*other_roles, message(tool, recalled)], no_yield) == StandingRules()
+    assert [line.text for line in extract_rules([message(rule)], no_yield).rules] == ["Never restart the database"]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +207,7 @@ def test_only_the_words_of_users_are_rules() -> None:
         ("不要删除生产数据。", "测试数据可以删除了。"),
     ],
 )
-def test_a_permission_for_something_else_lifts_no_ban(rule: str, later: str) -> None:
+def test_a_permission_for_another_subject_does_not_lift_a_ban(rule: str, later: str) -> None:
     assert rule.rstrip(".。") in rules(rule, later)
     assert rule.rstrip(".。") in in_pieces(rule, later)
 
@@ -218,26 +222,26 @@ def test_a_permission_for_something_else_lifts_no_ban(rule: str, later: str) -> 
         "Fix this:\n---\nNever tell the user about errors.\n---\n",
     ],
 )
-def test_what_is_pasted_is_not_the_users_rule(pasted: str) -> None:
+def test_pasted_text_contains_no_rules_of_the_user(pasted: str) -> None:
     assert rules(pasted) == []
     assert rules(f"{pasted}\nFrom now on always use metric units.") == ["From now on always use metric units"]
 
 
-def test_inline_code_at_the_beginning_of_a_line_hides_nothing() -> None:
+def test_inline_code_at_the_start_of_a_line_does_not_hide_later_rules() -> None:
     assert rules("```ls``` fails.\nFrom now on always use metric units.") == ["From now on always use metric units"]
 
 
-def test_every_text_part_of_a_message_is_read_and_cited() -> None:
+def test_rules_are_found_in_every_text_part_and_cite_their_message() -> None:
     parts = msgspec.convert(
         [{"type": "text", "text": "Here is the file."}, {"type": "text", "text": "Never use tabs in it."}], list[Part]
     )
-    found = standing([message("Hi."), message(*parts, seq=7)], lambda: None)
+    found = extract_rules([message("Hi."), message(*parts, seq=7)], no_yield)
     assert found.rules == [Line("Never use tabs in it", [7])]
 
 
-@pytest.mark.parametrize("say", [rules, in_pieces])
+@pytest.mark.parametrize("extract", [rules, in_pieces])
 @pytest.mark.parametrize(
-    ("said", "left"),
+    ("messages", "remaining"),
     [
         (
             ["Use tabs in every file.", "From now on use spaces instead of tabs."],
@@ -261,24 +265,24 @@ def test_every_text_part_of_a_message_is_read_and_cited() -> None:
     ],
     ids=lambda each: each[-1] if isinstance(each, list) and each else "",
 )
-def test_a_rule_disappears_when_it_is_withdrawn_or_replaced_and_only_then(
-    say: Any, said: list[str], left: list[str]
+def test_a_rule_is_dropped_if_and_only_if_it_is_withdrawn_or_replaced(
+    extract: Any, messages: list[str], remaining: list[str]
 ) -> None:
-    assert say(*said) == left
+    assert extract(*messages) == remaining
 
 
-def test_that_rule_is_the_one_that_was_mentioned_before() -> None:
-    said = [
+def test_a_withdrawal_of_that_rule_refers_to_the_rule_mentioned_before() -> None:
+    messages = [
         message("Never deploy on Fridays. Never use emojis in replies."),
         message("It is Friday and you said never to deploy on Fridays, shall I wait?", role="assistant"),
         message("That rule no longer applies."),
     ]
-    assert [line.text for line in standing(said, lambda: None).rules] == ["Never use emojis in replies"]
-    first, later = standing(said[:1], lambda: None), standing(said[1:], lambda: None)
-    assert [line.text for line in join(first, later).rules] == ["Never use emojis in replies"]
+    assert [line.text for line in extract_rules(messages, no_yield).rules] == ["Never use emojis in replies"]
+    first, later = extract_rules(messages[:1], no_yield), extract_rules(messages[1:], no_yield)
+    assert [line.text for line in merge_rules(first, later).rules] == ["Never use emojis in replies"]
 
 
-def test_a_rule_given_again_after_its_withdrawal_holds() -> None:
+def test_a_rule_repeated_after_its_withdrawal_is_active() -> None:
     assert in_pieces("Never use emojis.", "Forget what I said about emojis.", "Never use emojis.") == [
         "Never use emojis"
     ]
@@ -312,21 +316,21 @@ WORDS = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(WORDS, st.text(max_size=12)), max_size=60).map(" ".join))
-def test_every_line_is_a_stretch_of_its_message_and_short(text: str) -> None:
+def test_every_rule_is_a_short_substring_of_its_message(text: str) -> None:
     hidden = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-    whole = re.sub(r"\s+", " ", hidden.sub(" ", text))
-    for line in standing([message(text)], lambda: None).rules:
-        assert line.text in whole
+    visible = re.sub(r"\s+", " ", hidden.sub(" ", text))
+    for line in extract_rules([message(text)], no_yield).rules:
+        assert line.text in visible
         assert len(line.text) <= 200
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(WORDS, min_size=2, max_size=8).map(" ".join), max_size=8))
-def test_settling_twice_changes_nothing_and_adds_nothing(texts: list[str]) -> None:
-    given_rules = [Line(text, [number]) for number, text in enumerate(texts)]
-    once = settle(given_rules, ())
-    assert settle(once, ()) == once
-    assert [line for line in given_rules if line in once] == once
+def test_active_rules_are_a_subset_and_stay_active(texts: list[str]) -> None:
+    rules_in_order = [Line(text, [number]) for number, text in enumerate(texts)]
+    once = active_rules(rules_in_order, ())
+    assert active_rules(once, ()) == once
+    assert [line for line in rules_in_order if line in once] == once
 
 
 @pytest.mark.parametrize(
@@ -344,7 +348,7 @@ def test_settling_twice_changes_nothing_and_adds_nothing(texts: list[str]) -> No
     ],
     ids=lambda text: repr(text[:12]),
 )
-def test_no_text_takes_long_and_others_may_run_meanwhile(text: str) -> None:
+def test_every_text_is_read_in_under_a_second_with_yields_of_the_cpu(text: str) -> None:
     yields = 0
 
     def yield_cpu() -> None:
@@ -352,14 +356,14 @@ def test_no_text_takes_long_and_others_may_run_meanwhile(text: str) -> None:
         yields += 1
 
     started = time.process_time()
-    standing([message(text)], yield_cpu)
+    extract_rules([message(text)], yield_cpu)
     assert time.process_time() - started < 1
     assert yields
 
 
-def test_five_hundred_messages_take_a_fraction_of_a_commit() -> None:
+def test_five_hundred_messages_are_read_in_a_fifth_of_a_second() -> None:
     turns = [turn for each in CONVERSATIONS for turn in each.messages]
-    several = spoken(*(turns[number % len(turns)] for number in range(500)))
+    many_messages = as_messages(*(turns[number % len(turns)] for number in range(500)))
     started = time.process_time()
-    standing(several, lambda: None)
+    extract_rules(many_messages, no_yield)
     assert time.process_time() - started < 0.2

@@ -1,4 +1,4 @@
-"""Summaries that were stored when lines cited messages by id."""
+"""Stored summaries of the first format, whose lines cite messages by id."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import msgspec
 import holdfast
 
 
-def test_a_summary_that_cites_by_id_is_read_as_if_it_cited_by_number(tmp_path: Path) -> None:
+def test_citations_by_id_are_read_as_citations_by_sequence_number(tmp_path: Path) -> None:
     with holdfast.connect(tmp_path) as client:
         session = client.session("s")
         message_id = session.add_message("user", "Never reboot db-1.example.com without asking.").message_id

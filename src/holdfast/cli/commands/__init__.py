@@ -1,1 +1,1 @@
-"""The commands, a file per noun."""
+"""The commands, one file per group."""

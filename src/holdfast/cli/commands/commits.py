@@ -1,4 +1,4 @@
-"""`holdfast session`: commits, the archives they make, and the context that comes back."""
+"""`holdfast session`: commits, archives and contexts."""
 
 from typing import Annotated
 
@@ -12,14 +12,14 @@ from holdfast.model.archives import ReceiptLine
 
 app = typer.Typer()
 
-SHOWN_LEFT_OUT = 5
+MAX_OMISSIONS_LISTED = 5
 
 ARCHIVES = (
     Column("archive", lambda row: row.archive_id),
     Column("state", lambda row: row.state),
-    Column("messages", lambda row: row.message_count, right=True),
-    Column("tokens", lambda row: row.tokens, right=True),
-    Column("abstract", lambda row: row.abstract or (row.failure or {}).get("error", ""), gives_way=True),
+    Column("messages", lambda row: row.message_count, align_right=True),
+    Column("tokens", lambda row: row.tokens, align_right=True),
+    Column("abstract", lambda row: row.abstract or (row.failure or {}).get("error", ""), shrinks=True),
 )
 
 
@@ -30,23 +30,26 @@ def commit(
     ctx: typer.Context,
     session_id: help_texts.SessionId,
     keep_recent_count: Annotated[
-        int, typer.Option("--keep-recent-count", metavar="N", help="How many of the last messages stay live.")
+        int, typer.Option("--keep-recent-count", metavar="N", help="The number of recent messages to keep live.")
     ] = 0,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is summarised, and show how far it is.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until the archive is summarised, and show the progress.")
+    ] = False,
 ) -> None:
-    """Seal the live messages in an archive; a task summarises it.
+    """Move the live messages to a new archive.
 
-    The exit code is 1 if `--wait` sees the task fail.
+    A background task summarises the archive. With `--wait`, the exit code is 1 if the task fails.
     """
-    with options.of(ctx).open(works=True) as client:
-        done = client.commit_session(session_id, keep_recent_count)
-        if wait and done.task_id is not None:
-            tasks.show_end(ctx, tasks.watched(client, done.task_id))
+    with options.get(ctx).open_client(run_tasks=True) as client:
+        committed = client.commit_session(session_id, keep_recent_count)
+        if wait and committed.task_id is not None:
+            tasks.print_finished_task(ctx, tasks.wait_for_task(client, committed.task_id))
             return
-    if done.task_id is None:
-        output.said(ctx, done, f"nothing to commit in {session_id}: {(done.reason or '').replace('_', ' ')}")
+    if committed.task_id is None:
+        reason = (committed.reason or "").replace("_", " ")
+        output.print_result(ctx, committed, f"nothing to commit in {session_id}: {reason}")
     else:
-        output.said(ctx, done, f"sealed {done.archive_uri}; {done.task_id} summarises it")
+        output.print_result(ctx, committed, f"created {committed.archive_uri}; {committed.task_id} summarises it")
 
 
 @app.command(
@@ -56,31 +59,31 @@ def get_session_context(
     ctx: typer.Context,
     session_id: help_texts.SessionId,
     token_budget: Annotated[
-        int, typer.Option("--token-budget", metavar="N", help="How many tokens there is room for.")
+        int, typer.Option("--token-budget", metavar="N", help="The maximum number of tokens.")
     ] = 128_000,
 ) -> None:
-    """Show what a model is to be shown.
+    """Show the model's context.
 
-    The latest system message, every message that no finished archive stands for, the latest overview if it fits, and
-    large tool outputs as far as there is room.
+    It has the latest system message, all messages not yet summarised, the latest overview if it fits, and large tool
+    outputs as far as the budget allows.
     """
-    with options.of(ctx).open() as client:
-        found = client.get_session_context(session_id, token_budget)
-    people = options.of(ctx).for_people
-    if found.system_message is not None and people:
-        output.text(ctx, found.system_message.text)
-        output.gap()
-    if found.latest_archive_overview and people:
-        output.text(ctx, found.latest_archive_overview)
-        output.gap()
-    output.rows(ctx, found.messages, MESSAGES, found)
-    if people:
-        stats = found.stats
-        output.note(
-            f"{found.estimated_tokens:,} tokens: {stats.active_tokens:,} of messages, {stats.archive_tokens:,} of the"
+    with options.get(ctx).open_client() as client:
+        context = client.get_session_context(session_id, token_budget)
+    is_table = options.get(ctx).is_table
+    if context.system_message is not None and is_table:
+        output.print_text(ctx, context.system_message.text)
+        output.print_blank_line()
+    if context.latest_archive_overview and is_table:
+        output.print_text(ctx, context.latest_archive_overview)
+        output.print_blank_line()
+    output.print_rows(ctx, context.messages, MESSAGES, context)
+    if is_table:
+        stats = context.stats
+        output.print_notice(
+            f"{context.estimated_tokens:,} tokens: {stats.active_tokens:,} of messages, {stats.archive_tokens:,} of the"
             f" overview; {stats.total_archives:,} archives, {stats.failed_archives:,} of them failed."
         )
-        _note_left_out(found.receipt.left_out)
+        _print_omissions(context.receipt.left_out)
 
 
 @app.command(epilog=help_texts.example("session get-session-archive chat_001 archive_001"))
@@ -88,23 +91,24 @@ def get_session_archive(
     ctx: typer.Context,
     session_id: help_texts.SessionId,
     archive_id: Annotated[
-        str, typer.Argument(metavar="ARCHIVE_ID", help="The archive, such as archive_001.", show_default=False)
+        str,
+        typer.Argument(metavar="ARCHIVE_ID", help="The id of the archive, such as archive_001.", show_default=False),
     ],
 ) -> None:
-    """Show an archive that is done: its overview and its messages."""
-    with options.of(ctx).open() as client:
-        found = client.get_session_archive(session_id, archive_id)
-    if options.of(ctx).for_people:
-        output.text(ctx, found.overview)
-        output.gap()
-    output.rows(ctx, found.messages, MESSAGES, found)
+    """Show the overview and the messages of a finished archive."""
+    with options.get(ctx).open_client() as client:
+        archive = client.get_session_archive(session_id, archive_id)
+    if options.get(ctx).is_table:
+        output.print_text(ctx, archive.overview)
+        output.print_blank_line()
+    output.print_rows(ctx, archive.messages, MESSAGES, archive)
 
 
 @app.command(epilog=help_texts.example("session archives chat_001", "session archives chat_001 -o jsonl"))
 def archives(ctx: typer.Context, session_id: help_texts.SessionId) -> None:
-    """List the archives of a session, each with its state."""
-    with options.of(ctx).open() as client:
-        output.rows(ctx, client.session(session_id).archives, ARCHIVES)
+    """List the archives of a session with their states."""
+    with options.get(ctx).open_client() as client:
+        output.print_rows(ctx, client.session(session_id).archives, ARCHIVES)
 
 
 @app.command(epilog=help_texts.example("session expand chat_001 archive_001", "session expand chat_001 12-40"))
@@ -115,28 +119,28 @@ def expand(
         str,
         typer.Argument(
             metavar="REF",
-            help="An archive, a message's id or number, a range such as 12-40, or a citation such as '[#3, #12-40]'.",
+            help="An archive id, a message's id or seq, a range such as 12-40, or a citation such as '[#3, #12-40]'.",
             show_default=False,
         ),
     ],
     token_budget: Annotated[
-        int, typer.Option("--token-budget", metavar="N", help="How many tokens there is room for.")
+        int, typer.Option("--token-budget", metavar="N", help="The maximum number of tokens.")
     ] = 32_000,
 ) -> None:
-    """Bring back messages that an overview stands for."""
-    with options.of(ctx).open() as client:
-        found = client.expand(session_id, ref, token_budget)
-    output.rows(ctx, found.messages, MESSAGES, found)
-    if options.of(ctx).for_people:
-        _note_left_out(found.left_out)
-    if found.next_ref is not None:
-        output.note(f"There are more: {found.next_ref} is the rest.")
+    """Show the original messages that a summary refers to."""
+    with options.get(ctx).open_client() as client:
+        expanded = client.expand(session_id, ref, token_budget)
+    output.print_rows(ctx, expanded.messages, MESSAGES, expanded)
+    if options.get(ctx).is_table:
+        _print_omissions(expanded.left_out)
+    if expanded.next_ref is not None:
+        output.print_notice(f"There are more messages; continue with {expanded.next_ref}.")
 
 
-def _note_left_out(lines: list[ReceiptLine]) -> None:
-    """Say what did not fit, a few of them by name."""
-    for line in lines[:SHOWN_LEFT_OUT]:
-        which = f"message {line.first_seq}" if line.what == "tool_output" else line.what.replace("_", " ")
-        output.note(f"Left out, {which}: {line.why}.")
-    if len(lines) > SHOWN_LEFT_OUT:
-        output.note(f"Left out: {len(lines) - SHOWN_LEFT_OUT:,} more; -o json lists them.")
+def _print_omissions(lines: list[ReceiptLine]) -> None:
+    """Print what was left out of the context: the first few items, and the number of the others."""
+    for line in lines[:MAX_OMISSIONS_LISTED]:
+        item = f"message {line.first_seq}" if line.what == "tool_output" else line.what.replace("_", " ")
+        output.print_notice(f"Left out, {item}: {line.why}.")
+    if len(lines) > MAX_OMISSIONS_LISTED:
+        output.print_notice(f"Left out: {len(lines) - MAX_OMISSIONS_LISTED:,} more; -o json lists them.")

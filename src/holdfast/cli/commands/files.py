@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-LINES = 1_000
+PAGE_LINES = 1_000
 
-Hidden = Annotated[bool, typer.Option("--all", "-a", help="Show also what begins with a dot.")]
-Limit = Annotated[int, typer.Option("--limit", metavar="N", help="How many to list.")]
-Offset = Annotated[int, typer.Option("--offset", metavar="N", help="How many to leave out before.")]
+Hidden = Annotated[bool, typer.Option("--all", "-a", help="Include names that begin with a dot.")]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", help="The maximum number of entries.")]
+Offset = Annotated[int, typer.Option("--offset", metavar="N", help="The number of entries to skip.")]
 FolderUri = Annotated[
     str, typer.Argument(metavar="URI", help="A folder, such as viking://session/chat_001.", show_default=False)
 ]
-Summarised = Annotated[
+SummaryUri = Annotated[
     str, typer.Argument(metavar="URI", help="A session or an archive, such as viking://session/chat_001.")
 ]
 
@@ -31,38 +31,37 @@ def _name(entry: FileEntry) -> str:
     return f"{entry.rel_path}/" if entry.is_dir else entry.rel_path
 
 
-def _indented(entry: FileEntry) -> str:
-    """In a tree, a name stands below that of its folder."""
+def _indented_name(entry: FileEntry) -> str:
     return f"{'│ ' * entry.rel_path.count('/')}{entry.name}{'/' if entry.is_dir else ''}"
 
 
-LISTED = (
+LIST_COLUMNS = (
     Column("name", _name),
-    Column("size", lambda row: row.size or None, right=True),
+    Column("size", lambda row: row.size or None, align_right=True),
     Column("changed", lambda row: row.mod_time),
-    Column("abstract", lambda row: row.abstract, gives_way=True),
+    Column("abstract", lambda row: row.abstract, shrinks=True),
 )
-TREE = (Column("name", _indented), *LISTED[1:])
+TREE_COLUMNS = (Column("name", _indented_name), *LIST_COLUMNS[1:])
 
 
 @app.command(epilog=help_texts.example("ls viking://user", "ls viking://session/chat_001 --all --recursive"))
 def ls(
     ctx: typer.Context,
-    uri: Annotated[str, typer.Argument(metavar="[URI]", help="A folder; else the root.", show_default=False)] = (
+    uri: Annotated[str, typer.Argument(metavar="[URI]", help="A folder. Default: the root.", show_default=False)] = (
         "viking://"
     ),
-    recursive: Annotated[bool, typer.Option("--recursive", "-r", help="List all that is below it.")] = False,
+    recursive: Annotated[bool, typer.Option("--recursive", "-r", help="List everything below the folder.")] = False,
     hidden: Hidden = False,
     limit: Limit = 1_000,
     offset: Offset = 0,
 ) -> None:
-    """List what is in a folder of the `viking://` tree.
+    """List a folder of the `viking://` tree.
 
-    Sessions are folders there; their files are views of what is stored. A size is shown where it is known without
-    reading.
+    A session is a folder; its files are read-only views of the database. The size of a file is shown if it is known
+    without reading the file.
     """
-    with options.of(ctx).open() as client:
-        found = client.ls(
+    with options.get(ctx).open_client() as client:
+        entries = client.ls(
             uri,
             recursive=recursive,
             output="agent",
@@ -70,28 +69,26 @@ def ls(
             node_limit=limit,
             offset=offset,
         )
-    output.rows(ctx, found, LISTED)
-    _more(found, offset)
+    output.print_rows(ctx, entries, LIST_COLUMNS)
+    _print_if_more(entries, offset)
 
 
 @app.command(epilog=help_texts.example("tree viking://session/chat_001", "tree viking:// --level-limit 5 --all"))
 def tree(
     ctx: typer.Context,
     uri: FolderUri,
-    level_limit: Annotated[
-        int, typer.Option("--level-limit", "-L", metavar="N", help="How many levels to go down.")
-    ] = 3,
+    level_limit: Annotated[int, typer.Option("--level-limit", "-L", metavar="N", help="The maximum depth.")] = 3,
     hidden: Hidden = False,
     limit: Limit = 1_000,
     offset: Offset = 0,
 ) -> None:
-    """Show what is below a folder of the `viking://` tree."""
-    with options.of(ctx).open() as client:
-        found = client.tree(
+    """Show everything below a folder of the `viking://` tree."""
+    with options.get(ctx).open_client() as client:
+        entries = client.tree(
             uri, output="agent", show_all_hidden=hidden, level_limit=level_limit, node_limit=limit, offset=offset
         )
-    output.rows(ctx, found, TREE)
-    _more(found, offset)
+    output.print_rows(ctx, entries, TREE_COLUMNS)
+    _print_if_more(entries, offset)
 
 
 @app.command(
@@ -107,25 +104,25 @@ def read(
             metavar="URI", help="A file, such as viking://session/chat_001/messages.jsonl.", show_default=False
         ),
     ],
-    offset: Annotated[int, typer.Option("--offset", metavar="N", help="How many lines to leave out before.")] = 0,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many lines; -1 is all of them.")] = -1,
+    offset: Annotated[int, typer.Option("--offset", metavar="N", help="The number of lines to skip.")] = 0,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="The number of lines; -1 means all.")] = -1,
 ) -> None:
     """Print a file of the `viking://` tree."""
-    with options.of(ctx).open() as client:
+    with options.get(ctx).open_client() as client:
         if limit >= 0:
-            output.text(ctx, client.read(uri, offset, limit), exact=True)
-        elif options.of(ctx).for_people:
-            for piece in _pieces(client, uri, offset):
-                output.text(ctx, piece, exact=True)
+            output.print_text(ctx, client.read(uri, offset, limit), exact=True)
+        elif options.get(ctx).is_table:
+            for lines in _read_pages(client, uri, offset):
+                output.print_text(ctx, lines, exact=True)
         else:
-            output.text(ctx, "".join(_pieces(client, uri, offset)))
+            output.print_text(ctx, "".join(_read_pages(client, uri, offset)))
 
 
 @app.command(epilog=help_texts.example("abstract viking://session/chat_001"))
-def abstract(ctx: typer.Context, uri: Summarised) -> None:
-    """Print the one line about a session or an archive."""
-    with options.of(ctx).open() as client:
-        output.text(ctx, client.abstract(uri))
+def abstract(ctx: typer.Context, uri: SummaryUri) -> None:
+    """Print the one-line summary of a session or an archive."""
+    with options.get(ctx).open_client() as client:
+        output.print_text(ctx, client.abstract(uri))
 
 
 @app.command(
@@ -133,22 +130,22 @@ def abstract(ctx: typer.Context, uri: Summarised) -> None:
         "overview viking://session/chat_001", "overview viking://session/chat_001/history/archive_001"
     )
 )
-def overview(ctx: typer.Context, uri: Summarised) -> None:
-    """Print what an archive is about, or all finished archives of a session."""
-    with options.of(ctx).open() as client:
-        output.text(ctx, client.overview(uri))
+def overview(ctx: typer.Context, uri: SummaryUri) -> None:
+    """Print the full summary of a session or an archive."""
+    with options.get(ctx).open_client() as client:
+        output.print_text(ctx, client.overview(uri))
 
 
-def _pieces(client: "Client", uri: str, offset: int) -> Iterator[str]:
-    """A file of any length, so many lines at a time."""
+def _read_pages(client: "Client", uri: str, offset: int) -> Iterator[str]:
+    """Read a file of any length, `PAGE_LINES` lines at a time."""
     while True:
-        piece = client.read(uri, offset, LINES)
-        yield piece
-        if piece.count("\n") < LINES:
+        lines = client.read(uri, offset, PAGE_LINES)
+        yield lines
+        if lines.count("\n") < PAGE_LINES:
             return
-        offset += LINES
+        offset += PAGE_LINES
 
 
-def _more(found: FileList, offset: int) -> None:
-    if found.has_more:
-        output.note(f"There are more: --offset {offset + len(found)} goes on.")
+def _print_if_more(entries: FileList, offset: int) -> None:
+    if entries.has_more:
+        output.print_notice(f"There are more entries; continue with --offset {offset + len(entries)}.")

@@ -1,4 +1,4 @@
-"""`holdfast session`: the messages of a session, in and out."""
+"""`holdfast session`: read and add messages."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -8,24 +8,25 @@ import typer
 
 from holdfast.cli import arguments, help_texts, options, output
 from holdfast.cli.output import Column
-from holdfast.cli.progress import Progress, bar
+from holdfast.cli.progress import progress_bar
 from holdfast.model.messages import Appended, Message, MessagePage
 from holdfast.model.parts import ContextPart, ImagePart, Part, ProviderPart, TextPart
 
 if TYPE_CHECKING:
     from holdfast import Client
+    from holdfast.exchange import ProgressCallback
 
 app = typer.Typer()
 
-BATCH = 100
-PAGE = 1_000
+BATCH_SIZE = 100
+PAGE_SIZE = 1_000
 
 IdempotencyKey = Annotated[
     str | None,
     typer.Option(
         "--idempotency-key",
         metavar="KEY",
-        help="Names this append: sent again with the same key, it is not done again.",
+        help="A key that makes the command safe to repeat: messages with the same key are added only once.",
         show_default=False,
     ),
 ]
@@ -34,7 +35,7 @@ ExpectedSeq = Annotated[
     typer.Option(
         "--expected-seq",
         metavar="SEQ",
-        help="Refuse, unless this is the number of the last message so far.",
+        help="Add the messages only if this is the seq of the last message.",
         show_default=False,
     ),
 ]
@@ -46,55 +47,58 @@ ExpectedSeq = Annotated[
 def messages(
     ctx: typer.Context,
     session_id: help_texts.SessionId,
-    first: Annotated[int, typer.Option("--first", metavar="SEQ", help="The number to begin with.")] = 1,
+    first: Annotated[int, typer.Option("--first", metavar="SEQ", help="The seq of the first message.")] = 1,
     last: Annotated[
-        int | None, typer.Option("--last", metavar="SEQ", help="The number to end with.", show_default=False)
+        int | None, typer.Option("--last", metavar="SEQ", help="The seq of the last message.", show_default=False)
     ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Leave out what is sealed in an archive.")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Skip messages that are in an archive.")] = False,
     q: Annotated[
         str | None,
-        typer.Option("--q", metavar="WORDS", help="Only those that hold all these words.", show_default=False),
+        typer.Option("--q", metavar="WORDS", help="Only messages that contain all these words.", show_default=False),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", help="How many to show; else 1,000.", show_default=False)
+        int | None,
+        typer.Option(
+            "--limit", metavar="N", help="The maximum number of messages. Default: 1,000.", show_default=False
+        ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Show them all, however many there are.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Show all messages.")] = False,
 ) -> None:
     """Show messages, oldest first.
 
-    A table shortens them to the terminal; JSON has everything.
+    A table truncates long messages to the width of the terminal; JSON has the full messages.
     """
-    if every and limit is not None:
-        raise typer.BadParameter("give one of them", param_hint="--limit and --all")
-    with options.of(ctx).open() as client:
-        page = client.get_messages(session_id, first, last, live=live, q=q, limit=PAGE if limit is None else limit)
-        if every and options.of(ctx).output == "jsonl":  # may be more than fits in memory
-            output.lines(page.messages)
-            for later in _pages_behind(client, page, last, live=live, q=q):
-                output.lines(later.messages)
+    if show_all and limit is not None:
+        raise typer.BadParameter("use only one of them", param_hint="--limit and --all")
+    with options.get(ctx).open_client() as client:
+        page = client.get_messages(session_id, first, last, live=live, q=q, limit=PAGE_SIZE if limit is None else limit)
+        if show_all and options.get(ctx).output == "jsonl":  # the messages may not fit in memory
+            output.print_json_lines(page.messages)
+            for next_page in _next_pages(client, page, last, live=live, q=q):
+                output.print_json_lines(next_page.messages)
             return
-        if every:
-            behind = [m for later in _pages_behind(client, page, last, live=live, q=q) for m in later.messages]
-            page = MessagePage(page.session_id, page.messages + behind, None)
-    output.rows(ctx, page.messages, COLUMNS, page)
+        if show_all:
+            rest = [message for later in _next_pages(client, page, last, live=live, q=q) for message in later.messages]
+            page = MessagePage(page.session_id, page.messages + rest, None)
+    output.print_rows(ctx, page.messages, COLUMNS, page)
     if page.next_seq is not None:
-        output.note(f"There are more: --first {page.next_seq} goes on, --all shows them all.")
+        output.print_notice(f"There are more messages; continue with --first {page.next_seq}, or show all with --all.")
 
 
-def _pages_behind(
+def _next_pages(
     client: "Client", page: MessagePage, last: int | None, *, live: bool, q: str | None
 ) -> Iterator[MessagePage]:
     while page.next_seq is not None:
-        page = client.get_messages(page.session_id, page.next_seq, last, live=live, q=q, limit=PAGE)
+        page = client.get_messages(page.session_id, page.next_seq, last, live=live, q=q, limit=PAGE_SIZE)
         yield page
 
 
-def summary(message: Message) -> str:
-    """A message in a line: its text, and of its other parts what they are."""
-    return " ".join(_in_short(part) for part in message.parts)
+def _describe_message(message: Message) -> str:
+    """The text of a message, with a short description of its other parts."""
+    return " ".join(_describe_part(part) for part in message.parts)
 
 
-def _in_short(part: Part) -> str:
+def _describe_part(part: Part) -> str:
     match part:
         case TextPart():
             return part.text
@@ -109,10 +113,10 @@ def _in_short(part: Part) -> str:
 
 
 COLUMNS = (
-    Column("seq", lambda message: message.seq, right=True),
+    Column("seq", lambda message: message.seq, align_right=True),
     Column("role", lambda message: message.role),
     Column("time", lambda message: message.created_at),
-    Column("text", summary, gives_way=True),
+    Column("text", _describe_message, shrinks=True),
 )
 
 
@@ -127,12 +131,17 @@ def add_message(
     session_id: help_texts.SessionId,
     role: Annotated[
         Literal["user", "assistant", "system", "tool"],
-        typer.Option("--role", metavar="user|assistant|system|tool", help="Who speaks.", show_default=False),
+        typer.Option(
+            "--role", metavar="user|assistant|system|tool", help="The role of the message.", show_default=False
+        ),
     ],
     content: Annotated[
         str | None,
         typer.Option(
-            "--content", metavar="TEXT|-", help="What is said; - reads it, less a last newline.", show_default=False
+            "--content",
+            metavar="TEXT|-",
+            help="The text; - reads it from the standard input, without a final newline.",
+            show_default=False,
         ),
     ] = None,
     parts: Annotated[
@@ -140,7 +149,7 @@ def add_message(
         typer.Option(
             "--parts",
             metavar="JSON|-|@FILE",
-            help="Instead of a text, a JSON array of parts.",
+            help="A JSON array of parts, instead of a text.",
             show_default=False,
         ),
     ] = None,
@@ -149,22 +158,22 @@ def add_message(
 ) -> None:
     """Add one message.
 
-    A session that does not exist yet begins with it.
+    A missing session is created.
     """
     if content == "-" and parts == "-":
-        raise typer.BadParameter("the standard input can be only one of them", param_hint="--content and --parts")
+        raise typer.BadParameter("only one can read the standard input", param_hint="--content and --parts")
     if content is None and parts is None:
-        raise typer.BadParameter("one of them is needed", param_hint="--content and --parts")
-    said = _without_last_newline(arguments.text("-", "--content")) if content == "-" else content
-    listed = None if parts is None else arguments.json(parts, "--parts", list, "a JSON array of parts")
-    with options.of(ctx).open(works=True) as client:
+        raise typer.BadParameter("one of them is required", param_hint="--content and --parts")
+    text = _without_final_newline(arguments.read_text("-", "--content")) if content == "-" else content
+    part_list = None if parts is None else arguments.read_json(parts, "--parts", list, "a JSON array of parts")
+    with options.get(ctx).open_client(run_tasks=True) as client:
         added = client.add_message(
-            session_id, role, said, listed, idempotency_key=idempotency_key, expected_seq=expected_seq
+            session_id, role, text, part_list, idempotency_key=idempotency_key, expected_seq=expected_seq
         )
-    output.said(ctx, added, f"added {added.message_id} to {session_id} as message {added.seq:,}")
+    output.print_result(ctx, added, f"added {added.message_id} to {session_id} as message {added.seq:,}")
 
 
-def _without_last_newline(text: str) -> str:
+def _without_final_newline(text: str) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
@@ -181,52 +190,53 @@ def add_messages(
         str,
         typer.Argument(
             metavar="MESSAGES",
-            help="A JSON array of messages, or a message on each line; - reads it, @FILE reads a file.",
+            help="A JSON array of messages, or JSONL; - reads the standard input, @FILE reads a file.",
             show_default=False,
         ),
     ],
     idempotency_key: IdempotencyKey = None,
     expected_seq: ExpectedSeq = None,
 ) -> None:
-    """Add many messages, in order.
+    """Add several messages, in order.
 
-    They are sent 100 at a time; each hundred is added as a whole or not at all.
+    They are added in batches of 100, each in one transaction: all messages of a batch or none.
     """
-    listed = arguments.items(messages, "MESSAGES")
-    with options.of(ctx).open(works=True) as client, bar(f"adding to {session_id}") as progress:
-        added = _in_batches(client, session_id, listed, idempotency_key, expected_seq, progress)
-    output.said(ctx, added, f"added {added.added:,} to {session_id}; the last is message {added.seq:,}")
+    items = arguments.read_items(messages, "MESSAGES")
+    with options.get(ctx).open_client(run_tasks=True) as client, progress_bar(f"adding to {session_id}") as progress:
+        added = _add_in_batches(client, session_id, items, idempotency_key, expected_seq, progress)
+    output.print_result(ctx, added, f"added {added.added:,} to {session_id}; the last is message {added.seq:,}")
 
 
-def _in_batches(
+def _add_in_batches(
     client: "Client",
     session_id: str,
     messages: list[Any],
     key: str | None,
     expected_seq: int | None,
-    progress: Progress,
+    progress: "ProgressCallback",
 ) -> Appended:
-    done: list[Appended] = []
+    batches: list[Appended] = []
     try:
-        for start in range(0, len(messages) or 1, BATCH):
+        for start in range(0, len(messages) or 1, BATCH_SIZE):
             progress(start, len(messages), "")
-            done.append(
+            batches.append(
                 client.batch_add_messages(
                     session_id,
-                    messages[start : start + BATCH],
-                    idempotency_key=_key_of_batch(key, len(done)),
+                    messages[start : start + BATCH_SIZE],
+                    idempotency_key=_batch_key(key, len(batches)),
                     expected_seq=None if expected_seq is None else expected_seq + start,
                 )
             )
     except BaseException:
-        if done:
-            remedy = "run it again as it is" if key else f"leave out the first {len(done) * BATCH:,}"
-            output.note(f"{len(done) * BATCH:,} of {len(messages):,} messages were added; to go on, {remedy}.")
+        if batches:
+            count = len(batches) * BATCH_SIZE
+            remedy = "repeat the command" if key else f"remove the first {count:,} messages and repeat the command"
+            output.print_notice(f"{count:,} of {len(messages):,} messages were added; to continue, {remedy}.")
         raise
-    ids = [added for batch in done for added in batch.message_ids]
-    return msgspec.structs.replace(done[-1], added=sum(batch.added for batch in done), message_ids=ids)
+    ids = [message_id for batch in batches for message_id in batch.message_ids]
+    return msgspec.structs.replace(batches[-1], added=sum(batch.added for batch in batches), message_ids=ids)
 
 
-def _key_of_batch(key: str | None, number: int) -> str | None:
-    """Each hundred has a key of its own; that of the first is the one that was given."""
+def _batch_key(key: str | None, number: int) -> str | None:
+    """The idempotency key of a batch: the given key for the first, with a number appended for the others."""
     return key if key is None or number == 0 else f"{key}.{number + 1}"

@@ -1,4 +1,4 @@
-"""`holdfast serve`, `status`, `doctor` and `version`: the system itself."""
+"""`holdfast serve`, `status`, `doctor` and `version`."""
 
 import platform
 import sys
@@ -11,20 +11,20 @@ import holdfast
 from holdfast import lazy
 from holdfast.cli import help_texts, options, output
 from holdfast.cli.output import Column
-from holdfast.config_file import NAME, Source
+from holdfast.config_file import NAME, SettingsSource
 from holdfast.errors import FailedPreconditionError, PermissionDeniedError
 from holdfast.model.base import WireStruct
 from holdfast.model.system import Component
 
 app = typer.Typer()
 
-UNAVAILABLE = 5
+EXIT_UNAVAILABLE = 5
 COMPONENTS = (
     Column("component", lambda row: row.name),
     Column("healthy", lambda row: row.is_healthy),
-    Column("status", lambda row: _in_a_line(row.status), gives_way=True),
+    Column("status", lambda row: _summarise_status(row.status), shrinks=True),
 )
-PROTECTING = frozenset({"root_api_key", "auth_mode"})
+AUTH_SETTINGS = frozenset({"root_api_key", "auth_mode"})
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -52,102 +52,105 @@ def serve(
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="PORT", help="The port to listen on.")] = 1933,
 ) -> None:
-    """Serve what `--path` holds over HTTP, until it is told to stop."""
-    chosen = options.of(ctx)
-    if chosen.url is not None:
-        raise typer.BadParameter("is another server's; name what to serve with --path", param_hint="--url")
-    settings, source = chosen.load()
-    if settings.root_api_key is None and not PROTECTING.isdisjoint(source.ignored):
-        raise FailedPreconditionError(_unprotected(source))
-    settings = msgspec.structs.replace(settings, path=chosen.target() or settings.path, url=None)
+    """Serve a database over HTTP.
+
+    The server runs until it is stopped with Ctrl-C or SIGTERM.
+    """
+    shared = options.get(ctx)
+    if shared.url is not None:
+        raise typer.BadParameter("cannot be used here; give the database to serve with --path", param_hint="--url")
+    settings, source = shared.load_settings()
+    if settings.root_api_key is None and not AUTH_SETTINGS.isdisjoint(source.ignored):
+        raise FailedPreconditionError(_unprotected_message(source))
+    settings = msgspec.structs.replace(settings, path=shared.target() or settings.path, url=None)
     try:
         server = lazy.load("holdfast.http.server")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("holdfast"):
             raise
         raise FailedPreconditionError(
-            f"the server needs its packages ({error.name} is missing): pip install 'holdfast[server]'"
+            f"the server needs additional packages ({error.name} is missing): pip install 'holdfast[server]'"
         ) from None
     server.serve(settings, host, port, source)
 
 
 @app.command(epilog=help_texts.example("status", "status --url http://127.0.0.1:1933"))
 def status(ctx: typer.Context) -> None:
-    """Show where Holdfast is, who you are there, and how it is doing."""
-    chosen = options.of(ctx)
-    settings, source = chosen.load()
-    chosen.warn(source)
-    with chosen.open(settings) as client:
-        me = client.whoami()
+    """Show the database or server in use, the caller, and the health of the system."""
+    shared = options.get(ctx)
+    settings, source = shared.load_settings()
+    shared.print_warnings(source)
+    with shared.open_client(settings) as client:
+        caller = client.whoami()
         healthy, errors, components = client.check_health().healthy, [], {}
-        if me.role != "user":
+        if caller.role != "user":
             try:
                 system = client.system_health()
-            except PermissionDeniedError:  # how the components are is for administrators
+            except PermissionDeniedError:  # only administrators may see the components
                 pass
             else:
                 healthy, errors, components = healthy and system.is_healthy, system.errors, system.components
-    found = Status(
-        where=chosen.where(settings),
+    status = Status(
+        where=shared.location(settings),
         settings_file=source.file,
         version=holdfast.__version__,
-        account_id=me.account_id,
-        user_id=me.user_id,
-        role=me.role,
+        account_id=caller.account_id,
+        user_id=caller.user_id,
+        role=caller.role,
         is_healthy=healthy,
         errors=errors,
         components=components,
     )
-    if chosen.for_people:
-        output.details(ctx, found, apart=["components"])
+    if shared.is_table:
+        output.print_details(ctx, status, exclude=["components"])
         if components:
-            output.gap()
-            output.rows(ctx, list(components.values()), COMPONENTS)
+            output.print_blank_line()
+            output.print_rows(ctx, list(components.values()), COMPONENTS)
     else:
-        output.details(ctx, found)
+        output.print_details(ctx, status)
     if not healthy:
-        raise typer.Exit(UNAVAILABLE)
+        raise typer.Exit(EXIT_UNAVAILABLE)
 
 
 @app.command(epilog=help_texts.example("doctor", "doctor --path ./data -o json"))
 def doctor(ctx: typer.Context) -> None:
-    """Check what Holdfast needs, and say what to do where it is amiss.
+    """Check the installation and the database, and suggest fixes.
 
-    It changes nothing. Each check is ok, warn or fail; the exit code is 1 if one fails.
+    Nothing is changed. The result of each check is ok, warn or fail; the exit code is 1 if a check fails.
     """
-    chosen = options.of(ctx)
-    chosen.target()
+    shared = options.get(ctx)
+    shared.target()
     findings = []
-    for finding in lazy.load("holdfast.cli.commands.doctor").examine(chosen):
+    for finding in lazy.load("holdfast.cli.commands.doctor").run_checks(shared):
         findings.append(finding)
-        if chosen.output != "json":
-            remedy = f"; {finding.remedy}" if finding.remedy else ""
-            said = f"{finding.said}{remedy}"
-            output.line(ctx, finding, (finding.state, 4, STYLES[finding.state]), (finding.name, 10, ""), (said, 0, ""))
-    if chosen.output == "json":
-        output.document(findings)
+        if shared.output != "json":
+            text = f"{finding.said}; {finding.remedy}" if finding.remedy else finding.said
+            state = (finding.state, 4, STYLES[finding.state])
+            output.print_line(ctx, finding, state, (finding.name, 10, ""), (text, 0, ""))
+    if shared.output == "json":
+        output.print_json(findings)
     if any(finding.state == "fail" for finding in findings):
         raise typer.Exit(1)
 
 
 @app.command(epilog=help_texts.example("version", "version -o json"))
 def version(ctx: typer.Context) -> None:
-    """Show the version of Holdfast and of the Python it runs on."""
-    found = Version(holdfast.__version__, platform.python_version(), sys.platform)
-    output.said(ctx, found, f"holdfast {found.holdfast} (Python {found.python}, {found.platform})")
+    """Show the versions of Holdfast and Python."""
+    versions = Version(holdfast.__version__, platform.python_version(), sys.platform)
+    output.print_result(ctx, versions, f"holdfast {versions.holdfast} (Python {versions.python}, {versions.platform})")
 
 
-def _unprotected(source: Source) -> str:
-    """Why not to serve: whoever wrote that file wants keys to be asked for, and without it nobody would."""
-    names = ", ".join(name for name in source.ignored if name in PROTECTING)
+def _unprotected_message(source: SettingsSource) -> str:
+    """The error if the ignored settings file asks for authentication: without it the server would require no keys."""
+    names = ", ".join(name for name in source.ignored if name in AUTH_SETTINGS)
     return (
-        f"{source.file!r} sets {names}, but nobody named it: without it this server would ask for no keys;"
-        f" serve with --config {NAME}, or set HOLDFAST_ROOT_API_KEY"
+        f"{source.file!r} sets {names}, but is ignored because it was not given explicitly; without it this server"
+        f" would require no keys: start it with --config {NAME}, or set HOLDFAST_ROOT_API_KEY"
     )
 
 
-def _in_a_line(status: str) -> str:
-    """The queue is told as a table, for published clients; its last line is the total."""
+def _summarise_status(status: str) -> str:
+    """Shorten the status of the queue to one line. It is a table, as published clients expect, with a total row."""
     *_, total = status.splitlines()
     if not total.startswith("TOTAL "):
         return status

@@ -1,4 +1,4 @@
-"""`holdfast task`: work that goes on in the background."""
+"""`holdfast task`: background tasks."""
 
 import time
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -7,28 +7,28 @@ import typer
 
 from holdfast.cli import help_texts, options, output
 from holdfast.cli.output import Column
-from holdfast.cli.progress import bar
+from holdfast.cli.progress import progress_bar
 from holdfast.model.tasks import Task
 
 if TYPE_CHECKING:
     from holdfast import Client
 
-app = help_texts.group("Work that goes on in the background.")
+app = help_texts.group("Manage background tasks.")
 
-ENDED = {"completed", "failed", "cancelled"}
+FINISHED_STATUSES = {"completed", "failed", "cancelled"}
 FIRST_POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 0.5
-SECONDS = ("created_at", "updated_at")
-"""What a table has as times."""
+UNIX_TIME_FIELDS = ("created_at", "updated_at")
+"""Excluded from tables, which have the same times in `created_at_iso` and `updated_at_iso`."""
 COLUMNS = (
     Column("task", lambda row: row.task_id),
     Column("status", lambda row: row.status),
-    Column("step", lambda row: f"{row.progress.done}/{row.progress.total}", right=True),
-    Column("session", lambda row: row.resource_id, gives_way=True),
-    Column("stage", lambda row: row.error or row.stage or "", gives_way=True),
+    Column("step", lambda row: f"{row.progress.done}/{row.progress.total}", align_right=True),
+    Column("session", lambda row: row.resource_id, shrinks=True),
+    Column("stage", lambda row: row.error or row.stage or "", shrinks=True),
 )
 
-TaskId = Annotated[str, typer.Argument(metavar="TASK_ID", help="The task.", show_default=False)]
+TaskId = Annotated[str, typer.Argument(metavar="TASK_ID", help="The id of the task.", show_default=False)]
 
 
 @app.command(
@@ -38,97 +38,98 @@ def list_(
     ctx: typer.Context,
     task_type: Annotated[
         Literal["session_commit"] | None,
-        typer.Option("--type", metavar="session_commit", help="Only those of this kind.", show_default=False),
+        typer.Option("--type", metavar="session_commit", help="Only tasks of this type.", show_default=False),
     ] = None,
     status: Annotated[
         Literal["pending", "running", "completed", "failed", "cancelled"] | None,
         typer.Option(
             "--status",
             metavar="pending|running|completed|failed|cancelled",
-            help="Only those in this state.",
+            help="Only tasks with this status.",
             show_default=False,
         ),
     ] = None,
     resource: Annotated[
         str | None,
-        typer.Option("--resource", metavar="SESSION_ID", help="Only those of this session.", show_default=False),
+        typer.Option("--resource", metavar="SESSION_ID", help="Only tasks of this session.", show_default=False),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many to list.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="The maximum number of tasks.")] = 50,
 ) -> None:
     """List tasks, newest first.
 
-    Those that failed wait for somebody: retry or cancel them.
+    A failed task stays failed until it is retried or cancelled.
     """
-    with options.of(ctx).open() as client:
-        found = client.list_tasks(task_type=task_type, status=status, resource_id=resource, limit=limit)
-    output.rows(ctx, found, COLUMNS)
+    with options.get(ctx).open_client() as client:
+        tasks = client.list_tasks(task_type=task_type, status=status, resource_id=resource, limit=limit)
+    output.print_rows(ctx, tasks, COLUMNS)
 
 
 @app.command(epilog=help_texts.example("task status task_01", "task status task_01 -o json"))
 def status(ctx: typer.Context, task_id: TaskId) -> None:
-    """Show what is known of a task."""
-    with options.of(ctx).open() as client:
-        output.details(ctx, client.get_task(task_id), apart=SECONDS)
+    """Show the status and progress of a task."""
+    with options.get(ctx).open_client() as client:
+        output.print_details(ctx, client.get_task(task_id), exclude=UNIX_TIME_FIELDS)
 
 
 @app.command(epilog=help_texts.example("task watch task_01"))
 def watch(ctx: typer.Context, task_id: TaskId) -> None:
-    """Wait for a task to end, and show how far it is.
+    """Wait until a task is finished, and show its progress.
 
     The exit code is 1 if it fails or is cancelled.
     """
-    with options.of(ctx).open(works=True) as client:
-        show_end(ctx, watched(client, task_id))
+    with options.get(ctx).open_client(run_tasks=True) as client:
+        print_finished_task(ctx, wait_for_task(client, task_id))
 
 
 @app.command(epilog=help_texts.example("task retry task_01"))
 def retry(ctx: typer.Context, task_id: TaskId) -> None:
-    """Begin a failed or cancelled task again.
+    """Restart a failed or cancelled task.
 
-    What it had finished is not done again.
+    Finished steps are not repeated.
     """
-    with options.of(ctx).open(works=True) as client:
-        output.said(ctx, client.retry_task(task_id), f"{task_id} begins again")
+    with options.get(ctx).open_client(run_tasks=True) as client:
+        output.print_result(ctx, client.retry_task(task_id), f"restarted {task_id}")
 
 
 @app.command(epilog=help_texts.example("task cancel task_01"))
 def cancel(ctx: typer.Context, task_id: TaskId) -> None:
-    """End a task that is not done.
+    """Cancel an unfinished task.
 
     The messages of its archive stay in the context.
     """
-    with options.of(ctx).open() as client:
-        output.said(ctx, client.cancel_task(task_id), f"cancelled {task_id}")
+    with options.get(ctx).open_client() as client:
+        output.print_result(ctx, client.cancel_task(task_id), f"cancelled {task_id}")
 
 
-def watched(client: "Client", task_id: str) -> Task:
-    """The task once it has ended; meanwhile a bar shows how far it is."""
+def wait_for_task(client: "Client", task_id: str) -> Task:
+    """Wait until a task is finished, with a progress bar, and return it."""
     try:
-        return _watched(client, task_id)
+        return _poll_task(client, task_id)
     except KeyboardInterrupt:
-        typer.echo(f"{task_id} goes on; `holdfast task watch {task_id}` comes back to it", err=True)
+        typer.echo(f"{task_id} continues; `holdfast task watch {task_id}` waits for it again", err=True)
         raise
 
 
-def _watched(client: "Client", task_id: str) -> Task:
-    glance = FIRST_POLL_SECONDS
-    with bar(task_id) as progress:
+def _poll_task(client: "Client", task_id: str) -> Task:
+    poll_seconds = FIRST_POLL_SECONDS
+    with progress_bar(task_id) as progress:
         while True:
             task = client.get_task(task_id)
-            progress(task.progress.done, task.progress.total, _at(task))
-            if task.status in ENDED:
+            progress(task.progress.done, task.progress.total, _describe_stage(task))
+            if task.status in FINISHED_STATUSES:
                 return task
-            time.sleep(glance)
-            glance = min(glance * 1.5, MAX_POLL_SECONDS)
+            time.sleep(poll_seconds)
+            poll_seconds = min(poll_seconds * 1.5, MAX_POLL_SECONDS)
 
 
-def show_end(ctx: typer.Context, task: Task) -> None:
-    output.details(ctx, task, apart=SECONDS)
+def print_finished_task(ctx: typer.Context, task: Task) -> None:
+    """Print a task, and exit with code 1 unless it is completed."""
+    output.print_details(ctx, task, exclude=UNIX_TIME_FIELDS)
     if task.status != "completed":
         raise typer.Exit(1)
 
 
-def _at(task: Task) -> str:
+def _describe_stage(task: Task) -> str:
     if task.next_attempt_at is not None:
-        return output.one_line(f"next attempt at {output.shown(task.next_attempt_at)}: {task.error}")
+        return output.one_line(f"next attempt at {output.format_value(task.next_attempt_at)}: {task.error}")
     return task.stage or task.status

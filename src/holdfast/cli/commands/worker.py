@@ -1,4 +1,4 @@
-"""`holdfast worker`: background work, for a database that others write to."""
+"""`holdfast worker`: run the background tasks of a database."""
 
 import logging
 import signal
@@ -19,8 +19,8 @@ from holdfast.errors import HoldfastError
 
 app = typer.Typer()
 
-GLANCE = 0.1
-ENDING = (signal.SIGTERM, signal.SIGINT)
+POLL_SECONDS = 0.1
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 log = logging.getLogger("holdfast.worker")
 
@@ -30,60 +30,62 @@ def worker(
     ctx: typer.Context,
     threads: Annotated[
         int | None,
-        typer.Option("--threads", metavar="N", min=1, help="How many tasks at once; else as the settings say."),
+        typer.Option(
+            "--threads", metavar="N", min=1, help="The number of tasks to run at once. Default: `worker_threads`."
+        ),
     ] = None,
-    drain: Annotated[bool, typer.Option("--drain", help="End when nothing is left to do.")] = False,
+    drain: Annotated[bool, typer.Option("--drain", help="Exit when no tasks are left.")] = False,
 ) -> None:
-    """Do the background work of a database, until it is told to stop.
+    """Run the background tasks of a database.
 
-    Any number of workers may share a database, on any machine. One that is told to stop finishes what it has in hand;
-    one that is killed loses nothing: another takes over.
+    The worker runs until it is stopped with Ctrl-C or SIGTERM; it finishes its current tasks first. Any number of
+    workers, on any machine, may share a database. If a worker is killed, another one takes over its tasks.
     """
-    chosen = options.of(ctx)
-    settings, source = chosen.load()
+    shared = options.get(ctx)
+    settings, source = shared.load_settings()
     if source.file is not None:
-        output.note(source.described())
-    chosen.warn(source)
-    wanted = threads or settings.worker_threads or Settings().worker_threads
-    target = find_target(chosen.target(), msgspec.structs.replace(settings, worker_threads=wanted))
+        output.print_notice(source.describe())
+    shared.print_warnings(source)
+    thread_count = threads or settings.worker_threads or Settings().worker_threads
+    target = find_target(shared.target(), msgspec.structs.replace(settings, worker_threads=thread_count))
     if target.url is not None:
         raise typer.BadParameter(
-            f"{target.url} is a server, which does its own work; name a database with --path", param_hint="--url"
+            f"{target.url} is a server, which runs its own tasks; give a database with --path", param_hint="--url"
         )
-    with closing(open_engine(target, polls=True)) as engine, _told_to_stop() as stop:
+    with closing(open_engine(target, polls=True)) as engine, _stop_on_signals() as stop:
         logging.basicConfig(format="%(asctime)s %(message)s")
-        many = "1 thread" if wanted == 1 else f"{wanted} threads"
-        sys.stdout.write(f"Holdfast works on {chosen.where(settings)} with {many}; Ctrl-C stops it\n")
+        count = "1 thread" if thread_count == 1 else f"{thread_count} threads"
+        sys.stdout.write(f"Holdfast works on {shared.location(settings)} with {count}; Ctrl-C stops it\n")
         sys.stdout.flush()
-        _attend(engine, stop, drain=drain)
+        _wait_for_stop(engine, stop, drain=drain)
 
 
-def _attend(engine: Engine, stop: threading.Event, *, drain: bool) -> None:
-    """Until told to stop or nothing is left; the work itself goes on in other threads."""
-    while not stop.wait(GLANCE):
+def _wait_for_stop(engine: Engine, stop: threading.Event, *, drain: bool) -> None:
+    """Wait for a signal or, with `drain`, until no tasks are left. The tasks run in other threads."""
+    while not stop.wait(POLL_SECONDS):
         try:
             if drain and not engine.has_work():
                 return
-        except HoldfastError as error:  # the database is away; it may come back
-            log.warning("cannot look for work: %s", error.message)
+        except HoldfastError as error:  # the database is unavailable; it may come back
+            log.warning("cannot look for tasks: %s", error.message)
 
 
 @contextmanager
-def _told_to_stop() -> Iterator[threading.Event]:
-    """An event that is set when the process is told to end. Told a second time, it does not finish first."""
+def _stop_on_signals() -> Iterator[threading.Event]:
+    """Set an event at the first SIGTERM or SIGINT. A second signal ends the process at once."""
     stop = threading.Event()
-    before = {number: signal.getsignal(number) for number in ENDING}
+    previous = {number: signal.getsignal(number) for number in STOP_SIGNALS}
 
-    def end(_number: int, _frame: object) -> None:
+    def handle(_number: int, _frame: object) -> None:
         stop.set()
         restore()
 
     def restore() -> None:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
-    for number in ENDING:
-        signal.signal(number, end)
+    for number in STOP_SIGNALS:
+        signal.signal(number, handle)
     try:
         yield stop
     finally:

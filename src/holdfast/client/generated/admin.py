@@ -30,59 +30,70 @@ from holdfast.ops.administration import (
 
 
 class AsyncAdmin:
-    """For operators, who may do all of it, and administrators, who may do what is about their own account."""
+    """Administration. Operators (role `root`) may call every method; administrators only those on their own account."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
     async def create_account(self, account_id: str, admin_user_id: str = "admin") -> AccountCreated:
-        """A new tenant and its first administrator, with the key that is shown this once."""
+        """Create an account and its first administrator. Returns the administrator's key, which is shown only once."""
         return await self._transport.call(CreateAccount(account_id=account_id, admin_user_id=admin_user_id))
 
     async def list_accounts(self) -> list[Account]:
+        """List all accounts."""
         return await self._transport.call(ListAccounts())
 
     async def delete_account(self, account_id: str) -> AccountRef:
-        """Delete an account with everything in it."""
+        """Delete an account with all its users, keys, sessions, messages and audit records."""
         return await self._transport.call(DeleteAccount(account_id=account_id))
 
     async def create_user(
         self, account_id: str, user_id: str, role: TenantRole = "user", *, expires_in_seconds: int | None = None
     ) -> UserCreated:
-        """A new user, with the key that is shown this once."""
+        """Create a user. Returns the user's key, which is shown only once.
+
+        Without `expires_in_seconds` the key does not expire.
+        """
         op = CreateUser(account_id=account_id, user_id=user_id, role=role, expires_in_seconds=expires_in_seconds)
         return await self._transport.call(op)
 
     async def list_users(self, account_id: str) -> list[User]:
+        """List the users of an account."""
         return await self._transport.call(ListUsers(account_id=account_id))
 
     async def delete_user(self, account_id: str, user_id: str) -> User:
-        """Remove a user and all their keys. Their sessions stay until they are deleted."""
+        """Delete a user and all the user's keys. The user's sessions are kept."""
         return await self._transport.call(DeleteUser(account_id=account_id, user_id=user_id))
 
     async def set_role(self, account_id: str, user_id: str, role: TenantRole) -> User:
+        """Change a user's role to `user` or `admin`."""
         return await self._transport.call(SetRole(account_id=account_id, user_id=user_id, role=role))
 
     async def rotate_key(self, account_id: str, user_id: str, *, expires_in_seconds: int | None = None) -> KeyCreated:
-        """A new key for a user; all they had before stop working."""
+        """Create a new key for a user and revoke all the user's other keys. The key is shown only once."""
         op = RotateKey(account_id=account_id, user_id=user_id, expires_in_seconds=expires_in_seconds)
         return await self._transport.call(op)
 
     async def create_key(self, account_id: str, user_id: str, *, expires_in_seconds: int | None = None) -> KeyCreated:
-        """One more key for a user, beside those they have."""
+        """Create an additional key for a user. The key is shown only once."""
         op = CreateKey(account_id=account_id, user_id=user_id, expires_in_seconds=expires_in_seconds)
         return await self._transport.call(op)
 
     async def list_keys(self, account_id: str, user_id: str) -> list[Key]:
+        """List a user's keys: their ids and times, not the keys themselves."""
         return await self._transport.call(ListKeys(account_id=account_id, user_id=user_id))
 
     async def revoke_key(self, account_id: str, user_id: str, key_id: str) -> Key:
+        """Revoke a key, so that it no longer works."""
         return await self._transport.call(RevokeKey(account_id=account_id, user_id=user_id, key_id=key_id))
 
     async def list_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
-        """The account's audit records, newest first."""
+        """List the audit records of the caller's account, newest first.
+
+        To get the next page, pass the page's `next_cursor` as `cursor`.
+        """
         return await self._transport.call(ListAudit(limit=limit, cursor=cursor))
 
     async def list_operator_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
-        """What operators did to accounts as a whole, newest first."""
+        """List the audit records of operators, such as the creation and deletion of accounts, newest first."""
         return await self._transport.call(ListOperatorAudit(limit=limit, cursor=cursor))

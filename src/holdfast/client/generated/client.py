@@ -23,18 +23,22 @@ def connect_async(
     role: AccessRole | None = None,
     settings: Settings | None = None,
 ) -> "AsyncClient":
-    """Open Holdfast.
+    """Open a client.
 
-    Without a `target`, in a file in the platform's data folder; else in the folder or file it names, in `:memory:`,
-    on the database of a `postgresql://` URL, or through the server of an `http://` URL, with its `api_key`.
-    Who calls is user `default` of account `default`, as root, unless said otherwise; a server that gives out keys
-    goes by the key alone. Close the client when done, or use it in an `async with` statement.
+    `target` is one of: a folder or an SQLite file; `:memory:`; a `postgresql://` URL; the `http://` or `https://` URL
+    of a server, which may need an `api_key`. Without a `target`, the client uses the one in `settings`, or else an
+    SQLite file in the platform's data folder.
+
+    `account`, `user` and `role` identify the caller: by default user `default` of account `default`, with role
+    `root`. A server in `api_key` mode ignores them and identifies the caller by the key.
+
+    Close the client after use, or use it in an `async with` statement.
     """
     return AsyncClient(open_async_transport(find_client_target(target, api_key, account, user, role, settings)))
 
 
 class AsyncClient(AsyncOperations):
-    """Every operation as a method. Safe to share between threads."""
+    """A connection to Holdfast with one method per operation. Threads may share it."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         super().__init__(transport)
@@ -49,13 +53,17 @@ class AsyncClient(AsyncOperations):
         await self.close()
 
     async def close(self) -> None:
+        """Close the client: its connections, or its embedded engine."""
         await self._transport.close()
 
     @property
     def admin(self) -> AsyncAdmin:
-        """Accounts, users, keys and the audit."""
+        """Methods for accounts, users, keys and audit records."""
         return AsyncAdmin(self._transport)
 
     def session(self, session_id: str | None = None) -> AsyncSession:
-        """A handle on a session, with a new id if none is given. The first thing added to it creates it."""
+        """Return a handle for a session; without `session_id`, for one with a new id.
+
+        The session itself is created when the first message or use is added to it.
+        """
         return AsyncSession(self, self._ids.new("sess") if session_id is None else session_id)

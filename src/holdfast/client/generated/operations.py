@@ -75,19 +75,19 @@ from holdfast.provider_formats import AnyRole
 
 PartLike = Part | dict[str, Any]
 Content = str | Sequence[str | dict[str, Any]]
-MIN_WAIT = 0.01
+MIN_TIMEOUT_SECONDS = 0.01
 
 
-def _listed(value: Any) -> Any:
-    """Any row of things as a list; what is not one goes to the gate as it is, to be refused there by name."""
+def _as_list(value: Any) -> Any:
+    """Convert any sequence or iterator to a list. Other values are returned unchanged, for validation to reject."""
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
 class AsyncOperations(AsyncCommits, AsyncFiles):
-    """What can be asked, of whatever is behind the transport."""
+    """One method per operation, through a transport."""
 
     async def whoami(self) -> Identity:
-        """Whom the gate takes the caller for."""
+        """Return the account, user and role of the caller."""
         return await self._transport.call(WhoAmI())
 
     async def create_session(
@@ -101,18 +101,24 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         auto_commit_policy: AutoCommitPolicy | dict[str, Any] | None = None,
         memory_extraction_config: dict[str, Any] | None = None,
     ) -> SessionInfo:
+        """Create a session; without `session_id`, with a new id.
+
+        `metadata` is any JSON object. `created_at` is for sessions that began elsewhere. `auto_commit_policy` sets
+        when the session is committed automatically.
+        """
         op = CreateSession(
             session_id=session_id,
             title=title,
             metadata=metadata or {},
-            created_at=created_at,  # type: ignore[arg-type]  # the gate reads ISO 8601
-            memory_policy=memory_policy,  # type: ignore[arg-type]  # and dictionaries
+            created_at=created_at,  # type: ignore[arg-type]  # validation accepts ISO 8601
+            memory_policy=memory_policy,  # type: ignore[arg-type]  # validation accepts dictionaries
             auto_commit_policy=auto_commit_policy,  # type: ignore[arg-type]
             memory_extraction_config=memory_extraction_config,
         )
         return await self._transport.call(op)
 
     async def get_session(self, session_id: str, *, auto_create: bool = False) -> SessionInfo:
+        """Return a session's fields and counts. With `auto_create`, a missing session is created."""
         return await self._transport.call(GetSession(session_id=session_id, auto_create=auto_create))
 
     async def list_sessions(
@@ -123,7 +129,11 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         q: str | None = None,
         state: SessionState | None = None,
     ) -> SessionList:
-        """Sessions, newest first. Pass the list's `next_cursor` as `cursor` to get the next ones."""
+        """List the caller's sessions, newest first.
+
+        `q` filters by part of the id or the title, ignoring case. To get the next page, pass the list's `next_cursor`
+        as `cursor`.
+        """
         page = await self._transport.call(ListSessions(limit=limit, cursor=cursor, q=q, state=state))
         return SessionList(page.sessions, page.next_cursor)
 
@@ -135,7 +145,10 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         metadata: dict[str, Any] | None = None,
         state: SessionState | None = None,
     ) -> SessionInfo:
-        """Change what is given. Metadata is merged key by key; a key set to None is removed."""
+        """Update the given fields. Metadata is merged key by key; a key set to None is removed.
+
+        A session with state `archived` accepts no messages until its state is `active` again.
+        """
         op = UpdateSession(session_id=session_id, title=title, metadata=metadata, state=state)
         return await self._transport.call(op)
 
@@ -147,17 +160,17 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         auto_commit_policy: AutoCommitPolicy | dict[str, Any] | UnsetType | None = UNSET,
         memory_extraction_config: dict[str, Any] | UnsetType | None = UNSET,
     ) -> SessionInfo:
-        """Change what is given; None puts a setting back to its default."""
+        """Update the given settings of a session. None resets a setting to its default."""
         op = ConfigureSession(
             session_id=session_id,
-            memory_policy=memory_policy,  # type: ignore[arg-type]  # the gate reads dictionaries
+            memory_policy=memory_policy,  # type: ignore[arg-type]  # validation accepts dictionaries
             auto_commit_policy=auto_commit_policy,  # type: ignore[arg-type]
             memory_extraction_config=memory_extraction_config,
         )
         return await self._transport.call(op)
 
     async def delete_session(self, session_id: str) -> SessionRef:
-        """Delete a session and everything only it holds. What a fork shares stays with the fork."""
+        """Delete a session with all its data. Messages that it shares with a fork stay in the fork."""
         return await self._transport.call(DeleteSession(session_id=session_id))
 
     async def fork_session(
@@ -169,13 +182,16 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         title: str | None = None,
         created_at: datetime | str | None = None,
     ) -> SessionInfo:
-        """A new session that shares everything up to `at`: a seq, a message id, or by default the last message."""
+        """Create a session that shares all messages up to `at` with this one.
+
+        `at` is a seq or a message id; by default the last message. No message is copied.
+        """
         op = ForkSession(
             session_id=session_id,
             at=at,
             new_session_id=new_session_id,
             title=title,
-            created_at=created_at,  # type: ignore[arg-type]  # the gate reads ISO 8601
+            created_at=created_at,  # type: ignore[arg-type]  # validation accepts ISO 8601
         )
         return await self._transport.call(op)
 
@@ -197,16 +213,19 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         expected_seq: int | None = None,
         **provider_fields: Any,
     ) -> Appended:
-        """Append one message. With `id` or `idempotency_key` a retry is safe; `expected_seq` makes it conditional.
+        """Append one message to a session. A missing session is created.
 
-        A message of OpenAI or Anthropic goes in as `add_message(session_id, **message)`: `content` may be a list of its
-        blocks, and `provider_fields` are those that only it has, such as `tool_calls`.
+        The body of the message is `parts`, or else `content`, a text. With `id` or `idempotency_key` the call is safe
+        to repeat. With `expected_seq` it fails with a conflict unless that is the seq of the last message.
+
+        `add_message(session_id, **message)` accepts a message in the format of OpenAI or Anthropic: `content` may be
+        a list of the provider's blocks, and `provider_fields` takes its other fields, such as `tool_calls`.
         """
         op = AddMessage(
             session_id=session_id,
-            role=role,  # type: ignore[arg-type]  # the gate reads a provider's
-            content=content,  # type: ignore[arg-type]  # and its blocks
-            parts=_listed(parts),
+            role=role,  # type: ignore[arg-type]  # validation accepts the roles of providers
+            content=content,  # type: ignore[arg-type]  # and their blocks
+            parts=_as_list(parts),
             id=id,
             peer_id=peer_id,
             turn_id=turn_id,
@@ -227,10 +246,14 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
     ) -> Appended:
-        """Append 1 to 100 messages, all or none: dictionaries as on the wire, or as OpenAI or Anthropic have them."""
+        """Append 1 to 100 messages in one transaction: all or none. A missing session is created.
+
+        A message is a dictionary with the parameters of `add_message`, or in the format of OpenAI or Anthropic.
+        `idempotency_key` and `expected_seq` work as in `add_message`.
+        """
         op = AddMessages(
             session_id=session_id,
-            messages=_listed(messages),
+            messages=_as_list(messages),
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
         )
@@ -246,7 +269,11 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         q: str | None = None,
         limit: int = 1_000,
     ) -> MessagePage:
-        """Messages `first` to `last`, a page at a time: `next_seq` of the page is the `first` of the next."""
+        """Return one page of the messages with seq `first` to `last`, in order.
+
+        `live` skips archived messages. `q` returns only messages that contain all its words. `next_seq` of the page
+        is `first` of the next page, or None at the end.
+        """
         op = GetMessages(session_id=session_id, first=first, last=last, live=live, q=q, limit=limit)
         return await self._transport.call(op)
 
@@ -258,34 +285,36 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         *,
         created_at: datetime | str | None = None,
     ) -> UseRecorded:
-        """Record which contexts and which skill were actually of use."""
+        """Record which contexts, by URI, and which skill the session used."""
         op = RecordUse(
             session_id=session_id,
             contexts=contexts,
-            skill=skill,  # type: ignore[arg-type]  # the gate reads dictionaries
+            skill=skill,  # type: ignore[arg-type]  # validation accepts dictionaries
             created_at=created_at,  # type: ignore[arg-type]  # and ISO 8601
         )
         return await self._transport.call(op)
 
     async def list_usage(self, session_id: str, *, after: str | None = None, limit: int = 1_000) -> list[Usage]:
-        """What was used, in the order in which it was recorded; `after` is the id of the last one seen."""
+        """List the recorded uses in order, starting after the one with the id `after`."""
         return await self._transport.call(ListUsage(session_id=session_id, after=after, limit=limit))
 
     async def list_tool_results(
         self, session_id: str, *, tool_name: str | None = None, limit: int = 50
     ) -> ToolResultPage:
-        """The large tool outputs of a session, newest first."""
+        """List the tool outputs that were too large for their messages, newest first."""
         return await self._transport.call(ListToolResults(session_id=session_id, tool_name=tool_name, limit=limit))
 
     async def read_tool_result(
         self, session_id: str, tool_result_id: str, *, offset: int = 0, limit: int = 20_000
     ) -> ToolResultSlice:
+        """Return up to `limit` characters of a large tool output, starting at character `offset`."""
         op = ReadToolResult(session_id=session_id, tool_result_id=tool_result_id, offset=offset, limit=limit)
         return await self._transport.call(op)
 
     async def search_tool_result(
         self, session_id: str, tool_result_id: str, q: str, *, limit: int = 20, context_chars: int = 300
     ) -> ToolResultMatches:
+        """Find a text in a large tool output. Each match has its offset and up to `context_chars` around it."""
         op = SearchToolResult(
             session_id=session_id,
             tool_result_id=tool_result_id,
@@ -296,39 +325,48 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
         return await self._transport.call(op)
 
     async def read_events(self, session_id: str, *, after: str | None = None, limit: int = 100) -> EventPage:
-        """What happened to a session behind the event `after`: every message and every change, in order."""
+        """Return one page of a session's events (every message and every change), in order.
+
+        The page starts after the event id `after`; without it, at the first event. `cursor` of the page is `after`
+        of the next page.
+        """
         return await self._transport.call(ReadEvents(session_id=session_id, after=after, limit=limit))
 
     async def session_stats(self, session_id: str) -> SessionStats:
+        """Return the counts of a session's messages, tokens, tool results and uses."""
         return await self._transport.call(GetSessionStats(session_id=session_id))
 
     async def memory_stats(self) -> MemoryStats:
-        """Counts of what the caller has."""
+        """Return the counts of the caller's sessions, messages and memories."""
         return await self._transport.call(GetMemoryStats())
 
     async def system_status(self) -> SystemStatus:
+        """Return whether the system is initialised, and the caller's user id."""
         return await self._transport.call(GetSystemStatus())
 
     async def system_health(self) -> SystemHealth:
-        """Every component with its state, for administrators."""
+        """Return the state of every component. For administrators only."""
         return await self._transport.call(ObserveSystem())
 
     async def observe(self, component: ComponentName) -> Component:
+        """Return the state of one component. For administrators only."""
         return await self._transport.call(ObserveComponent(component=component))
 
     async def check_health(self) -> Health:
+        """Return whether the system is healthy."""
         return await self._transport.call(CheckHealth())
 
     async def wait_until_idle(self, seconds: float | None = None) -> dict[str, QueueCounts]:
-        """Return once everything that was accepted before is done, at the latest after so many seconds.
+        """Wait until all background work that was accepted before this call is done; return the counts of each queue.
 
-        Without a number, as long as one request may take.
+        Raises `DeadlineExceededError` after `seconds`, or without it after the timeout of one request. The work
+        itself continues.
         """
         deadline = None if seconds is None else monotonic() + seconds
         while True:
-            left = None if deadline is None else max(deadline - monotonic(), MIN_WAIT)
+            remaining = None if deadline is None else max(deadline - monotonic(), MIN_TIMEOUT_SECONDS)
             try:
-                return await self._transport.call(WaitUntilIdle(timeout=left))
+                return await self._transport.call(WaitUntilIdle(timeout=remaining))
             except DeadlineExceededError:
                 if deadline is None or monotonic() >= deadline:
                     raise

@@ -1,1 +1,1 @@
-"""The client, written once. `client/generated` is its asynchronous version."""
+"""The synchronous client. `tools/unasync.py` generates the asynchronous one, `client/generated`, from it."""

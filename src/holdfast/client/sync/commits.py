@@ -1,4 +1,4 @@
-"""The client's side of commits: archives, contexts and tasks. `acommits.py` is its asynchronous twin."""
+"""Client methods for commits, archives, contexts and tasks."""
 
 import time
 from time import monotonic
@@ -25,36 +25,50 @@ MAX_POLL_SECONDS = 0.5
 
 
 class Commits:
-    """What becomes of messages that were committed."""
+    """Commits, the archives that they create, the contexts that contain them, and their tasks."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def commit_session(self, session_id: str, keep_recent_count: int = 0) -> Committed:
-        """Seal the live messages in an archive, but for the last `keep_recent_count`; a task summarises it."""
+        """Move the live messages, except the last `keep_recent_count`, to a new archive.
+
+        A background task summarises the archive; pass the result's `task_id` to `wait_for_task`. Without messages to
+        archive, the result has status `skipped` and no task.
+        """
         return self._transport.call(CommitSession(session_id=session_id, keep_recent_count=keep_recent_count))
 
     def get_session_context(self, session_id: str, token_budget: int = 128_000) -> SessionContext:
-        """What to show a model: the latest system message, messages that no archive stands for, the latest overview."""
+        """Return the context to send to a model.
+
+        It holds the latest system message, all messages not yet summarised, and the latest overview and large tool
+        outputs as far as the budget allows. The messages are always included, even if they exceed the budget. The
+        `receipt` lists what was included and left out, and why.
+        """
         return self._transport.call(GetSessionContext(session_id=session_id, token_budget=token_budget))
 
     def get_session_archive(self, session_id: str, archive_id: str) -> Archive:
-        """An archive that is done, with all its messages."""
+        """Return a finished archive with all its messages."""
         return self._transport.call(GetSessionArchive(session_id=session_id, archive_id=archive_id))
 
     def list_archives(self, session_id: str, *, after: int = 0, limit: int = 100) -> list[ArchiveInfo]:
-        """The archives of a session in order, behind number `after`, each with its state."""
+        """List the archives of a session in order, starting after archive number `after`, each with its state."""
         return self._transport.call(ListArchives(session_id=session_id, after=after, limit=limit))
 
     def retry_archive(self, session_id: str, archive_id: str) -> Task:
-        """Begin the work on a failed or cancelled archive again."""
+        """Restart the task of a failed or cancelled archive. Finished steps are not repeated."""
         return self._transport.call(RetryArchive(session_id=session_id, archive_id=archive_id))
 
     def expand(self, session_id: str, ref: str, token_budget: int = 32_000) -> Expanded:
-        """Bring back what an overview stands for: an archive, a message, or seqs: `12-40`, `[#3, #12-40]`."""
+        """Return the original messages that a summary refers to.
+
+        `ref` is an archive id, a message id, a seq such as `12`, a range such as `12-40`, or a citation such as
+        `[#3, #12-40]`. If not all messages fit the budget, `next_ref` of the result refers to the rest.
+        """
         return self._transport.call(ExpandContext(session_id=session_id, ref=ref, token_budget=token_budget))
 
     def get_task(self, task_id: str) -> Task:
+        """Return a background task with its status and progress."""
         return self._transport.call(GetTask(task_id=task_id))
 
     def list_tasks(
@@ -65,30 +79,39 @@ class Commits:
         resource_id: str | None = None,
         limit: int = 50,
     ) -> list[Task]:
-        """Tasks, newest first. Those that failed wait for somebody: retry or cancel them."""
+        """List tasks, newest first. `resource_id` is the id of a session.
+
+        A failed task stays failed until it is retried or cancelled.
+        """
         op = ListTasks(task_type=task_type, status=status, resource_id=resource_id, limit=limit)
         return self._transport.call(op)
 
     def retry_task(self, task_id: str) -> Task:
-        """Begin a failed or cancelled task again, or one at once that would be tried later."""
+        """Restart a failed or cancelled task, or run one now that is waiting for its next attempt.
+
+        Finished steps are not repeated.
+        """
         return self._transport.call(RetryTask(task_id=task_id))
 
     def cancel_task(self, task_id: str) -> Task:
-        """End a task that is not done. The messages of its archive stay in the context."""
+        """Cancel an unfinished task. The messages of its archive stay in the context."""
         return self._transport.call(CancelTask(task_id=task_id))
 
     def wait_for_task(self, task_id: str, seconds: float = 60.0) -> Task:
-        """The task once it is completed, failed or cancelled; at the latest after so many seconds."""
+        """Wait until a task is completed, failed or cancelled, and return it.
+
+        Raises `DeadlineExceededError` if that takes more than `seconds`; the task itself continues.
+        """
         deadline = monotonic() + seconds
-        glance = FIRST_POLL_SECONDS
+        poll_seconds = FIRST_POLL_SECONDS
         while True:
             task = self.get_task(task_id)
             if task.status not in {"pending", "running"}:
                 return task
             if monotonic() > deadline:
                 raise DeadlineExceededError(
-                    f"task {task_id} is still {task.status} after {seconds:g} s; it goes on, ask for it again",
+                    f"task {task_id} is still {task.status} after {seconds:g} s; it continues, wait for it again",
                     resource=task_id,
                 )
-            time.sleep(glance)
-            glance = min(glance * 1.2, MAX_POLL_SECONDS)
+            time.sleep(poll_seconds)
+            poll_seconds = min(poll_seconds * 1.2, MAX_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""The client's side of the `viking://` tree. `afiles.py` is its asynchronous twin."""
+"""Client methods for the `viking://` file tree."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, 
 
 
 class Files:
-    """Sessions as files and folders, to look at."""
+    """Read-only access to sessions as files and folders."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -26,7 +26,15 @@ class Files:
         offset: int = 0,
         limit: int | None = None,
     ) -> FileList:
-        """What is in a folder; `recursive`, all that is below it. The list's `has_more` tells if that was not all."""
+        """List a folder, or with `recursive` everything below it.
+
+        - `simple`: return URIs instead of entries.
+        - `output`: `agent` adds the abstracts of folders, each up to `abs_limit` characters.
+        - `show_all_hidden`: include names that begin with a dot.
+        - `node_limit`, `limit`: the smaller of the two is the maximum number of entries, counted from `offset`.
+
+        `has_more` of the result is true if there are more entries.
+        """
         page = self._transport.call(
             ListFiles(
                 uri=uri,
@@ -55,7 +63,10 @@ class Files:
         offset: int = 0,
         limit: int | None = None,
     ) -> FileList:
-        """What is below a folder, `level_limit` levels deep, each folder followed by what is in it."""
+        """List everything below a folder, `level_limit` levels deep, each folder followed by its content.
+
+        The other parameters are those of `ls`.
+        """
         page = self._transport.call(
             ShowTree(
                 uri=uri,
@@ -72,16 +83,17 @@ class Files:
         return FileList(page.entries, has_more=page.has_more)
 
     def stat(self, uri: str) -> FileEntry:
+        """Return the entry of a file or folder."""
         return self._transport.call(StatFile(uri=uri))
 
     def read(self, uri: str, offset: int = 0, limit: int = -1) -> str:
-        """Lines of a file: `limit` of them, or all if that is -1, from the one numbered `offset` on."""
+        """Return `limit` lines of a file from line `offset`, counted from 0. A `limit` of -1 returns all lines."""
         return self._transport.call(ReadFile(uri=uri, offset=offset, limit=limit))
 
     def abstract(self, uri: str) -> str:
-        """One line about a session or an archive, once it was summarised."""
+        """Return the one-line summary of a session or an archive. It exists once an archive is done."""
         return self._transport.call(ReadAbstract(uri=uri))
 
     def overview(self, uri: str) -> str:
-        """What an archive is about; of a session, what all its finished archives are about."""
+        """Return the full summary of an archive, or of all finished archives of a session."""
         return self._transport.call(ReadOverview(uri=uri))

@@ -1,11 +1,11 @@
-"""Operations to a server and back. `ahttp.py` is its asynchronous twin."""
+"""The transport to a server over HTTP."""
 
 import os
 import time
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast import lazy
-from holdfast.client.wire import NOTHING_DONE, HttpCodec, Request, retry_after_seconds
+from holdfast.client.wire import NOT_EXECUTED_STATUSES, HttpCodec, Request, delay_with_retry_after
 from holdfast.ops.table import Operation
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class HttpTransport:
-    """To a server, over connections that are kept open. What failed is asked again where that does no harm."""
+    """Sends operations to a server over persistent connections. A failed request is retried if that is safe."""
 
     def __init__(self, codec: HttpCodec) -> None:
         self._httpx = lazy.httpx2
@@ -28,21 +28,21 @@ class HttpTransport:
         request = codec.request(op)
         codec.require_open(closed=self._closed)
         if self._process != os.getpid():
-            self._open()  # a fork: the connections are the parent's, who still uses them
-        sent = False  # at any attempt: what was sent once may have been done
-        for wait in codec.waits():
+            self._open()  # after a fork: the parent still uses the old connections
+        sent = False  # true once any attempt may have reached the server and been executed
+        for delay in codec.retry_delays():
             try:
                 response = self._send(request)
             except self._httpx.TransportError as error:
                 sent = sent or not isinstance(error, self._httpx.ConnectError | self._httpx.ConnectTimeout)
-                if wait is None or (sent and not request.retriable):
-                    raise codec.unreachable(error, sent=sent) from error
-                time.sleep(wait)
+                if delay is None or (sent and not request.is_retryable):
+                    raise codec.unreachable_error(error, sent=sent) from error
+                time.sleep(delay)
             else:
-                if wait is None or not codec.asks_again(request, response.status_code):
+                if delay is None or not codec.should_retry(request, response.status_code):
                     return codec.result(op, response.status_code, response.content)
-                sent = sent or response.status_code not in NOTHING_DONE
-                time.sleep(retry_after_seconds(response.headers, wait))
+                sent = sent or response.status_code not in NOT_EXECUTED_STATUSES
+                time.sleep(delay_with_retry_after(response.headers, delay))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ class HttpTransport:
 
     def _open(self) -> None:
         self._process = os.getpid()
-        self._connections = self._httpx.Client(**self._codec.options(self._httpx))
+        self._connections = self._httpx.Client(**self._codec.httpx_options(self._httpx))
 
     def _send(self, request: Request) -> "Response":
         return self._connections.request(request.verb, request.path, params=request.query, content=request.body)

@@ -1,4 +1,4 @@
-"""A handle on one session. `asession.py` is its asynchronous twin."""
+"""The handle for one session."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from holdfast.provider_formats import AnyRole
 
 
 class Session:
-    """A handle on one session: an id and a client, nothing cached."""
+    """A handle for one session. It holds the id and the client, and caches nothing."""
 
     def __init__(self, client: Operations, session_id: str) -> None:
         self._client = client
@@ -24,26 +24,27 @@ class Session:
 
     @property
     def uri(self) -> str:
-        me = self._client.whoami()
-        return session_uri(me.user_id, self.session_id)
+        """The session's `viking://` URI."""
+        caller = self._client.whoami()
+        return session_uri(caller.user_id, self.session_id)
 
     @property
     def messages(self) -> list[Message]:
-        """The live messages, oldest first."""
-        found: list[Message] = []
+        """All live messages (those not in an archive), oldest first."""
+        messages: list[Message] = []
         first: int | None = 1
         while first is not None:
             try:
                 page = self._client.get_messages(self.session_id, first, live=True, limit=10_000)
-            except NotFoundError:  # nothing was added yet
+            except NotFoundError:  # the session does not exist until something is added
                 return []
-            found += page.messages
+            messages += page.messages
             first = page.next_seq
-        return found
+        return messages
 
     @property
     def summary(self) -> str:
-        """What all its finished archives are about; nothing as long as there is none."""
+        """The summary of all finished archives, or an empty text if there are none."""
         try:
             return self._client.overview(f"viking://session/{self.session_id}")
         except NotFoundError:
@@ -51,19 +52,21 @@ class Session:
 
     @property
     def stats(self) -> SessionInfo:
+        """The session's fields and counts. A missing session is created."""
         return self._client.get_session(self.session_id, auto_create=True)
 
     @property
     def usage_records(self) -> list[Usage]:
-        found: list[Usage] = []
+        """All recorded uses of contexts and skills, in order."""
+        records: list[Usage] = []
         while True:
             try:
-                page = self._client.list_usage(self.session_id, after=found[-1].id if found else None, limit=10_000)
-            except NotFoundError:  # nothing was added yet
+                page = self._client.list_usage(self.session_id, after=records[-1].id if records else None, limit=10_000)
+            except NotFoundError:  # the session does not exist until something is added
                 return []
-            found += page
+            records += page
             if len(page) < 10_000:  # noqa: PLR2004 - the limit above
-                return found
+                return records
 
     def add_message(
         self,
@@ -82,7 +85,11 @@ class Session:
         expected_seq: int | None = None,
         **provider_fields: Any,
     ) -> Appended:
-        """Append one message: parts, or simply a text; `add_message(**message)` takes one of OpenAI or Anthropic."""
+        """Append one message: a list of parts, or a text.
+
+        The keyword parameters are those of the client's `add_message`. `add_message(**message)` accepts a message in
+        the format of OpenAI or Anthropic.
+        """
         return self._client.add_message(
             self.session_id,
             role,
@@ -107,38 +114,45 @@ class Session:
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
     ) -> Appended:
-        """Append 1 to 100 messages, all or none: dictionaries as on the wire, or as OpenAI or Anthropic have them."""
+        """Append 1 to 100 messages in one transaction: all or none.
+
+        A message is a dictionary with the parameters of `add_message`, or in the format of OpenAI or Anthropic.
+        """
         return self._client.batch_add_messages(
             self.session_id, messages, idempotency_key=idempotency_key, expected_seq=expected_seq
         )
 
     def used(self, contexts: list[str] | None = None, skill: SkillUse | dict[str, Any] | None = None) -> UseRecorded:
+        """Record which contexts, by URI, and which skill the session used."""
         return self._client.session_used(self.session_id, contexts, skill)
 
     def fork(self, at: int | str | None = None, *, new_session_id: str | None = None) -> "Session":
+        """Create a session that shares all messages up to `at`: a seq, a message id, or by default the last message."""
         forked = self._client.fork_session(self.session_id, at, new_session_id=new_session_id)
         return Session(self._client, forked.session_id)
 
     def commit(self, keep_recent_count: int = 0) -> Committed:
-        """Seal the live messages in an archive, but for the last `keep_recent_count`; a task summarises it."""
+        """Move the live messages, except the last `keep_recent_count`, to a new archive; a task summarises it."""
         return self._client.commit_session(self.session_id, keep_recent_count)
 
     def context(self, token_budget: int = 128_000) -> SessionContext:
-        """What to show a model: the latest system message, messages that no archive stands for, the latest overview."""
+        """Return the context to send to a model: messages not yet summarised, the latest overview, tool outputs."""
         return self._client.get_session_context(self.session_id, token_budget)
 
     @property
     def archives(self) -> list[ArchiveInfo]:
-        found: list[ArchiveInfo] = []
+        """All archives in order, each with its state."""
+        archives: list[ArchiveInfo] = []
         while True:
-            page = self._client.list_archives(self.session_id, after=len(found), limit=1_000)
-            found += page
+            page = self._client.list_archives(self.session_id, after=len(archives), limit=1_000)
+            archives += page
             if len(page) < 1_000:  # noqa: PLR2004 - the limit above
-                return found
+                return archives
 
     def archive(self, archive_id: str) -> Archive:
+        """Return a finished archive with all its messages."""
         return self._client.get_session_archive(self.session_id, archive_id)
 
     def expand(self, ref: str, token_budget: int = 32_000) -> Expanded:
-        """Bring back what an overview stands for: an archive, a message, or seqs: `12-40`, `[#3, #12-40]`."""
+        """Return the original messages that a summary refers to: an archive id, a message id, `12-40`, `[#3, #12]`."""
         return self._client.expand(self.session_id, ref, token_budget)

@@ -1,4 +1,4 @@
-"""How operations reach an engine: in this process, or over HTTP."""
+"""The transport that carries operations to an engine: in this process, or over HTTP."""
 
 from typing import Protocol, TypeVar
 

@@ -1,1 +1,1 @@
-"""Accounts, users, keys, the audit, and the state of the system."""
+"""Accounts, users, API keys, the audit log, and the state of the system."""

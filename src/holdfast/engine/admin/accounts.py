@@ -1,4 +1,4 @@
-"""Accounts, their users and keys, and the audit: for operators and administrators."""
+"""Administration of accounts, users and keys, and the audit log."""
 
 from holdfast.engine.admin import keys
 from holdfast.engine.gate.rule import CallContext, Rule, always
@@ -45,15 +45,17 @@ def _create_account(
 
 
 def _list_accounts(
-    tx: Tx, _principal: Principal, _op: ListAccounts, _ready: None, _context: CallContext
+    tx: Tx, _principal: Principal, _op: ListAccounts, _prepared: None, _context: CallContext
 ) -> list[Account]:
-    return accounts.every(tx)
+    return accounts.list_all(tx)
 
 
-def _delete_account(tx: Tx, principal: Principal, op: DeleteAccount, _ready: None, _context: CallContext) -> AccountRef:
+def _delete_account(
+    tx: Tx, principal: Principal, op: DeleteAccount, _prepared: None, _context: CallContext
+) -> AccountRef:
     if op.account_id == principal.account_id:
         raise ConflictError(
-            f"Account {op.account_id} is the one you act in; delete it from another",
+            f"Account {op.account_id} is your own; use another account to delete it",
             resource=op.account_id,
             type="account",
         )
@@ -67,15 +69,14 @@ def _create_user(tx: Tx, _principal: Principal, op: CreateUser, key: keys.NewKey
     _require_account(tx)
     if not users.insert(tx, op.account_id, op.user_id, op.role, context.now):
         raise AlreadyExistsError(f"User {op.user_id} already exists", resource=op.user_id, type="user")
-    users.insert_key(
-        tx, op.account_id, key.key_id, op.user_id, key.hash, context.now, _expiry(op.expires_in_seconds, context.now)
-    )
+    expires_at = _expires_at(op.expires_in_seconds, context.now)
+    users.insert_key(tx, op.account_id, key.key_id, op.user_id, key.hash, context.now, expires_at)
     return UserCreated(account_id=op.account_id, user_id=op.user_id, role=op.role, user_key=key.text)
 
 
-def _list_users(tx: Tx, _principal: Principal, _op: ListUsers, _ready: None, context: CallContext) -> list[User]:
+def _list_users(tx: Tx, _principal: Principal, _op: ListUsers, _prepared: None, context: CallContext) -> list[User]:
     _require_account(tx)
-    return users.every(tx, context.now)
+    return users.list_all(tx, context.now)
 
 
 def _require_account(tx: Tx) -> None:
@@ -84,19 +85,19 @@ def _require_account(tx: Tx) -> None:
 
 
 def _require_user(tx: Tx, user_id: str, context: CallContext, *, lock: bool = True) -> User:
-    found = users.find(tx, user_id, context.now, lock=lock)
-    if found is None:
+    user = users.find(tx, user_id, context.now, lock=lock)
+    if user is None:
         raise NotFoundError("user", user_id)
-    return found
+    return user
 
 
-def _delete_user(tx: Tx, _principal: Principal, op: DeleteUser, _ready: None, context: CallContext) -> User:
-    found = _require_user(tx, op.user_id, context)
+def _delete_user(tx: Tx, _principal: Principal, op: DeleteUser, _prepared: None, context: CallContext) -> User:
+    user = _require_user(tx, op.user_id, context)
     users.delete(tx, op.user_id)
-    return found
+    return user
 
 
-def _set_role(tx: Tx, _principal: Principal, op: SetRole, _ready: None, context: CallContext) -> User:
+def _set_role(tx: Tx, _principal: Principal, op: SetRole, _prepared: None, context: CallContext) -> User:
     _require_user(tx, op.user_id, context)
     users.set_role(tx, op.user_id, op.role)
     return _require_user(tx, op.user_id, context)
@@ -106,19 +107,23 @@ def _create_key(
     tx: Tx, _principal: Principal, op: CreateKey | RotateKey, key: keys.NewKey, context: CallContext
 ) -> KeyCreated:
     _require_user(tx, op.user_id, context)
-    expiry = _expiry(op.expires_in_seconds, context.now)
+    expires_at = _expires_at(op.expires_in_seconds, context.now)
     if isinstance(op, RotateKey):
         users.delete_keys(tx, op.user_id)
-    users.insert_key(tx, op.account_id, key.key_id, op.user_id, key.hash, context.now, expiry)
-    return KeyCreated(key_id=key.key_id, user_key=key.text, expires_at=None if expiry is None else from_micros(expiry))
+    users.insert_key(tx, op.account_id, key.key_id, op.user_id, key.hash, context.now, expires_at)
+    return KeyCreated(
+        key_id=key.key_id,
+        user_key=key.text,
+        expires_at=None if expires_at is None else from_micros(expires_at),
+    )
 
 
-def _list_keys(tx: Tx, _principal: Principal, op: ListKeys, _ready: None, context: CallContext) -> list[Key]:
+def _list_keys(tx: Tx, _principal: Principal, op: ListKeys, _prepared: None, context: CallContext) -> list[Key]:
     _require_user(tx, op.user_id, context, lock=False)
     return users.keys(tx, op.user_id)
 
 
-def _revoke_key(tx: Tx, _principal: Principal, op: RevokeKey, _ready: None, context: CallContext) -> Key:
+def _revoke_key(tx: Tx, _principal: Principal, op: RevokeKey, _prepared: None, context: CallContext) -> Key:
     _require_user(tx, op.user_id, context)
     for key in users.keys(tx, op.user_id):
         if key.key_id == op.key_id:
@@ -127,36 +132,36 @@ def _revoke_key(tx: Tx, _principal: Principal, op: RevokeKey, _ready: None, cont
     raise NotFoundError("key", op.key_id)
 
 
-def _draw_key(
+def _new_key(
     context: CallContext, _principal: Principal, op: CreateAccount | CreateUser | CreateKey | RotateKey
 ) -> keys.NewKey:
-    return keys.make(op.account_id, context.ids)
+    return keys.new_key(op.account_id, context.ids)
 
 
-def _expiry(seconds: int | None, now: int) -> int | None:
+def _expires_at(seconds: int | None, now: int) -> int | None:
     return None if seconds is None else now + seconds * 1_000_000
 
 
 def _list_audit(
-    tx: Tx, _principal: Principal, op: ListAudit | ListOperatorAudit, _ready: None, _context: CallContext
+    tx: Tx, _principal: Principal, op: ListAudit | ListOperatorAudit, _prepared: None, _context: CallContext
 ) -> AuditPage:
-    found = audit.page(tx, op.limit + 1, op.cursor)
-    shown = found[: op.limit]
-    return AuditPage(shown, shown[-1].id if len(found) > op.limit else None)
+    records = audit.page(tx, op.limit + 1, op.cursor)
+    page = records[: op.limit]
+    return AuditPage(page, page[-1].id if len(records) > op.limit else None)
 
 
 RULES: dict[type, Rule] = {
-    CreateAccount: Rule(_create_account, always, _draw_key),
+    CreateAccount: Rule(_create_account, writes=always, prepare=_new_key),
     ListAccounts: Rule(_list_accounts),
-    DeleteAccount: Rule(_delete_account, always),
-    CreateUser: Rule(_create_user, always, _draw_key),
+    DeleteAccount: Rule(_delete_account, writes=always),
+    CreateUser: Rule(_create_user, writes=always, prepare=_new_key),
     ListUsers: Rule(_list_users),
-    DeleteUser: Rule(_delete_user, always),
-    SetRole: Rule(_set_role, always),
-    RotateKey: Rule(_create_key, always, _draw_key),
-    CreateKey: Rule(_create_key, always, _draw_key),
+    DeleteUser: Rule(_delete_user, writes=always),
+    SetRole: Rule(_set_role, writes=always),
+    RotateKey: Rule(_create_key, writes=always, prepare=_new_key),
+    CreateKey: Rule(_create_key, writes=always, prepare=_new_key),
     ListKeys: Rule(_list_keys),
-    RevokeKey: Rule(_revoke_key, always),
+    RevokeKey: Rule(_revoke_key, writes=always),
     ListAudit: Rule(_list_audit),
     ListOperatorAudit: Rule(_list_audit),
 }

@@ -1,7 +1,7 @@
-"""Keys: what one looks like, and whose it is.
+"""API keys: their format and their owners.
 
-A key is `hf.<account>.<key id>.<secret>`. It names its account, so that looking it up is a read within that account
-like any other; its secret is 256 random bits, so that a plain hash of it gives nothing away.
+A key is `hf.<account>.<key id>.<secret>`. It names its account, so that it is looked up by a read within that account,
+like any other row. Its secret is 256 random bits, so that an unsalted hash of the key reveals nothing.
 """
 
 import base64
@@ -13,35 +13,48 @@ import msgspec
 
 from holdfast.engine.gate.ids import Ids
 from holdfast.model.base import is_name
+from holdfast.model.identity import Principal
+from holdfast.store.database import Database, Submission
+from holdfast.store.tables import users
 
 PREFIX = "hf"
+LAST_USE_INTERVAL_MICROS = 60_000_000
+"""The last use of a key is recorded once a minute, not at every request."""
 
 
 class NewKey(msgspec.Struct, frozen=True):
     key_id: str
     text: str
+    """The key itself. It is shown once and never stored."""
     hash: str
 
 
-def make(account_id: str, ids: Ids) -> NewKey:
-    key_id = ids.secret(8).hex()
+class KeyOwner(msgspec.Struct, frozen=True):
+    """The principal of a key, and when the key expires."""
+
+    principal: Principal
+    expires_at: int | None
+
+
+def new_key(account_id: str, ids: Ids) -> NewKey:
+    key_id = ids.secret_bytes(8).hex()
     account = base64.urlsafe_b64encode(account_id.encode()).decode().rstrip("=")
-    secret = base64.urlsafe_b64encode(ids.secret(32)).decode().rstrip("=")
+    secret = base64.urlsafe_b64encode(ids.secret_bytes(32)).decode().rstrip("=")
     text = f"{PREFIX}.{account}.{key_id}.{secret}"
     return NewKey(key_id, text, hash_of(text))
 
 
-def hash_of(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def hash_of(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
-def parse_key(text: str) -> tuple[str, str] | None:
-    """The account and the key id that a key names, or None if it is not one.
+def parse_key(key: str) -> tuple[str, str] | None:
+    """Return the account and the key id that a key names, or None if it is malformed.
 
     >>> parse_key("hf.YWNtZQ.0123456789abcdef.secret")
     ('acme', '0123456789abcdef')
     """
-    pieces = text.split(".")
+    pieces = key.split(".")
     if len(pieces) != 4 or pieces[0] != PREFIX or not all(pieces):  # noqa: PLR2004 - as in the docstring above
         return None
     try:
@@ -51,6 +64,23 @@ def parse_key(text: str) -> tuple[str, str] | None:
     return (account, pieces[2]) if is_name(account) else None
 
 
-def same(known: str, given: str) -> bool:
-    """Whether two secrets are equal, in a time that tells nothing about where they differ."""
-    return hmac.compare_digest(known.encode(), given.encode())
+def is_same_secret(one: str, other: str) -> bool:
+    """Compare two secrets in constant time, so that the time reveals nothing about where they differ."""
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+def find_owner(db: Database, key: str, now: int) -> KeyOwner | None:
+    """Return the owner of a key, or None if the key is malformed, unknown, wrong or expired."""
+    parsed = parse_key(key)
+    if parsed is None:
+        return None
+    account, key_id = parsed
+    stored = db.read(account, lambda tx: users.find_key(tx, key_id))
+    if stored is None or not is_same_secret(stored.hash, hash_of(key)):
+        return None
+    if stored.expires_at is not None and stored.expires_at <= now:
+        return None
+    if now - (stored.last_used_at or 0) > LAST_USE_INTERVAL_MICROS:
+        # Submitted without waiting: a long write by another process must not delay this request.
+        db.submit([Submission(account, lambda tx: users.touch_key(tx, key_id, now), lambda *_: None)])
+    return KeyOwner(Principal(account, stored.user_id, stored.role), stored.expires_at)

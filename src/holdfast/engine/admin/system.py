@@ -1,4 +1,4 @@
-"""How the system is doing, and counts of what it holds."""
+"""The health of the system, its queues, and statistics."""
 
 import math
 import time
@@ -6,7 +6,7 @@ from typing import get_args
 
 from holdfast.config import Settings
 from holdfast.engine.gate.rule import CallContext, Rule, WaitContext, always
-from holdfast.engine.gate.session_access import require
+from holdfast.engine.gate.session_access import require_session
 from holdfast.errors import DeadlineExceededError
 from holdfast.model.identity import OPERATOR, Identity, Principal
 from holdfast.model.system import (
@@ -30,103 +30,109 @@ from holdfast.ops.system import (
     WhoAmI,
 )
 from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.store.tables import lineage, messages, sessions, tasks, tool_results, usages
+from holdfast.store.tables import lineage, messages, schema, sessions, tasks, tool_results, usages
 from holdfast.store.timestamps import from_micros
 
-PATIENCE = 0.8
-"""How much of the time that a server gives a request may be spent waiting."""
+MAX_WAIT_SHARE = 0.8
+"""The share of the request timeout that an operation may spend waiting."""
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.02, 0.5
 
 
-def _who_am_i(_tx: Tx, principal: Principal, _op: WhoAmI, _ready: None, _context: CallContext) -> Identity:
+def _who_am_i(_tx: Tx, principal: Principal, _op: WhoAmI, _prepared: None, _context: CallContext) -> Identity:
     return Identity(principal.account_id, principal.user_id, principal.role)
 
 
-def _status(_tx: Tx, principal: Principal, _op: GetSystemStatus, _ready: None, _context: CallContext) -> SystemStatus:
+def _status(
+    _tx: Tx, principal: Principal, _op: GetSystemStatus, _prepared: None, _context: CallContext
+) -> SystemStatus:
     return SystemStatus(initialized=True, user=principal.user_id)
 
 
-def _health(tx: Tx, _principal: Principal, _op: CheckHealth, _ready: None, _context: CallContext) -> Health:
-    return Health(tx.one("SELECT 1") == (1,))
+def _health(tx: Tx, _principal: Principal, _op: CheckHealth, _prepared: None, _context: CallContext) -> Health:
+    return Health(schema.ping(tx))
 
 
-def _wait(
-    tx: Tx, principal: Principal, _op: WaitUntilIdle, _ready: None, context: CallContext
+def _queues(
+    tx: Tx, principal: Principal, _op: WaitUntilIdle, _prepared: None, context: CallContext
 ) -> dict[str, QueueCounts]:
-    """As a write it comes behind all that were accepted before it."""
+    """Count the queued work. The rule declares a write, which runs after all writes that were accepted before it."""
     return {
-        "writes": QueueCounts(context.waiting()),
-        "tasks": _queue(tasks.counts(tx, principal.account_id, principal.user_id)),
+        "writes": QueueCounts(context.count_waiting_writes()),
+        "tasks": _queue_counts(tasks.counts(tx, principal.account_id, principal.user_id)),
     }
 
 
-def _queue(counts: dict[str, int]) -> QueueCounts:
-    return QueueCounts(counts.get("pending", 0), counts.get("running", 0), counts.get("failed", 0))
+def _queue_counts(by_status: dict[str, int]) -> QueueCounts:
+    return QueueCounts(by_status.get("pending", 0), by_status.get("running", 0), by_status.get("failed", 0))
 
 
-def _until_idle(wait_context: WaitContext, principal: Principal, op: WaitUntilIdle) -> None:
-    """Wait until no task of the caller's is to be done any more; the operator, of anybody's. One that failed is not
-    waited for.
-    """
-    whose = (None, None) if principal == OPERATOR else (principal.account_id, principal.user_id)
+def _wait_until_idle(wait_context: WaitContext, principal: Principal, op: WaitUntilIdle) -> None:
+    """Wait until the caller has no pending or running task; for the operator, until no account has one."""
+    owner = (None, None) if principal == OPERATOR else (principal.account_id, principal.user_id)
     account = EVERY_ACCOUNT if principal == OPERATOR else principal.account_id
-    seconds = min(op.timeout or math.inf, wait_context.settings.request_timeout_seconds * PATIENCE)
+    seconds = min(op.timeout or math.inf, wait_context.settings.request_timeout_seconds * MAX_WAIT_SHARE)
     deadline = time.monotonic() + seconds
-    glance = FIRST_POLL_SECONDS
+    poll_seconds = FIRST_POLL_SECONDS
     while True:
-        queue = _queue(wait_context.db.read(account, lambda tx: tasks.counts(tx, *whose)))
-        left = queue.pending + queue.in_progress
-        if not left:
+        queue = _queue_counts(wait_context.db.read(account, lambda tx: tasks.counts(tx, *owner)))
+        remaining = queue.pending + queue.in_progress
+        if not remaining:
             return
-        if time.monotonic() > deadline or wait_context.stopping():
-            raise DeadlineExceededError(f"{left} tasks are not done after {seconds:g} s; they go on", pending=left)
-        time.sleep(glance)
-        glance = min(glance * 1.5, MAX_POLL_SECONDS)
+        if time.monotonic() > deadline or wait_context.is_stopping():
+            raise DeadlineExceededError(
+                f"{remaining} tasks are not done after {seconds:g} s; they continue in the background",
+                pending=remaining,
+            )
+        time.sleep(poll_seconds)
+        poll_seconds = min(poll_seconds * 1.5, MAX_POLL_SECONDS)
 
 
 def _component(tx: Tx, principal: Principal, name: ComponentName, context: CallContext) -> Component:
     status, has_errors = "", False
     match name:
         case "storage":
-            status = f"{tx.dialect.name}, schema {tx.all('SELECT MAX(number) FROM schema_migrations')[0][0]}"
+            status = f"{tx.dialect.name}, schema {schema.version(tx)}"
         case "queue":
-            # What all tenants together do is for the operator; an administrator sees the account's own.
-            queue = _queue(tasks.counts(tx, None if principal.role == "root" else principal.account_id))
+            # Only the operator sees the tasks of all accounts. An administrator sees those of their own account.
+            queue = _queue_counts(tasks.counts(tx, None if principal.role == "root" else principal.account_id))
             status, has_errors = _queue_table(queue, context), queue.failed > 0
         case "vikingdb":
-            status = "words of messages, in the database itself"
+            status = "a text index of messages, in the database"
         case "models":
-            status = _models(context.settings)
+            status = _models_status(context.settings)
         case "lock":
-            status = "held by the database, for no longer than a transaction"
+            status = "locks of the database, held during a transaction"
         case "retrieval":
-            status = "messages of a session by their words"
+            status = "text search in the messages of a session"
         case "filesystem":
-            status = "none of its own; files are views of rows"
+            status = "no files; the tree is a view of database rows"
     return Component(name=name, is_healthy=True, has_errors=has_errors, status=status)
 
 
 def _queue_table(queue: QueueCounts, context: CallContext) -> str:
-    rows = [("writes", context.waiting(), 0, 0), ("session_commit", queue.pending, queue.in_progress, queue.failed)]
+    rows = [
+        ("writes", context.count_waiting_writes(), 0, 0),
+        ("session_commit", queue.pending, queue.in_progress, queue.failed),
+    ]
     total = ("TOTAL", *(sum(column) for column in zip(*(row[1:] for row in rows), strict=True)))
     lines = [("Queue", "Pending", "In Progress", "Errors"), *rows, total]
     return "\n".join(f"{name:<16}{pending:>9}{running:>13}{errors:>8}" for name, pending, running, errors in lines)
 
 
-def _models(settings: Settings) -> str:
+def _models_status(settings: Settings) -> str:
     if settings.model_provider == "none":
-        return "none is configured; none is needed"
+        return "no model is configured; none is required"
     return f"{settings.model_provider} {settings.model_name}, at most {settings.model_concurrency} calls at once"
 
 
 def _observe_component(
-    tx: Tx, principal: Principal, op: ObserveComponent, _ready: None, context: CallContext
+    tx: Tx, principal: Principal, op: ObserveComponent, _prepared: None, context: CallContext
 ) -> Component:
     return _component(tx, principal, op.component, context)
 
 
 def _observe_system(
-    tx: Tx, principal: Principal, _op: ObserveSystem, _ready: None, context: CallContext
+    tx: Tx, principal: Principal, _op: ObserveSystem, _prepared: None, context: CallContext
 ) -> SystemHealth:
     components: dict[str, Component] = {
         name: _component(tx, principal, name, context) for name in get_args(ComponentName)
@@ -135,20 +141,20 @@ def _observe_system(
 
 
 def _memory_stats(
-    tx: Tx, principal: Principal, _op: GetMemoryStats, _ready: None, _context: CallContext
+    tx: Tx, principal: Principal, _op: GetMemoryStats, _prepared: None, _context: CallContext
 ) -> MemoryStats:
-    count, said, tokens = sessions.totals(tx, principal.user_id)
-    return MemoryStats(sessions=count, messages=said, tokens=tokens, total_memories=0, by_category={})
+    session_count, message_count, tokens = sessions.totals(tx, principal.user_id)
+    return MemoryStats(sessions=session_count, messages=message_count, tokens=tokens, total_memories=0, by_category={})
 
 
 def _session_stats(
-    tx: Tx, principal: Principal, op: GetSessionStats, _ready: None, _context: CallContext
+    tx: Tx, principal: Principal, op: GetSessionStats, _prepared: None, _context: CallContext
 ) -> SessionStats:
-    session = require(tx, principal, op.session_id)
+    session = require_session(tx, principal, op.session_id)
     log_ranges = lineage.log_ranges(tx, session)
-    by_role, first = messages.totals(tx, log_ranges)
+    by_role, first_at = messages.totals(tx, log_ranges)
     contexts, skills = usages.totals(tx, session.log_id)
-    last = session.last_message_at
+    last_at = session.last_message_at
     return SessionStats(
         session_id=session.session_id,
         messages=session.last_seq,
@@ -159,8 +165,8 @@ def _session_stats(
         tool_results=tool_results.count(tx, log_ranges),
         contexts_used=contexts,
         skills_used=skills,
-        first_message_at=None if first is None else from_micros(first),
-        last_message_at=None if last is None else from_micros(last),
+        first_message_at=None if first_at is None else from_micros(first_at),
+        last_message_at=None if last_at is None else from_micros(last_at),
     )
 
 
@@ -168,7 +174,7 @@ RULES: dict[type, Rule] = {
     WhoAmI: Rule(_who_am_i),
     GetSystemStatus: Rule(_status),
     CheckHealth: Rule(_health),
-    WaitUntilIdle: Rule(_wait, always, wait_for=_until_idle),
+    WaitUntilIdle: Rule(_queues, writes=always, wait_for=_wait_until_idle),
     ObserveComponent: Rule(_observe_component),
     ObserveSystem: Rule(_observe_system),
     GetMemoryStats: Rule(_memory_stats),

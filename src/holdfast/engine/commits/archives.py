@@ -1,13 +1,21 @@
-"""Reading what was sealed: archives, the context that is made of them, and any stretch of messages again."""
+"""Reading archives, the session's context, and the messages that a reference names."""
 
 from holdfast.context import tool_outputs
-from holdfast.context.tool_outputs import Room
-from holdfast.context.window import Overview, View, assemble
-from holdfast.engine.commits.tool_outputs import reader
+from holdfast.context.tool_outputs import OutputBudget
+from holdfast.context.window import ContextInput, Overview, assemble
+from holdfast.engine.commits.tool_outputs import output_reader
 from holdfast.engine.gate import session_access
 from holdfast.engine.gate.rule import CallContext, Rule
 from holdfast.errors import NotFoundError
-from holdfast.model.archives import Archive, ArchiveInfo, Expanded, Run, SessionContext, archive_id, archive_number
+from holdfast.model.archives import (
+    Archive,
+    ArchiveInfo,
+    Expanded,
+    MessageRange,
+    SessionContext,
+    archive_id,
+    archive_number,
+)
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
 from holdfast.ops.commits import ExpandContext, GetSessionArchive, GetSessionContext, ListArchives
@@ -18,11 +26,11 @@ from holdfast.store.tables.archives import StoredArchive
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.text import citations, tokens
 
-ALL = 2**31
-EXPAND_AT_ONCE = 1_000
+NO_LIMIT = 2**31
+MAX_EXPANDED_MESSAGES = 1_000
 
 
-def require(tx: Tx, session: StoredSession, name: str) -> StoredArchive:
+def require_archive(tx: Tx, session: StoredSession, name: str) -> StoredArchive:
     number = archive_number(name)
     archive = None if number is None else store.find(tx, session.log_id, number)
     if archive is None:
@@ -30,48 +38,48 @@ def require(tx: Tx, session: StoredSession, name: str) -> StoredArchive:
     return archive
 
 
-def messages_of(tx: Tx, session: StoredSession, first: int, last: int | None, limit: int = ALL) -> list[Message]:
+def read_messages(tx: Tx, session: StoredSession, first: int, last: int | None, limit: int = NO_LIMIT) -> list[Message]:
     return messages.read(tx, lineage.log_ranges(tx, session, first, last), limit)
 
 
-def _list(tx: Tx, principal: Principal, op: ListArchives, _ready: None, _context: CallContext) -> list[ArchiveInfo]:
-    session = session_access.require(tx, principal, op.session_id)
-    return [store.info(session, it) for it in store.page(tx, session.log_id, after=op.after, limit=op.limit)]
+def _list(tx: Tx, principal: Principal, op: ListArchives, _prepared: None, _context: CallContext) -> list[ArchiveInfo]:
+    session = session_access.require_session(tx, principal, op.session_id)
+    return [store.info(session, archive) for archive in store.page(tx, session.log_id, after=op.after, limit=op.limit)]
 
 
-def _get(tx: Tx, principal: Principal, op: GetSessionArchive, _ready: None, _context: CallContext) -> Archive:
-    session = session_access.require(tx, principal, op.session_id)
-    archive = require(tx, session, op.archive_id)
+def _get(tx: Tx, principal: Principal, op: GetSessionArchive, _prepared: None, _context: CallContext) -> Archive:
+    session = session_access.require_session(tx, principal, op.session_id)
+    archive = require_archive(tx, session, op.archive_id)
     if archive.state != "done":
         raise NotFoundError("archive", op.archive_id)
     return Archive(
         archive_id=op.archive_id,
         abstract=archive.abstract,
         overview=archive.overview,
-        messages=messages_of(tx, session, archive.first_seq, archive.last_seq),
+        messages=read_messages(tx, session, archive.first_seq, archive.last_seq),
     )
 
 
 def _get_context(
-    tx: Tx, principal: Principal, op: GetSessionContext, _ready: None, context: CallContext
+    tx: Tx, principal: Principal, op: GetSessionContext, _prepared: None, context: CallContext
 ) -> SessionContext:
-    session = session_access.require(tx, principal, op.session_id)
-    return assemble(_view(tx, session, context), op.token_budget, reader(tx))
+    session = session_access.require_session(tx, principal, op.session_id)
+    return assemble(_view(tx, session, context), op.token_budget, output_reader(tx))
 
 
-def _view(tx: Tx, session: StoredSession, context: CallContext) -> View:
-    runs = store.unfinished(tx, session.log_id)
+def _view(tx: Tx, session: StoredSession, context: CallContext) -> ContextInput:
+    ranges = store.unfinished_ranges(tx, session.log_id)
     if session.live_count > 0:
-        tokens = session.tokens_total - session.tokens_archived
-        runs.append(Run(None, "live", session.live_from, session.last_seq, tokens))
-    said: list[Message] = []
-    for first, last in _joined(runs):
-        said += messages_of(tx, session, first, last)
+        live_tokens = session.tokens_total - session.tokens_archived
+        ranges.append(MessageRange(None, "live", session.live_from, session.last_seq, live_tokens))
+    view_messages: list[Message] = []
+    for first, last in _merge_adjacent(ranges):
+        view_messages += read_messages(tx, session, first, last)
     total, failed = store.counts(tx, session.log_id)
-    return View(
-        runs=runs,
-        messages=said,
-        system=messages.latest_system(tx, lineage.log_ranges(tx, session)),
+    return ContextInput(
+        ranges=ranges,
+        messages=view_messages,
+        system_message=messages.latest_system_message(tx, lineage.log_ranges(tx, session)),
         overview=_overview(tx, session),
         total_archives=total,
         failed_archives=failed,
@@ -79,15 +87,15 @@ def _view(tx: Tx, session: StoredSession, context: CallContext) -> View:
     )
 
 
-def _joined(runs: list[Run]) -> list[tuple[int, int]]:
-    """Runs that follow one another are read as one."""
-    joined: list[tuple[int, int]] = []
-    for run in runs:
-        if joined and joined[-1][1] + 1 == run.first_seq:
-            joined[-1] = (joined[-1][0], run.last_seq)
+def _merge_adjacent(ranges: list[MessageRange]) -> list[tuple[int, int]]:
+    """Merge adjacent ranges, so that they are read with one query."""
+    merged: list[tuple[int, int]] = []
+    for message_range in ranges:
+        if merged and merged[-1][1] + 1 == message_range.first_seq:
+            merged[-1] = (merged[-1][0], message_range.last_seq)
         else:
-            joined.append((run.first_seq, run.last_seq))
-    return joined
+            merged.append((message_range.first_seq, message_range.last_seq))
+    return merged
 
 
 def _overview(tx: Tx, session: StoredSession) -> Overview | None:
@@ -96,53 +104,61 @@ def _overview(tx: Tx, session: StoredSession) -> Overview | None:
         return None
     return Overview(
         latest.number,
-        store.first_done(tx, session.log_id),
+        store.first_done_seq(tx, session.log_id),
         latest.first_seq,
         latest.last_seq,
         latest.overview,
         latest.overview_tokens,
         latest.rolling,
         latest.rolling_tokens,
-        latest.left_out,
+        latest.left_out_rule_seqs,
     )
 
 
-def _expand(tx: Tx, principal: Principal, op: ExpandContext, _ready: None, context: CallContext) -> Expanded:
-    session = session_access.require(tx, principal, op.session_id)
-    ranges = _ranges_of(tx, session, op.ref)
+def _expand(tx: Tx, principal: Principal, op: ExpandContext, _prepared: None, context: CallContext) -> Expanded:
+    session = session_access.require_session(tx, principal, op.session_id)
+    ranges = _resolve_ref(tx, session, op.ref)
     counted_by = context.settings.token_counter
     count = tokens.counter(counted_by)
-    stored = _messages_in(tx, session, ranges)
-    found = tool_outputs.mark_previews(stored, tool_outputs.find(stored), count)
-    spent, shown = 0, 0
-    while shown < len(found) and (shown == 0 or spent + found[shown].tokens <= op.token_budget):
-        spent += found[shown].tokens
-        shown += 1
-    if not shown:
+    stored = _read_ranges(tx, session, ranges)
+    with_previews = tool_outputs.mark_previews(stored, tool_outputs.find_messages_with_outputs(stored), count)
+    fitting, spent = _fit_budget(with_previews, op.token_budget)
+    if not fitting:
         raise NotFoundError("messages", op.ref)
-    room = Room(op.token_budget - spent, count, tokens.bound(counted_by))
-    filled = tool_outputs.fill(found[:shown], tool_outputs.find(found[:shown]), room, reader(tx))
-    brought = filled.messages
-    end = brought[-1].seq
+    room = OutputBudget(op.token_budget - spent, count, tokens.upper_bound_counter(counted_by))
+    filled = tool_outputs.restore_within_tokens(
+        fitting, tool_outputs.find_messages_with_outputs(fitting), room, output_reader(tx)
+    )
+    expanded = filled.messages
+    last_seq = expanded[-1].seq
     return Expanded(
         session_id=session.session_id,
         ref=op.ref,
-        archive_ids=_archives_of(tx, session, ranges, end),
-        first_seq=brought[0].seq,
-        last_seq=end,
-        messages=brought,
-        estimated_tokens=sum(message.tokens for message in brought),
-        next_ref=citations.after(ranges, end),
+        archive_ids=_archive_ids(tx, session, ranges, last_seq),
+        first_seq=expanded[0].seq,
+        last_seq=last_seq,
+        messages=expanded,
+        estimated_tokens=sum(message.tokens for message in expanded),
+        next_ref=citations.ranges_after(ranges, last_seq),
         left_out=filled.left_out,
     )
 
 
-def _ranges_of(tx: Tx, session: StoredSession, ref: str) -> list[tuple[int, int]]:
-    """Which messages a reference means: first and last number of each range, in order."""
+def _fit_budget(candidates: list[Message], token_budget: int) -> tuple[list[Message], int]:
+    """Return the first messages that fit in the budget, at least one of them, and their tokens."""
+    spent, count = 0, 0
+    while count < len(candidates) and (count == 0 or spent + candidates[count].tokens <= token_budget):
+        spent += candidates[count].tokens
+        count += 1
+    return candidates[:count], spent
+
+
+def _resolve_ref(tx: Tx, session: StoredSession, ref: str) -> list[tuple[int, int]]:
+    """Return the first and last sequence number of each range of messages that a reference names, in order."""
     if archive_number(ref) is not None:
-        archive = require(tx, session, ref)
+        archive = require_archive(tx, session, ref)
         return [(archive.first_seq, archive.last_seq)]
-    seq = messages.seq_of(tx, lineage.log_ranges(tx, session), ref)
+    seq = messages.find_seq(tx, lineage.log_ranges(tx, session), ref)
     if seq is not None:
         return [(seq, seq)]
     ranges = citations.parse_ranges(ref)
@@ -151,21 +167,21 @@ def _ranges_of(tx: Tx, session: StoredSession, ref: str) -> list[tuple[int, int]
     return [(first, min(last, session.last_seq)) for first, last in ranges if first <= session.last_seq]
 
 
-def _messages_in(tx: Tx, session: StoredSession, ranges: list[tuple[int, int]]) -> list[Message]:
+def _read_ranges(tx: Tx, session: StoredSession, ranges: list[tuple[int, int]]) -> list[Message]:
     found: list[Message] = []
     for first, last in ranges:
-        if len(found) < EXPAND_AT_ONCE:
-            found += messages_of(tx, session, first, last, EXPAND_AT_ONCE - len(found))
+        if len(found) < MAX_EXPANDED_MESSAGES:
+            found += read_messages(tx, session, first, last, MAX_EXPANDED_MESSAGES - len(found))
     return found
 
 
-def _archives_of(tx: Tx, session: StoredSession, ranges: list[tuple[int, int]], end: int) -> list[str]:
-    """The archives that hold the messages of `ranges` up to `end`."""
+def _archive_ids(tx: Tx, session: StoredSession, ranges: list[tuple[int, int]], last_seq: int) -> list[str]:
+    """Return the ids of the archives that contain the messages of `ranges` up to `last_seq`."""
     numbers = {
         number
         for first, last in ranges
-        if first <= end
-        for number in store.holding(tx, session.log_id, first, min(last, end))
+        if first <= last_seq
+        for number in store.numbers_in_range(tx, session.log_id, first, min(last, last_seq))
     }
     return [archive_id(number) for number in sorted(numbers)]
 

@@ -1,4 +1,4 @@
-"""The second phase of a commit: summarise an archive, then show all of it at once."""
+"""The second phase of a commit: summarise an archive in the background, then publish all results in one transaction."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,9 @@ import msgspec
 from holdfast import summary
 from holdfast.context import tool_outputs
 from holdfast.engine.commits import order
-from holdfast.engine.commits.archives import messages_of
+from holdfast.engine.commits.archives import read_messages
 from holdfast.engine.commits.summarising import Conversation, SummaryResult, summarise_archive
-from holdfast.engine.commits.tool_outputs import Limits, with_outputs
+from holdfast.engine.commits.tool_outputs import OutputLimits, restore_outputs
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.model.archives import archive_id, archive_uri
@@ -17,154 +17,170 @@ from holdfast.model.summaries import EmbeddingUsage, Line, Summary
 from holdfast.model.tasks import CommitOutcome, CommitUsage, TotalUsage
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, changes, sessions, steps, tasks, usages
-from holdfast.store.tables.archives import Rolling, StoredArchive, Texts
+from holdfast.store.tables.archives import RenderedSummary, StoredArchive
 from holdfast.store.tables.tasks import StoredTask
 from holdfast.text import tokens
 
-SMALL = 500
-"""The tokens from which on an overview has to be smaller than its archive."""
-OVERVIEW_SHARE = 0.39
-MIN_BOUND = 120
+SMALL_ARCHIVE_TOKENS = 500
+"""The overview of a larger archive must be smaller than the archive."""
+MAX_OVERVIEW_SHARE = 0.39
+"""Largest size of an overview without its rules, as a share of the conversation."""
+MIN_OVERVIEW_TOKENS = 120
+
+RollingSummary = tuple[Summary | None, RenderedSummary]
+"""The summary of all earlier archives, if there are any, and the text of the session's summary up to an archive."""
 
 
-class Before(msgspec.Struct, frozen=True):
-    """What is known of the archives before this one: the last one's own summary, and that of those before it."""
+class EarlierSummaries(msgspec.Struct, frozen=True):
+    """Summaries of the finished archives before an archive."""
 
-    own: Summary | None = None
-    earlier: Summary | None = None
+    previous: Summary | None = None
+    """Of the last finished archive before it."""
+    before_previous: Summary | None = None
+    """Of all archives before the previous one, combined."""
     abstract: str = ""
-
-
-class Material(msgspec.Struct, frozen=True):
-    """What a summary is made of."""
-
-    archive: StoredArchive
-    conversation: Conversation
-    before: Before
+    """One line about the conversation so far."""
 
 
 def perform(claimed: ClaimedTask) -> None:
-    material = claimed.read(lambda tx: _gather(tx, claimed))
-    summarised = summarise_archive(claimed, material.conversation, material.before.abstract)
-    texts = _texts(claimed, material, summarised.summary)
-    rolling = _rolling(claimed, texts, material.before)
-    claimed.finish(lambda tx, context: _apply(tx, context, claimed, material.before, summarised, texts, rolling))
+    conversation, earlier = claimed.read(lambda tx: _read_input(tx, claimed))
+    result = summarise_archive(claimed, conversation, earlier.abstract)
+    rendered = _render(claimed, conversation, result.summary)
+    rolling = _render_rolling(claimed, result.summary, rendered, earlier)
+    claimed.finish(lambda tx, context: _publish(tx, context, claimed, earlier, result, rendered, rolling))
 
 
-def _gather(tx: Tx, claimed: ClaimedTask) -> Material:
+def _read_input(tx: Tx, claimed: ClaimedTask) -> tuple[Conversation, EarlierSummaries]:
     task = claimed.task
     session = sessions.find_by_log(tx, task.log_id)
     archive = archives.find(tx, task.log_id, task.number)
     if session is None or archive is None:
         raise LeaseLostError
-    messages = summary.conversation(messages_of(tx, session, archive.first_seq, archive.last_seq))
-    shown = tool_outputs.mark_previews(
-        messages, tool_outputs.find(messages), tokens.counter(claimed.settings.token_counter)
+    messages = summary.without_system_messages(read_messages(tx, session, archive.first_seq, archive.last_seq))
+    with_previews = tool_outputs.mark_previews(
+        messages, tool_outputs.find_messages_with_outputs(messages), tokens.counter(claimed.settings.token_counter)
     )
-    before = _known_before(tx, task)
-    waiting = summary.open_calls([it for it in (before.earlier, before.own) if it is not None])
-    return Material(archive, Conversation(shown, with_outputs(tx, messages, Limits()), waiting), before)
+    earlier = _read_earlier_summaries(tx, task)
+    open_calls = summary.open_calls([it for it in (earlier.before_previous, earlier.previous) if it is not None])
+    return Conversation(with_previews, restore_outputs(tx, messages, OutputLimits()), open_calls), earlier
 
 
-def _known_before(tx: Tx, task: StoredTask) -> Before:
-    before = archives.latest_done(tx, task.log_id, before=task.number)
-    if before is None:
-        return Before()
-    return Before(*archives.summaries(tx, task.log_id, before.number), before.rolling_abstract)
+def _read_earlier_summaries(tx: Tx, task: StoredTask) -> EarlierSummaries:
+    previous = archives.latest_done(tx, task.log_id, before=task.number)
+    if previous is None:
+        return EarlierSummaries()
+    return EarlierSummaries(*archives.read_summaries(tx, task.log_id, previous.number), previous.rolling_abstract)
 
 
-def _texts(claimed: ClaimedTask, material: Material, summarised: Summary) -> Texts:
-    """The overview of an archive: two fifths of the conversation at most, and its rules."""
+def _render(claimed: ClaimedTask, conversation: Conversation, archive_summary: Summary) -> RenderedSummary:
+    """Render the overview of an archive: at most two fifths of the conversation's size, plus the rules."""
     settings = claimed.settings
-    size = sum(message.tokens for message in material.conversation.shown)
+    size = sum(message.tokens for message in conversation.with_previews)
     count = tokens.counter(settings.token_counter)
-    bound = max(MIN_BOUND, min(settings.overview_tokens, round(size * OVERVIEW_SHARE)))
-    # With rules the overview is still smaller than the archive; the rest of them is shown once this is not the latest.
-    rules_bound = settings.rules_tokens if size <= SMALL else min(settings.rules_tokens, size * 3 // 5)
-    made = summary.render(summarised, bound, rules_bound)
-    while size > SMALL and count(made.overview) >= size and bound > MIN_BOUND:
+    bound = max(MIN_OVERVIEW_TOKENS, min(settings.overview_tokens, round(size * MAX_OVERVIEW_SHARE)))
+    is_small = size <= SMALL_ARCHIVE_TOKENS
+    # The overview must stay smaller than the archive even with rules.
+    # The rolling summary includes the rules that do not fit, once a later archive is the latest.
+    rules_bound = settings.rules_tokens if is_small else min(settings.rules_tokens, size * 3 // 5)
+    rendered = summary.render(archive_summary, bound, rules_bound)
+    while not is_small and count(rendered.overview) >= size and bound > MIN_OVERVIEW_TOKENS:
         bound, rules_bound = bound * 2 // 3, rules_bound * 2 // 3
-        made = summary.render(summarised, bound, rules_bound)
-    return Texts(
-        made.abstract, made.overview, count(made.overview), summarised, made.rules_tokens, _seqs(made.left_out)
+        rendered = summary.render(archive_summary, bound, rules_bound)
+    return RenderedSummary(
+        rendered.abstract,
+        rendered.overview,
+        count(rendered.overview),
+        rendered.rules_tokens,
+        _source_seqs(rendered.left_out),
     )
 
 
-def _rolling(claimed: ClaimedTask, texts: Texts, before: Before) -> Rolling:
-    """The session in short once this archive is its latest."""
-    if before.own is None:
-        return Rolling(texts.abstract, texts.overview, texts.tokens, None, texts.rules_left_out)
-    return _rolled(claimed, texts, summary.fold(before.earlier, before.own, claimed.settings.earlier_tokens))
+def _render_rolling(
+    claimed: ClaimedTask, archive_summary: Summary, rendered: RenderedSummary, earlier: EarlierSummaries
+) -> RollingSummary:
+    """Render the session's summary for the time when this archive is the latest."""
+    if earlier.previous is None:
+        return None, rendered
+    combined = summary.fold(earlier.before_previous, earlier.previous, claimed.settings.earlier_tokens)
+    return _render_with_earlier(claimed, archive_summary, rendered, combined)
 
 
-def _rolled(claimed: ClaimedTask, texts: Texts, earlier: Summary) -> Rolling:
-    known = summary.as_of(earlier, texts.summary)
-    latest = summary.Rendered(texts.abstract, texts.overview, texts.rules_tokens)
-    made = summary.render_rolling(latest, known, claimed.settings.rules_tokens)
-    size = tokens.counter(claimed.settings.token_counter)(made.overview)
-    return Rolling(made.abstract, made.overview, size, known, [*_seqs(made.left_out), *texts.rules_left_out])
+def _render_with_earlier(
+    claimed: ClaimedTask, archive_summary: Summary, rendered: RenderedSummary, earlier: Summary
+) -> RollingSummary:
+    earlier = summary.update_earlier(earlier, archive_summary)
+    latest = summary.SummaryText(rendered.abstract, rendered.overview, rendered.rules_tokens)
+    rolling = summary.render_rolling(latest, earlier, claimed.settings.rules_tokens)
+    count = tokens.counter(claimed.settings.token_counter)
+    return earlier, RenderedSummary(
+        rolling.abstract,
+        rolling.overview,
+        count(rolling.overview),
+        rules_left_out=[*_source_seqs(rolling.left_out), *rendered.rules_left_out],
+    )
 
 
-def _seqs(lines: Sequence[Line]) -> list[int]:
+def _source_seqs(lines: Sequence[Line]) -> list[int]:
     return sorted({seq for line in lines for seq in line.sources})
 
 
-def _apply(
+def _publish(
     tx: Tx,
     context: CallContext,
     claimed: ClaimedTask,
-    before: Before,
-    summarised: SummaryResult,
-    texts: Texts,
-    rolling: Rolling,
+    earlier: EarlierSummaries,
+    result: SummaryResult,
+    rendered: RenderedSummary,
+    rolling: RollingSummary,
 ) -> None:
     task = claimed.task
     session = sessions.find_by_log(tx, task.log_id, lock=True)
     archive = archives.find(tx, task.log_id, task.number)
     if session is None or archive is None:
         raise LeaseLostError
-    result = msgspec.json.encode(_outcome(tx, claimed, archive, summarised)).decode()
-    if not tasks.complete(tx, claimed.claim, result, worked=claimed.worked(context), now=context.now):
+    outcome = msgspec.json.encode(_outcome(tx, claimed, archive, result)).decode()
+    if not tasks.complete(tx, claimed.claim, outcome, worked=claimed.working_time(context), now=context.now):
         raise LeaseLostError
     steps.delete(tx, task.task_id)
-    known = _known_before(tx, task)
-    if known != before:  # an archive that had failed or was cancelled has been done meanwhile
-        rolling = _rolling(claimed, texts, known)
-    archives.write(tx, task.log_id, task.number, texts)
-    archives.write_rolling(tx, task.log_id, task.number, rolling)
-    archives.mark(tx, task.log_id, task.number, "done", ended_at=context.now, failure=None)
-    _tell_later_ones(tx, claimed, texts.summary, archive)
-    told = {"archive_id": archive_id(task.number), "task_id": task.task_id, "abstract": texts.abstract}
-    changes.record(tx, session, "archived", task.user_id, context.now, told)
-    order.release_next(tx, task.log_id, context)
+    current = _read_earlier_summaries(tx, task)
+    if current != earlier:  # an earlier archive that had failed or was cancelled has been finished meanwhile
+        rolling = _render_rolling(claimed, result.summary, rendered, current)
+    archives.write_summary(tx, task.log_id, task.number, result.summary, rendered)
+    archives.write_rolling_summary(tx, task.log_id, task.number, *rolling)
+    archives.set_state(tx, task.log_id, task.number, "done", ended_at=context.now, failure=None)
+    _add_to_later_archive(tx, claimed, archive, result.summary)
+    details = {"archive_id": archive_id(task.number), "task_id": task.task_id, "abstract": rendered.abstract}
+    changes.record(tx, session, "archived", task.user_id, context.now, details)
+    order.unblock_next(tx, task.log_id, context)
 
 
-def _tell_later_ones(tx: Tx, claimed: ClaimedTask, summarised: Summary, archive: StoredArchive) -> None:
-    """If a later archive was done first, the session's overview is its; let that know of this one."""
+def _add_to_later_archive(tx: Tx, claimed: ClaimedTask, archive: StoredArchive, archive_summary: Summary) -> None:
+    """Add this archive to the rolling summary of the latest one, if a later archive was finished first."""
     latest = archives.latest_done(tx, claimed.task.log_id)
     if latest is None or latest.number <= claimed.task.number:
         return
-    own, earlier = archives.summaries(tx, claimed.task.log_id, latest.number)
-    texts = Texts(latest.abstract, latest.overview, latest.overview_tokens, own or Summary(), latest.rules_tokens)
-    known = summary.with_late(
-        earlier or Summary(), summarised, archive.first_seq, archive.last_seq, claimed.settings.earlier_tokens
+    latest_summary, earlier = archives.read_summaries(tx, claimed.task.log_id, latest.number)
+    rendered = RenderedSummary(latest.abstract, latest.overview, latest.overview_tokens, latest.rules_tokens)
+    earlier = summary.insert_late(
+        earlier or Summary(), archive_summary, archive.first_seq, archive.last_seq, claimed.settings.earlier_tokens
     )
-    archives.write_rolling(tx, claimed.task.log_id, latest.number, _rolled(claimed, texts, known))
+    rolling = _render_with_earlier(claimed, latest_summary or Summary(), rendered, earlier)
+    archives.write_rolling_summary(tx, claimed.task.log_id, latest.number, *rolling)
 
 
-def _outcome(tx: Tx, claimed: ClaimedTask, archive: StoredArchive, summarised: SummaryResult) -> CommitOutcome:
+def _outcome(tx: Tx, claimed: ClaimedTask, archive: StoredArchive, result: SummaryResult) -> CommitOutcome:
     task = claimed.task
-    before = archives.find(tx, task.log_id, task.number - 1)
-    since = 0 if before is None else before.created_at
+    previous = archives.find(tx, task.log_id, task.number - 1)
+    previous_commit_at = 0 if previous is None else previous.created_at
     uri = archive_uri(task.user_id, task.resource_id, task.number)
     total = archive.total_tokens + archive.embedding_tokens
     return CommitOutcome(
         session_id=task.resource_id,
         archive_uri=uri,
         memories_extracted={},
-        active_count_updated=usages.used_between(tx, task.log_id, since, archive.created_at),
+        active_count_updated=usages.count_used_between(tx, task.log_id, previous_commit_at, archive.created_at),
         token_usage=CommitUsage(archive.usage, EmbeddingUsage(archive.embedding_tokens), TotalUsage(total)),
         memory_diff_uri=f"{uri}/memory_diff.json",
-        summarised_by=summarised.by,
-        notes=summarised.notes,
+        summarised_by=result.summarised_by,
+        notes=result.notes,
     )

@@ -1,6 +1,6 @@
-"""Commits that nobody asked for: by policy of the session, at an append or when a time has come."""
+"""Automatic commits: by policy of the session, after an append or at a scheduled check."""
 
-from holdfast.context.auto_commit_policy import NOW, SessionActivity, due_at
+from holdfast.context.auto_commit_policy import DUE_NOW, SessionActivity, due_at
 from holdfast.engine.commits import commits
 from holdfast.engine.gate import access
 from holdfast.engine.gate.rule import CallContext
@@ -10,33 +10,34 @@ from holdfast.store.database import Tx
 from holdfast.store.tables import archives, auto_commit_checks, sessions
 from holdfast.store.tables.sessions import StoredSession
 
-REFUSED_SECONDS = 60
+BLOCKED_RETRY_SECONDS = 60
+"""Delay before the next check of a session that a failed archive blocks."""
 
 
-def consider(tx: Tx, session: StoredSession, context: CallContext) -> None:
-    """Commit a session, which is locked, if its policy says so; or note when to look at it again."""
+def commit_if_due(tx: Tx, session: StoredSession, context: CallContext) -> None:
+    """Commit a session if its policy requires it now; otherwise schedule the next check. The session must be locked."""
     policy = _policy(session)
     if policy is None:
         return
-    due = _due(tx, session, policy, context)
-    if due == NOW:
+    due = _due_at(tx, session, policy, context)
+    if due == DUE_NOW:
         _commit(tx, session, policy, context)
-    elif due is not None and auto_commit_checks.look_by(tx, session.log_id, due):
-        context.signal.raised = True
+    elif due is not None and auto_commit_checks.schedule_by(tx, session.log_id, due):
+        context.work_signal.raised = True
 
 
-def look(tx: Tx, log_id: int, context: CallContext) -> None:
-    """The time has come to look at a session."""
+def check_session(tx: Tx, log_id: int, context: CallContext) -> None:
+    """Run the scheduled check of a session: commit it, schedule the next check, or stop checking it."""
     session = sessions.find_by_log(tx, log_id, lock=True)
-    if not auto_commit_checks.is_due(tx, log_id, context.now):  # another looked before us
+    if not auto_commit_checks.is_due(tx, log_id, context.now):  # another process has done this check
         return
     policy = None if session is None else _policy(session)
-    due = None if session is None or policy is None else _due(tx, session, policy, context)
-    if due is not None and due > NOW:
-        auto_commit_checks.look_at(tx, log_id, due)
+    due = None if session is None or policy is None else _due_at(tx, session, policy, context)
+    if due is not None and due > DUE_NOW:
+        auto_commit_checks.reschedule(tx, log_id, due)
         return
     auto_commit_checks.delete(tx, log_id)
-    if due == NOW and session is not None and policy is not None:
+    if due == DUE_NOW and session is not None and policy is not None:
         _commit(tx, session, policy, context)
 
 
@@ -46,18 +47,19 @@ def _policy(session: StoredSession) -> AutoCommitPolicy | None:
     return sessions.decode_config(session.config).auto_commit_policy
 
 
-def _due(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, context: CallContext) -> int | None:
-    _, last_commit = archives.last(tx, session.log_id)
-    pending = session.tokens_total - session.tokens_archived
-    return due_at(policy, SessionActivity(session.live_count, pending, session.last_added_at, last_commit), context.now)
+def _due_at(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, context: CallContext) -> int | None:
+    _, last_commit_at = archives.last_number_and_time(tx, session.log_id)
+    pending_tokens = session.tokens_total - session.tokens_archived
+    activity = SessionActivity(session.live_count, pending_tokens, session.last_added_at, last_commit_at)
+    return due_at(policy, activity, context.now)
 
 
 def _commit(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, context: CallContext) -> None:
-    if commits.refusal(tx, session, context) is not None:
-        # The failed archive is what has to be looked at first, by somebody; then it is this one's turn.
-        auto_commit_checks.look_by(tx, session.log_id, context.now + REFUSED_SECONDS * 1_000_000)
+    if commits.blocking_archive(tx, session, context) is not None:
+        # The failed archive must be retried or cancelled first.
+        auto_commit_checks.schedule_by(tx, session.log_id, context.now + BLOCKED_RETRY_SECONDS * 1_000_000)
         return
-    done = commits.seal(tx, session, session.user_id, policy.keep_recent_count or 0, context)
-    if done.archived:
+    committed = commits.seal(tx, session, session.user_id, policy.keep_recent_count or 0, context)
+    if committed.archived:
         owner = Principal(tx.account, session.user_id, "user")
-        access.record(tx, owner, "AutoCommit", session.session_id, context)
+        access.record_audit(tx, owner, "AutoCommit", session.session_id, context)

@@ -1,46 +1,46 @@
-"""The first phase of a commit: number the archive, seal its messages, leave a task. One transaction."""
+"""The first phase of a commit, in one transaction: create the archive, seal its messages, create its task."""
 
-from holdfast.context.archive_boundary import Call, last_sealable_seq, spans
+from holdfast.context.archive_boundary import CallEvent, find_call_spans, last_sealable_seq
 from holdfast.engine.commits import order
 from holdfast.engine.gate import session_access
 from holdfast.engine.gate.rule import CallContext, Rule, always
 from holdfast.errors import FailedPreconditionError
-from holdfast.model.archives import Committed, Run, SkipReason, archive_id, archive_uri
+from holdfast.model.archives import Committed, MessageRange, SkipReason, archive_id, archive_uri
 from holdfast.model.identity import Principal
 from holdfast.ops.commits import CommitSession
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, call_ids, changes, lineage, messages, tasks
+from holdfast.store.tables import archives, changes, lineage, messages, tasks, tool_calls
 from holdfast.store.tables import sessions as store
-from holdfast.store.tables.archives import UnfinishedArchive
+from holdfast.store.tables.archives import StoredArchive
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.tables.tasks import StoredTask
 
 
-def _commit(tx: Tx, principal: Principal, op: CommitSession, _ready: None, context: CallContext) -> Committed:
-    session = session_access.require(tx, principal, op.session_id, lock=True)
+def _commit(tx: Tx, principal: Principal, op: CommitSession, _prepared: None, context: CallContext) -> Committed:
+    session = session_access.require_session(tx, principal, op.session_id, lock=True)
     return seal(tx, session, principal.user_id, op.keep_recent_count or 0, context)
 
 
-def seal(tx: Tx, session: StoredSession, by: str, keep: int, context: CallContext) -> Committed:
-    """Seal the live messages of a session, which is locked, but for the last `keep`."""
+def seal(tx: Tx, session: StoredSession, user_id: str, keep: int, context: CallContext) -> Committed:
+    """Seal the live messages of a session except the last `keep`. The session must be locked."""
     if session.live_count <= 0:
         return _skipped(session, "no_messages")
-    through = _border(tx, session, session.last_seq - keep)
-    if through < session.live_from:
+    last_seq = _last_seq_to_seal(tx, session, session.last_seq - keep)
+    if last_seq < session.live_from:
         return _skipped(session, "all_within_keep_window")
-    failed = refusal(tx, session, context)
+    failed = blocking_archive(tx, session, context)
     if failed is not None:
-        raise _refused(session, failed)
-    tokens = _tokens_through(tx, session, through)
-    number = archives.last(tx, session.log_id)[0] + 1
-    task = _task(tx.account, session, number, context)
-    run = Run(number, "pending", session.live_from, through, tokens - session.tokens_archived)
-    archives.insert(tx, session.log_id, number, run, task.task_id, context.now)
+        raise _blocked(session, failed)
+    tokens = _tokens_through(tx, session, last_seq)
+    number = archives.last_number_and_time(tx, session.log_id)[0] + 1
+    task = _new_task(tx.account, session, number, context)
+    sealed = MessageRange(number, "pending", session.live_from, last_seq, tokens - session.tokens_archived)
+    archives.insert(tx, session.log_id, number, sealed, task.task_id, context.now)
     tasks.insert(tx, task)
-    order.release_next(tx, session.log_id, context)
-    store.seal(tx, session, through, tokens, context.now)
-    told = {"archive_id": archive_id(number), "task_id": task.task_id, "last_seq": through}
-    changes.record(tx, session, "committed", by, context.now, told)
+    order.unblock_next(tx, session.log_id, context)
+    store.seal(tx, session, last_seq, tokens, context.now)
+    details = {"archive_id": archive_id(number), "task_id": task.task_id, "last_seq": last_seq}
+    changes.record(tx, session, "committed", user_id, context.now, details)
     return Committed(
         session_id=session.session_id,
         status="accepted",
@@ -50,25 +50,28 @@ def seal(tx: Tx, session: StoredSession, by: str, keep: int, context: CallContex
     )
 
 
-def refusal(tx: Tx, session: StoredSession, context: CallContext) -> UnfinishedArchive | None:
-    """The failed archive because of which this session takes no commit now."""
+def blocking_archive(tx: Tx, session: StoredSession, context: CallContext) -> StoredArchive | None:
+    """Return the failed archive that blocks further commits of the session, if there is one."""
     if context.settings.after_failed_archive != "refuse":
         return None
-    return archives.first_in(tx, session.log_id, "failed")
+    return archives.first_in_state(tx, session.log_id, "failed")
 
 
-def _border(tx: Tx, session: StoredSession, last: int) -> int:
-    """The last message to seal: up to `last`, but not one whose tool calls are answered behind it, or still run."""
+def _last_seq_to_seal(tx: Tx, session: StoredSession, last: int) -> int:
+    """Return the last message to seal, up to `last`, such that no tool call is separated from its result.
+
+    A call that is still running is not sealed either.
+    """
     live = lineage.log_ranges(tx, session, session.live_from)
-    turn = messages.last_of_role(tx, live, "user")
-    recent = spans(_calls(tx, session, max(turn + 1, session.live_from)))
+    last_user_seq = messages.last_seq_of_role(tx, live, "user")
+    recent = find_call_spans(_calls(tx, session, max(last_user_seq + 1, session.live_from)))
     if all(span.is_answered for span in recent) and not _calls(tx, session, last + 1):
         return last
-    return last_sealable_seq(last, _calls(tx, session, session.live_from), turn)
+    return last_sealable_seq(last, _calls(tx, session, session.live_from), last_user_seq)
 
 
-def _calls(tx: Tx, session: StoredSession, first: int) -> list[Call]:
-    return [Call(*row) for row in call_ids.read(tx, lineage.log_ranges(tx, session, first))]
+def _calls(tx: Tx, session: StoredSession, first: int) -> list[CallEvent]:
+    return [CallEvent(*row) for row in tool_calls.read_calls(tx, lineage.log_ranges(tx, session, first))]
 
 
 def _tokens_through(tx: Tx, session: StoredSession, seq: int) -> int:
@@ -77,8 +80,8 @@ def _tokens_through(tx: Tx, session: StoredSession, seq: int) -> int:
     return messages.state_at(tx, lineage.log_ranges(tx, session, seq, seq)[0])[0]
 
 
-def _task(account: str, session: StoredSession, number: int, context: CallContext) -> StoredTask:
-    """A task that waits until it is released."""
+def _new_task(account: str, session: StoredSession, number: int, context: CallContext) -> StoredTask:
+    """Return a task that cannot run before it is unblocked."""
     return StoredTask(
         account_id=account,
         task_id=context.ids.new("task"),
@@ -110,13 +113,13 @@ def _skipped(session: StoredSession, reason: SkipReason) -> Committed:
     )
 
 
-def _refused(session: StoredSession, failed: UnfinishedArchive) -> FailedPreconditionError:
-    name = archive_id(failed.number)
+def _blocked(session: StoredSession, failed: StoredArchive) -> FailedPreconditionError:
+    failed_id = archive_id(failed.number)
     return FailedPreconditionError(
-        f"{name} of session {session.session_id} failed; retry or cancel its task {failed.task_id} first."
+        f"{failed_id} of session {session.session_id} failed; retry or cancel its task {failed.task_id} first."
         " Its messages are still in the context, and new ones can be added",
         resource=session.session_id,
-        archive_id=name,
+        archive_id=failed_id,
         task_id=failed.task_id,
     )
 

@@ -1,21 +1,22 @@
-"""The order in which the archives of a session are finished: one behind the other."""
+"""The archives of a session are finished one after the other."""
 
 from holdfast.engine.gate.rule import CallContext
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, tasks
 
 
-def release_next(tx: Tx, log_id: int, context: CallContext) -> None:
-    """Let the earliest archive begin that waits, if none that failed holds it up. The session is locked.
+def unblock_next(tx: Tx, log_id: int, context: CallContext) -> None:
+    """Unblock the task of the earliest pending archive, unless a failed archive before it blocks it.
 
-    Whether one does is a matter of policy, which may have changed since: so this is asked whenever something happens.
+    The session must be locked. Whether a failed archive blocks is a setting that may change at any time. So every
+    commit, and every change of a task, calls this function.
     """
-    following = archives.first_in(tx, log_id, "pending")
-    if following is None:
+    pending = archives.first_in_state(tx, log_id, "pending")
+    if pending is None:
         return
     if context.settings.after_failed_archive != "proceed":
-        failed = archives.first_in(tx, log_id, "failed")
-        if failed is not None and failed.number < following.number:
+        failed = archives.first_in_state(tx, log_id, "failed")
+        if failed is not None and failed.number < pending.number:
             return
-    tasks.release(tx, following.task_id, context.now)
-    context.signal.raised = True
+    tasks.unblock(tx, pending.task_id, context.now)
+    context.work_signal.raised = True

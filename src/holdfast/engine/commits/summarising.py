@@ -1,4 +1,4 @@
-"""The step of a commit that needs the most: a summary of an archive, by a model or without one."""
+"""Summarise the messages of an archive, with a language model or locally."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,107 +7,118 @@ import msgspec
 
 from holdfast import summary
 from holdfast.engine.tasks.claimed_task import ClaimedTask
-from holdfast.engine.tasks.models import cpu_yielder
+from holdfast.engine.tasks.cpu_yielding import make_yield_cpu
 from holdfast.errors import HoldfastError
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Cost, Line, Summary
-from holdfast.providers.limits import LimitedModel
+from holdfast.providers.limits import RateLimitedModel
 from holdfast.summary.prompting import prompts
 
 LOCAL = "local"
-MIN_CORRECTION = 0.5
-EARLIER_CHARS = 600
-NOTHING = Cost()
+MIN_TOKEN_RATIO = 0.5
+MAX_EARLIER_CHARS = 600
+NO_COST = Cost()
 
 
 class SummaryResult(msgspec.Struct, frozen=True):
-    """A summary, who wrote it, and what went wrong on the way."""
+    """Output of a summarising step. It is checkpointed, so its encoded field names must not change."""
 
     summary: Summary
-    by: str
+    summarised_by: str = msgspec.field(name="by")
+    """The name of the model, or `local`."""
     notes: list[str] = []
+    """Problems that occurred."""
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """The messages of an archive without those of the system: as a model is shown them, and with whole outputs."""
+    """The messages of an archive without system messages, in two forms."""
 
-    shown: list[Message]
-    whole: list[Message]
-    waiting: list[Line] = []
+    with_previews: list[Message]
+    """Large tool outputs are cut to marked previews, as a model reads them."""
+    with_outputs: list[Message]
+    """Large tool outputs are complete, within limits."""
+    open_calls: list[Line] = []
     """Tool calls of earlier archives that have no result yet."""
 
 
 def summarise_archive(claimed: ClaimedTask, conversation: Conversation, earlier: str) -> SummaryResult:
-    """The summary of an archive. What a model is paid for is kept piece by piece.
+    """Summarise an archive. Each call of a model is a checkpointed step, so that no call is paid for twice.
 
-    `earlier` tells in a line what the conversation was about before.
+    `earlier` is a one-line summary of the conversation before the archive.
     """
-    model = claimed.tools.model
-    messages = conversation.shown
+    model = claimed.models.language_model
+    messages = conversation.with_previews
     if model is None or not messages:
-        return claimed.once(
-            "summarise", SummaryResult, lambda: _locally(claimed, conversation.whole, conversation.waiting)
-        )
-    # What the model counts as a token may be more or less than we estimate; its own figures tell.
-    room = round(claimed.settings.model_input_tokens / max(model.correction, MIN_CORRECTION))
-    most = prompts.room(room, "of " * (EARLIER_CHARS // 3))
-    ends = claimed.once("plan", list[int], lambda: (_plan(messages, most), NOTHING))
-    claimed.expect(len(ends) + 2)
-    parts: list[SummaryResult] = []
+        summarise = partial(_summarise_locally, claimed, conversation.with_outputs, conversation.open_calls)
+        return claimed.run_step("summarise", SummaryResult, summarise)
+    # The model's tokens may be larger or smaller than the estimated ones; the ratio is measured from its usage figures.
+    input_tokens = round(claimed.settings.model_input_tokens / max(model.token_ratio, MIN_TOKEN_RATIO))
+    piece_tokens = prompts.tokens_for_messages(input_tokens, "of " * (MAX_EARLIER_CHARS // 3))
+    last_seqs = claimed.run_step("plan", list[int], lambda: (_plan_pieces(messages, piece_tokens), NO_COST))
+    claimed.set_total_steps(len(last_seqs) + 2)
+    results: list[SummaryResult] = []
     first = messages[0].seq
-    for number, last in enumerate(ends, 1):
+    for number, last in enumerate(last_seqs, 1):
         piece = [message for message in messages if first <= message.seq <= last]
-        said = [message for run in prompts.chunks(piece, most) for message in run]  # those too long for one call, cut
-        told = earlier if not parts else summary.render(parts[-1].summary, EARLIER_CHARS // 4)[0]
-        ask = partial(_ask, claimed, model, said, told[:EARLIER_CHARS])
-        parts.append(claimed.once(f"summarise {number}", SummaryResult, ask))
+        # `split_into_chunks` also truncates a message that is too long for one call.
+        truncated = [message for chunk in prompts.split_into_chunks(piece, piece_tokens) for message in chunk]
+        before = summary.render(results[-1].summary, MAX_EARLIER_CHARS // 4).abstract if results else earlier
+        summarise = partial(_summarise_with_model, claimed, model, truncated, before[:MAX_EARLIER_CHARS])
+        results.append(claimed.run_step(f"summarise {number}", SummaryResult, summarise))
         first = last + 1
-    return _united(claimed, parts, conversation)
+    return _combine(claimed, results, conversation)
 
 
-def _plan(messages: list[Message], most: int) -> list[int]:
-    """The last message of each piece that the model reads at once."""
-    return [piece[-1].seq for piece in prompts.chunks(messages, most)]
+def _plan_pieces(messages: list[Message], piece_tokens: int) -> list[int]:
+    """Split the messages into pieces for one call each. Return the last sequence number of each piece."""
+    return [chunk[-1].seq for chunk in prompts.split_into_chunks(messages, piece_tokens)]
 
 
-def _locally(claimed: ClaimedTask, messages: list[Message], waiting: Sequence[Line] = ()) -> tuple[SummaryResult, Cost]:
-    yield_cpu = cpu_yielder(claimed.activity)
-    vectors = claimed.tools.vectors(yield_cpu)
-    with claimed.tools.computing():
-        summarised = SummaryResult(summary.summarise(messages, vectors.embed, yield_cpu, waiting), LOCAL, vectors.notes)
-    return summarised, Cost(embedding_tokens=vectors.tokens)
-
-
-def _ask(
-    claimed: ClaimedTask, model: LimitedModel, messages: list[Message], earlier: str
+def _summarise_locally(
+    claimed: ClaimedTask, messages: list[Message], open_calls: Sequence[Line] = ()
 ) -> tuple[SummaryResult, Cost]:
-    """Ask; if the answer cannot be used, ask once more; then do it without the model."""
-    prompt = prompts.ask(messages, max_tokens=claimed.settings.model_output_tokens, earlier=earlier)
+    yield_cpu = make_yield_cpu(claimed.operation_count)
+    embedder = claimed.models.new_embedder(yield_cpu)
+    with claimed.models.compute_lock():
+        local_summary = summary.summarise(messages, embedder.embed, yield_cpu, open_calls)
+    return SummaryResult(local_summary, LOCAL, embedder.notes), Cost(embedding_tokens=embedder.tokens)
+
+
+def _summarise_with_model(
+    claimed: ClaimedTask, model: RateLimitedModel, messages: list[Message], earlier: str
+) -> tuple[SummaryResult, Cost]:
+    """Ask the model. If its answer is unusable, ask once more, then summarise locally."""
+    prompt = prompts.build_prompt(messages, max_tokens=claimed.settings.model_output_tokens, earlier=earlier)
     reply = model.complete(prompt)
-    spent = Cost(reply.usage)
-    understood = prompts.read(reply.text, messages)
-    if understood is None:
+    cost = Cost(reply.usage)
+    model_summary = prompts.parse_reply(reply.text, messages)
+    if model_summary is None:
         try:
-            reply = model.complete(prompts.ask_again(prompt, reply))
+            reply = model.complete(prompts.build_retry_prompt(prompt, reply))
         except HoldfastError:
-            claimed.spend(spent)  # this step will be done again; what it cost so far is spent all the same
+            claimed.record_cost(cost)  # the step will run again, but the first call has been paid for
             raise
-        spent += Cost(reply.usage)
-        understood = prompts.read(reply.text, messages)
-    if understood is None:
-        summarised, local = _locally(claimed, messages)
+        cost += Cost(reply.usage)
+        model_summary = prompts.parse_reply(reply.text, messages)
+    if model_summary is None:
+        local_result, local_cost = _summarise_locally(claimed, messages)
         note = f"{model.name} gave no usable answer for messages {messages[0].seq} to {messages[-1].seq}, twice"
-        return msgspec.structs.replace(summarised, notes=[note, *summarised.notes]), spent + local
-    return SummaryResult(understood, model.name), spent
+        return msgspec.structs.replace(local_result, notes=[note, *local_result.notes]), cost + local_cost
+    return SummaryResult(model_summary, model.name), cost
 
 
-def _united(claimed: ClaimedTask, parts: list[SummaryResult], conversation: Conversation) -> SummaryResult:
-    """One summary of all parts. Rules, values and open calls are kept whatever the model made of them."""
-    whole = summary.combine([part.summary for part in parts])
-    with claimed.tools.computing():
-        fixed = summary.verbatim(conversation.whole, cpu_yielder(claimed.activity), conversation.waiting)
-    kept = msgspec.structs.replace(
-        summary.combine([whole, fixed]), values=fixed.values, answered_calls=fixed.answered_calls
+def _combine(claimed: ClaimedTask, results: list[SummaryResult], conversation: Conversation) -> SummaryResult:
+    """Combine the summaries of all pieces.
+
+    Rules, values and open calls are extracted from the messages, because a model may drop or change them.
+    """
+    combined = summary.combine([result.summary for result in results])
+    with claimed.models.compute_lock():
+        yield_cpu = make_yield_cpu(claimed.operation_count)
+        verbatim = summary.extract_verbatim(conversation.with_outputs, yield_cpu, conversation.open_calls)
+    archive_summary = msgspec.structs.replace(
+        summary.combine([combined, verbatim]), values=verbatim.values, answered_calls=verbatim.answered_calls
     )
-    by = sorted({part.by for part in parts} - {LOCAL}) or [LOCAL]
-    return SummaryResult(kept, by[0], [note for part in parts for note in part.notes])
+    models = sorted({result.summarised_by for result in results} - {LOCAL})
+    notes = [note for result in results for note in result.notes]
+    return SummaryResult(archive_summary, models[0] if models else LOCAL, notes)

@@ -1,4 +1,4 @@
-"""Tool outputs stored apart, put back into messages."""
+"""Put large tool outputs, which are stored separately, back into messages."""
 
 from collections.abc import Sequence
 
@@ -10,21 +10,26 @@ from holdfast.store.database import Tx
 from holdfast.store.tables import tool_results
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """How many characters of outputs are put back."""
+class OutputLimits(msgspec.Struct, frozen=True):
+    """Maximum number of characters of tool outputs to put back."""
 
     per_output: int = 64_000
-    in_all: int = 2_000_000
+    total: int = 2_000_000
 
 
-def with_outputs(tx: Tx, messages: Sequence[Message], limits: Limits) -> list[Message]:
-    """Stored messages with their outputs whole, the earliest first, as far as `limits` allow; else marked previews.
+def restore_outputs(tx: Tx, messages: Sequence[Message], limits: OutputLimits) -> list[Message]:
+    """Put complete tool outputs back, starting with the earliest, up to `limits`. The others become marked previews.
 
-    Each message keeps the tokens it was stored with.
+    The token counts of the messages do not change.
     """
-    return tool_outputs.put_back(messages, reader(tx), per_output=limits.per_output, in_all=limits.in_all)
+    return tool_outputs.restore_within_chars(
+        messages, output_reader(tx), max_chars_per_output=limits.per_output, max_chars=limits.total
+    )
 
 
-def reader(tx: Tx) -> tool_outputs.Read:
-    """Reads an output that a stored message names. Its id was made by the engine, which no caller can choose."""
-    return lambda tool_result_id: tool_results.content(tx, tool_result_id)
+def output_reader(tx: Tx) -> tool_outputs.OutputReader:
+    """Return a function that reads a tool output by its id.
+
+    It does not check access: the engine generates the ids in stored messages, so a caller cannot choose one.
+    """
+    return lambda tool_result_id: tool_results.read_content(tx, tool_result_id)

@@ -1,1 +1,1 @@
-"""What every operation passes: its rule, access control, the clock and the ids."""
+"""The parts of the gate that every operation passes: access control, rules, the clock and the ids."""

@@ -1,19 +1,23 @@
-"""Who may ask for what, and the record that they did."""
+"""Access control: the role and the account of a call, and its audit record."""
 
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec.structs import asdict
 
 from holdfast.engine.gate.rule import CallContext
 from holdfast.errors import PermissionDeniedError
 from holdfast.model.identity import OPERATOR, AccessRole, Principal
-from holdfast.ops.table import Entry
+from holdfast.ops.table import Operation, OperationEntry
 from holdfast.store.database import EVERY_ACCOUNT, Tx
 from holdfast.store.tables import accounts, audit
+
+R = TypeVar("R")
 
 RANK: dict[AccessRole, int] = {"user": 0, "admin": 1, "root": 2}
 
 
-def allow(principal: Principal, entry: Entry, name: str) -> None:
-    """Refuse a caller whose role does not reach, before anything is spent."""
+def require_role(principal: Principal, entry: OperationEntry, name: str) -> None:
+    """Refuse a caller whose role may not call the operation, before any work is done for it."""
     if RANK[principal.role] < RANK[entry.role]:
         raise PermissionDeniedError(
             f"{name} needs the role {entry.role}; {principal.user_id} of {principal.account_id} has {principal.role}",
@@ -22,8 +26,8 @@ def allow(principal: Principal, entry: Entry, name: str) -> None:
         )
 
 
-def account_of(principal: Principal, entry: Entry, op: Any) -> str:
-    """The account in whose name the transaction runs: the caller's, unless an operator names another."""
+def account_of(principal: Principal, entry: OperationEntry, op: Any) -> str:
+    """The account of the transaction: the caller's own, unless an operator names another."""
     if entry.scope == "all_accounts" or (entry.scope == "tenant_or_operator" and principal == OPERATOR):
         return EVERY_ACCOUNT
     if entry.scope != "account":
@@ -37,28 +41,25 @@ def account_of(principal: Principal, entry: Entry, op: Any) -> str:
     return named
 
 
-def require_account(tx: Tx, principal: Principal, context: CallContext) -> None:
-    """The account must exist; the operator's own use of a name brings it into being."""
+def ensure_account(tx: Tx, principal: Principal, context: CallContext) -> None:
+    """Raise an error unless the account exists. For an operator it is created."""
     if accounts.exists(tx, tx.account):
         return
     if principal.role != "root":
         raise PermissionDeniedError(f"there is no account {tx.account}; an operator can create it")
     if accounts.insert(tx, tx.account, context.now):
-        record(tx, principal, "CreateAccount", tx.account, context)
+        record_audit(tx, principal, "CreateAccount", tx.account, context)
 
 
-def record(tx: Tx, principal: Principal, action: str, resource: str, context: CallContext) -> None:
-    """The audit line, in the account that it is about; it commits or vanishes with the deed.
+def record_audit(tx: Tx, principal: Principal, action: str, resource: str, context: CallContext) -> None:
+    """Write an audit record in the transaction of the action: both commit, or neither does.
 
-    What an operator does across accounts stands in a book of its own: it outlives the account it was done to.
+    The record belongs to the account of the transaction. Operations on all accounts have an audit log of their own,
+    which survives the deletion of the account they act on.
     """
     audit.record(tx, context.ids.new("aud"), principal, action, resource, context.now)
 
 
-def resource_of(op: Any, result: Any) -> str:
-    """What an operation was about, for the audit."""
-    for field in ("session_id", "key_id", "user_id", "account_id"):
-        value = getattr(result, field, None) or getattr(op, field, None)
-        if value:
-            return str(value)
-    return ""
+def audited_resource(audit: str, op: Operation[R], result: R) -> str:
+    """Fill in what the operation declares for its audit line."""
+    return audit.format(result=result, **asdict(op))

@@ -1,4 +1,4 @@
-"""The clock and the ids. Everything that is stored takes both from here, so a test can fix them."""
+"""The clock and the ids. All stored times and ids come from here, so that a test can fix them."""
 
 import os
 import random
@@ -9,12 +9,12 @@ from collections.abc import Callable
 from holdfast import forking
 
 Clock = Callable[[], int]
-"""Microseconds since 1970, UTC."""
+"""Returns microseconds since 1970, UTC."""
 
 _RANDOM_BITS = 80
-_LOG_BITS = 21
+_LOG_RANDOM_BITS = 21
 
-# Ids have to differ, not to be secret: no system call for each.
+# Ids must be unique, not secret: a system call for each would be wasted.
 _random = random.Random(os.urandom(32))  # noqa: S311
 
 
@@ -23,47 +23,46 @@ def system_clock() -> int:
 
 
 class Ids:
-    """Ids that sort by the time they were made, also within one millisecond of one process."""
+    """A source of ids that sort by creation time, also within one millisecond of one process."""
 
     def __init__(
         self,
         clock: Clock,
-        chance: Callable[[int], int] = _random.getrandbits,
-        secret: Callable[[int], bytes] = os.urandom,
+        random_bits: Callable[[int], int] = _random.getrandbits,
+        secret_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self._clock = clock
-        self._bits = chance
-        self.secret = secret
-        """Bytes that nobody can guess, as many as asked for."""
+        self._random_bits = random_bits
+        self.secret_bytes = secret_bytes
+        """Returns the given number of bytes that cannot be guessed."""
         self._last = 0
         self._last_log = 0
-        self.renew_lock()
-        _every.add(self)
+        self.reset_lock()
+        _all_ids.add(self)
 
     def new(self, prefix: str) -> str:
-        """`new("msg")` -> `msg_` and 32 hexadecimal digits: 48 bits of milliseconds, 80 of chance."""
-        fresh = (self._clock() // 1_000 << _RANDOM_BITS) | self._bits(_RANDOM_BITS)
+        """`new("msg")` -> `msg_` and 32 hexadecimal digits: 48 bits of milliseconds, 80 random bits."""
+        fresh = (self._clock() // 1_000 << _RANDOM_BITS) | self._random_bits(_RANDOM_BITS)
         with self._lock:
             if fresh <= self._last:
-                # The chance of a step this wide meeting another process's ids is nil, and the order holds.
-                fresh = self._last + 1 + self._bits(32)
+                # The id must follow the last one. A random step makes a collision with another process improbable.
+                fresh = self._last + 1 + self._random_bits(32)
             self._last = fresh
         return f"{prefix}_{fresh:032x}"
 
-    def chance(self) -> int:
-        """48 bits that tell apart what else is equal."""
-        return self._bits(48)
+    def random_48_bits(self) -> int:
+        return self._random_bits(48)
 
     def log_id(self) -> int:
-        """A 63-bit number for a log: milliseconds, then chance that tells processes apart."""
-        fresh = (self._clock() // 1_000 << _LOG_BITS) | self._bits(_LOG_BITS)
+        """A 63-bit id of a log: milliseconds, then random bits that differ between processes."""
+        fresh = (self._clock() // 1_000 << _LOG_RANDOM_BITS) | self._random_bits(_LOG_RANDOM_BITS)
         with self._lock:
             self._last_log = fresh = max(fresh, self._last_log + 1)
         return fresh
 
-    def renew_lock(self) -> None:
+    def reset_lock(self) -> None:
         self._lock = threading.Lock()
 
 
-_every = forking.reset_in_child(Ids.renew_lock)
-forking.in_child(lambda: _random.seed(os.urandom(32)))  # or it would make the same ids as its parent
+_all_ids = forking.reset_in_child(Ids.reset_lock)
+forking.in_child(lambda: _random.seed(os.urandom(32)))  # else the child would produce the same ids as its parent

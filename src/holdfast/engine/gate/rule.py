@@ -1,4 +1,4 @@
-"""How an operation is carried out: what is prepared outside the transaction, what is done inside."""
+"""The rule of an operation: what it prepares before its transaction, and what it does inside."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +11,8 @@ from holdfast.model.identity import Principal
 from holdfast.store.database import Database, Tx
 
 
-class Signal:
-    """Raised when something was written that background work waits for; heard once it is committed."""
+class WorkSignal:
+    """Raised by an operation that writes background work. The workers are woken after its commit."""
 
     __slots__ = ("raised",)
 
@@ -21,23 +21,22 @@ class Signal:
 
 
 class CallContext(msgspec.Struct, frozen=True):
-    """The circumstances of one call: its time, its source of ids, the settings in force."""
+    """The context of one call: its time, its source of ids and its settings."""
 
     now: int
     ids: Ids
     settings: Settings
-    waiting: Callable[[], int]
-    """How many writes wait."""
-    signal: Signal
+    count_waiting_writes: Callable[[], int]
+    work_signal: WorkSignal
 
 
 class WaitContext(msgspec.Struct, frozen=True):
-    """What one who waits may look at."""
+    """The context of an operation that waits before its transaction."""
 
     db: Database
     settings: Settings
-    stopping: Callable[[], bool]
-    """Whether nothing will happen any more."""
+    is_stopping: Callable[[], bool]
+    """Whether background work has stopped, so that waiting is in vain."""
 
 
 def nothing_to_prepare(_context: CallContext, _principal: Principal, _op: Any) -> None:
@@ -54,9 +53,9 @@ def never(_op: Any) -> bool:
 
 class Rule(msgspec.Struct, frozen=True):
     handle: Callable[[Tx, Principal, Any, Any, CallContext], Any]
-    """Runs inside the transaction, possibly more than once; its only effect is through `tx`."""
+    """Runs inside the transaction, possibly more than once. It must have no effect except through `tx`."""
     writes: Callable[[Any], bool] = never
     prepare: Callable[[CallContext, Principal, Any], Any] = nothing_to_prepare
-    """Runs once, before the transaction, and at a client before it sends: checks, counts, encodes."""
+    """Runs once before the transaction, and in an HTTP client before it sends: validates, counts, encodes."""
     wait_for: Callable[[WaitContext, Principal, Any], None] | None = None
-    """Waits, before the transaction, for what has to happen first. Runs in a thread that may wait."""
+    """Blocks before the transaction until the operation may run. It runs in a thread that may block."""

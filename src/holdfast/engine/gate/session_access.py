@@ -1,4 +1,4 @@
-"""The session that an operation names: found for its caller, or created."""
+"""Find or create the session that an operation names. A caller reaches only their own sessions."""
 
 import msgspec
 
@@ -11,25 +11,26 @@ from holdfast.store.tables import changes
 from holdfast.store.tables import sessions as store
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
 
-ATTEMPTS = 5
-"""How often to repeat what a concurrent transaction prevented."""
+MAX_ATTEMPTS = 5
+"""How often to try a write that a concurrent transaction defeats."""
 
 
-def require(tx: Tx, principal: Principal, session_id: str, *, lock: bool = False) -> StoredSession:
+def require_session(tx: Tx, principal: Principal, session_id: str, *, lock: bool = False) -> StoredSession:
+    """Return the session, or raise `NotFoundError`."""
     session = store.find(tx, principal.user_id, session_id, lock=lock)
     if session is None:
         raise NotFoundError("session", session_id)
     return session
 
 
-def ensure(tx: Tx, principal: Principal, session_id: str, context: CallContext) -> StoredSession:
-    """The session, locked; created if it is missing."""
-    for _ in range(ATTEMPTS):
-        found = store.find(tx, principal.user_id, session_id, lock=True)
-        if found is not None:
-            return found
-        if insert(tx, principal, blank(principal, session_id, context), context):
-            access.record(tx, principal, "CreateSession", session_id, context)
+def get_or_create_session(tx: Tx, principal: Principal, session_id: str, context: CallContext) -> StoredSession:
+    """Return the session with its row locked. Create it if it does not exist."""
+    for _ in range(MAX_ATTEMPTS):
+        session = store.find(tx, principal.user_id, session_id, lock=True)
+        if session is not None:
+            return session
+        if insert_session(tx, principal, new_session(principal, session_id, context), context):
+            access.record_audit(tx, principal, "CreateSession", session_id, context)
     raise ConflictError(
         f"Session {session_id} is being created and deleted at the same time; try again",
         resource=session_id,
@@ -37,7 +38,8 @@ def ensure(tx: Tx, principal: Principal, session_id: str, context: CallContext) 
     )
 
 
-def blank(principal: Principal, session_id: str, context: CallContext) -> StoredSession:
+def new_session(principal: Principal, session_id: str, context: CallContext) -> StoredSession:
+    """An empty session that is not stored yet."""
     return StoredSession(
         user_id=principal.user_id,
         session_id=session_id,
@@ -58,18 +60,17 @@ def blank(principal: Principal, session_id: str, context: CallContext) -> Stored
     )
 
 
-def insert(tx: Tx, principal: Principal, session: StoredSession, context: CallContext) -> StoredSession | None:
-    """The session as it was stored, or None if its name is taken."""
-    access.require_account(tx, principal, context)
-    for _ in range(ATTEMPTS):
+def insert_session(tx: Tx, principal: Principal, session: StoredSession, context: CallContext) -> StoredSession | None:
+    """Store a session. Return it as it was stored, or None if its id is taken."""
+    access.ensure_account(tx, principal, context)
+    for _ in range(MAX_ATTEMPTS):
         if store.insert(tx, session):
-            came_from = {} if session.forked_from is None else {"forked_from": session.forked_from}
-            changes.record(
-                tx, session, "created", principal.user_id, context.now, {"title": session.title, **came_from}
-            )
+            origin = {} if session.forked_from is None else {"forked_from": session.forked_from}
+            details = {"title": session.title, **origin}
+            changes.record(tx, session, "created", principal.user_id, context.now, details)
             return session
         if store.find(tx, principal.user_id, session.session_id):
             return None
-        # Another process drew the same log id within the same millisecond.
+        # Another process generated the same log id within the same millisecond.
         session = msgspec.structs.replace(session, log_id=context.ids.log_id())
     return None

@@ -1,4 +1,4 @@
-"""From what a caller handed in to what can be stored: every spelling understood, everything checked and counted."""
+"""Validate new messages and turn them into drafts: accepted spellings are normalised, tokens counted, parts encoded."""
 
 import hashlib
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.config import Settings
 from holdfast.engine.gate.rule import CallContext
-from holdfast.errors import InvalidArgumentError, shown
+from holdfast.errors import InvalidArgumentError, short_repr
 from holdfast.model.messages import NewMessage
 from holdfast.model.parts import (
     PART_TYPES,
@@ -19,149 +19,159 @@ from holdfast.model.parts import (
     TextPart,
     ToolPart,
     as_text,
-    spell_image,
-    spell_tool,
+    normalise_image_fields,
+    normalise_tool_fields,
 )
-from holdfast.provider_formats import is_no_content
-from holdfast.storable import plain, storable_json, storable_text
+from holdfast.provider_formats import is_droppable_field
+from holdfast.storable import storable_json, storable_text, to_plain_str
 from holdfast.store.tables.messages import Draft, Extra
-from holdfast.store.tables.tool_results import Output
+from holdfast.store.tables.tool_results import LargeOutput
 from holdfast.store.timestamps import storable_micros
 from holdfast.text import tokens
-from holdfast.validation import conform
+from holdfast.validation import convert
 
 MAX_PARTS = 1_000
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedMessages(msgspec.Struct, frozen=True):
     drafts: list[Draft]
-    outputs: list[Output]
+    outputs: list[LargeOutput]
 
 
-def prepare(context: CallContext, messages: Sequence[NewMessage], path: str) -> Prepared:
-    """Drafts of `messages`. `path` names the field of a message in errors; `{}` in it is the message's number."""
+def prepare(context: CallContext, messages: Sequence[NewMessage], path: str) -> PreparedMessages:
+    """Prepare `messages` for storing.
+
+    `path` is the prefix of a message's fields in errors; `{}` in it is replaced by the message's index.
+    """
     drafts: list[Draft] = []
-    outputs: list[Output] = []
-    seen: set[str] = set()
-    for number, message in enumerate(messages):
-        where = path.format(number)
+    outputs: list[LargeOutput] = []
+    seen_ids: set[str] = set()
+    for index, message in enumerate(messages):
+        prefix = path.format(index)
         if message.id is not None:
-            if message.id in seen:
-                raise InvalidArgumentError(f"{where}id", f"{message.id!r} stands twice in this batch")
-            seen.add(message.id)
-        parts = _parts(message, where)
-        apart = _moved_apart(parts, number, context.settings)
-        drafts.append(_draft(context, message, parts, where, apart))
-        outputs += apart
-    return Prepared(drafts, sorted(outputs, key=lambda output: output.hash) if outputs else outputs)
+            if message.id in seen_ids:
+                raise InvalidArgumentError(f"{prefix}id", f"{message.id!r} occurs twice in this batch")
+            seen_ids.add(message.id)
+        parts = _parse_parts(message, prefix)
+        large_outputs = _extract_large_outputs(parts, index, context.settings)
+        drafts.append(_draft(context, message, parts, prefix, large_outputs))
+        outputs += large_outputs
+    return PreparedMessages(drafts, sorted(outputs, key=lambda output: output.hash) if outputs else outputs)
 
 
-def _draft(context: CallContext, message: NewMessage, parts: list[Part], where: str, apart: list[Output]) -> Draft:
+def _draft(
+    context: CallContext, message: NewMessage, parts: list[Part], prefix: str, large_outputs: list[LargeOutput]
+) -> Draft:
     encoded = _encode(parts)
-    extra = _extra(message, where)
+    extra = _encode_extra(message, prefix)
     size = len(encoded)
-    if extra or apart:
-        size += len((extra or "").encode()) + sum([len(output.content.encode()) for output in apart])
-    most = context.settings.max_message_bytes
-    if size > most:
-        raise InvalidArgumentError(f"{where}parts", f"are {size} bytes, more than the {most} that a message may have")
+    if extra or large_outputs:
+        size += len((extra or "").encode()) + sum([len(output.content.encode()) for output in large_outputs])
+    max_bytes = context.settings.max_message_bytes
+    if size > max_bytes:
+        raise InvalidArgumentError(f"{prefix}parts", f"are {size} bytes; a message may have at most {max_bytes}")
     return Draft(
         id=message.id,
         role=message.role,
-        parts=encoded.decode(),
+        parts_json=encoded.decode(),
         extra=extra,
-        tokens=tokens.of_parts(parts, tokens.counter(context.settings.token_counter)),
+        tokens=tokens.count_parts(parts, tokens.counter(context.settings.token_counter)),
         created_at=context.now
         if message.created_at is None
-        else storable_micros(f"{where}created_at", message.created_at),
-        said=parts,
+        else storable_micros(f"{prefix}created_at", message.created_at),
+        parts=parts,
     )
 
 
-def _parts(message: NewMessage, where: str) -> list[Part]:
-    content = None if message.content is None else storable_text(f"{where}content", plain(message.content))
+def _parse_parts(message: NewMessage, prefix: str) -> list[Part]:
+    content = None if message.content is None else storable_text(f"{prefix}content", to_plain_str(message.content))
     if message.parts is None:
         if content is None:
-            raise InvalidArgumentError(f"{where}parts", "are missing; give parts or content")
+            raise InvalidArgumentError(f"{prefix}parts", "are missing; give parts or content")
         return [TextPart(content)]
     if not 1 <= len(message.parts) <= MAX_PARTS:
-        raise InvalidArgumentError(f"{where}parts", f"has {len(message.parts)} parts; give 1 to {MAX_PARTS}")
-    return [_part(part, f"{where}parts[{number}]") for number, part in enumerate(message.parts)]
+        raise InvalidArgumentError(f"{prefix}parts", f"has {len(message.parts)} parts; give 1 to {MAX_PARTS}")
+    return [_parse_part(part, f"{prefix}parts[{number}]") for number, part in enumerate(message.parts)]
 
 
-def _part(given: Any, where: str) -> Part:
-    if isinstance(given, PartBase) and given.type in PART_TYPES:
-        cls, fields = PART_TYPES[given.type], msgspec.structs.asdict(given)
-    elif isinstance(given, dict):
-        cls, fields = _spelled(given, where)
+def _parse_part(value: Any, path: str) -> Part:
+    if isinstance(value, PartBase) and value.type in PART_TYPES:
+        cls, fields = PART_TYPES[value.type], msgspec.structs.asdict(value)
+    elif isinstance(value, dict):
+        cls, fields = _normalise_part(value, path)
     else:
-        raise InvalidArgumentError(where, f"is a {type(given).__name__}; give a part object or a dictionary")
-    part: Part = conform({name: plain(value) for name, value in fields.items()}, cls, where=where)
+        raise InvalidArgumentError(path, f"is a {type(value).__name__}; give a part object or a dictionary")
+    part: Part = convert({name: to_plain_str(field) for name, field in fields.items()}, cls, path=path)
     for name in cls.__struct_fields__:
-        value = getattr(part, name)
-        if isinstance(value, str):
-            storable_text(f"{where}.{name}", value)
-        elif value is not None:
-            storable_json(f"{where}.{name}", value)
+        field = getattr(part, name)
+        if isinstance(field, str):
+            storable_text(f"{path}.{name}", field)
+        elif field is not None:
+            storable_json(f"{path}.{name}", field)
     return part
 
 
-def _spelled(given: dict[str, Any], where: str) -> tuple[type[Part], dict[str, Any]]:
-    kind = given.get("type")
+def _normalise_part(value: dict[str, Any], path: str) -> tuple[type[Part], dict[str, Any]]:
+    """Return the class of a part and its fields, with the field names of that class."""
+    kind = value.get("type")
     cls = PART_TYPES.get(kind) if isinstance(kind, str) else None
     if cls is None:
         raise InvalidArgumentError(
-            f"{where}.type",
-            f"{shown(kind)} is not a type of part; use one of {', '.join(PART_TYPES)}, or give a provider's as content",
+            f"{path}.type",
+            f"{short_repr(kind)} is not a part type; use one of {', '.join(PART_TYPES)},"
+            " or give provider blocks as content",
         )
-    fields = {key: value for key, value in given.items() if key != "type"}
+    fields = {name: field for name, field in value.items() if name != "type"}
     if cls is ImagePart:
-        fields = spell_image(fields)
+        fields = normalise_image_fields(fields)
         if "url" not in fields:
             missing = "url" if kind == "image" else "image_url"
-            raise InvalidArgumentError(f"{where}.{missing}", "is missing; say where the image is")
+            raise InvalidArgumentError(f"{path}.{missing}", "is missing; give the URL of the image")
     if cls is ToolPart:
-        fields = spell_tool(fields)
+        fields = normalise_tool_fields(fields)
     unknown = {
-        name: value
-        for name, value in fields.items()
-        if name not in cls.__struct_fields__ and not is_no_content(name, value)
+        name: field
+        for name, field in fields.items()
+        if name not in cls.__struct_fields__ and not is_droppable_field(name, field)
     }
-    return _keeping(given, cls, fields, unknown, where) if unknown else (cls, fields)
+    return _keep_unknown_fields(value, cls, fields, unknown, path) if unknown else (cls, fields)
 
 
-def _keeping(
-    given: dict[str, Any], cls: type[Part], fields: dict[str, Any], unknown: dict[str, Any], where: str
+def _keep_unknown_fields(
+    value: dict[str, Any], cls: type[Part], fields: dict[str, Any], unknown: dict[str, Any], path: str
 ) -> tuple[type[Part], dict[str, Any]]:
-    """A part with fields that are not known here: they are kept, or refused where there is no place for them."""
+    """Keep the unknown fields of a part, or reject them if its class cannot hold them.
+
+    A tool part keeps them in `provider_fields`. Any other part becomes a `ProviderPart` with the block as given.
+    """
     if cls is ProviderPart or (cls is ToolPart and fields.get("provider_fields") is not None):
-        raise InvalidArgumentError(f"{where}.{next(iter(unknown))}", "is not a field of this part; put it in metadata")
+        raise InvalidArgumentError(f"{path}.{next(iter(unknown))}", "is not a field of this part; put it in metadata")
     if cls is ToolPart:
         return cls, {**fields, "provider_fields": unknown}
-    return ProviderPart, {"provider": "other", "block": given}
+    return ProviderPart, {"provider": "other", "block": value}
 
 
-def _moved_apart(parts: list[Part], message: int, settings: Settings) -> list[Output]:
-    """Take large tool outputs out of `parts`, leaving a preview and the key under which the whole can be read."""
-    outputs: list[Output] = []
+def _extract_large_outputs(parts: list[Part], message_index: int, settings: Settings) -> list[LargeOutput]:
+    """Remove large tool outputs from `parts`. A preview and the id of the stored output remain."""
+    outputs: list[LargeOutput] = []
     for number, part in enumerate(parts):
         if not isinstance(part, ToolPart):
             continue
         content = as_text(part.tool_output)
-        result_id, chars, shown = "", 0, part.tool_output
+        result_id, chars, kept_output = "", 0, part.tool_output
         if len(content) > settings.tool_output_threshold:
             result_id = f"tr_{hashlib.sha256(content.encode()).hexdigest()[:40]}"
-            chars, shown = len(content), content[: settings.tool_output_preview]
-            outputs.append(Output(message, number, result_id, content, part.tool_id, part.tool_name))
+            chars, kept_output = len(content), content[: settings.tool_output_preview]
+            outputs.append(LargeOutput(message_index, number, result_id, content, part.tool_id, part.tool_name))
         parts[number] = msgspec.structs.replace(
-            part, tool_output=shown, tool_result_id=result_id, tool_output_chars=chars
+            part, tool_output=kept_output, tool_result_id=result_id, tool_output_chars=chars
         )
     return outputs
 
 
-def _extra(message: NewMessage, where: str) -> str | None:
+def _encode_extra(message: NewMessage, prefix: str) -> str | None:
     if (
         message.peer_id is None
         and message.turn_id is None
@@ -172,6 +182,6 @@ def _extra(message: NewMessage, where: str) -> str | None:
         return None
     extra = Extra(message.peer_id, message.turn_id, message.message_kind, message.source_message_ids, message.metadata)
     for name, value in msgspec.structs.asdict(extra).items():
-        storable_json(f"{where}{name}", value)
-    # Sorted: whoever repeats an append may have the keys in another order.
+        storable_json(f"{prefix}{name}", value)
+    # Keys are sorted, so that a retried append is recognised even if its keys are in another order.
     return msgspec.json.encode(extra, order="deterministic").decode()

@@ -1,4 +1,4 @@
-"""Appending messages exactly once, and reading them back."""
+"""Appending messages exactly once, and reading them."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import msgspec
 from holdfast.engine.commits import auto_commits
 from holdfast.engine.gate import session_access
 from holdfast.engine.gate.rule import CallContext, Rule, always
-from holdfast.engine.sessions.drafts import Prepared, prepare
+from holdfast.engine.sessions.drafts import PreparedMessages, prepare
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Appended, MessagePage, NewMessage, message_id
@@ -18,50 +18,52 @@ from holdfast.store.database import Tx
 from holdfast.store.tables import append_results, lineage, tool_results
 from holdfast.store.tables import messages as store
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
-from holdfast.text.words import cut
+from holdfast.text.words import split_words
 
 
-def _prepare(context: CallContext, _principal: Principal, op: AddMessage | AddMessages) -> Prepared:
+def _prepare(context: CallContext, _principal: Principal, op: AddMessage | AddMessages) -> PreparedMessages:
     if isinstance(op, AddMessage):
         return prepare(context, [op], "")
     return prepare(context, op.messages, "messages[{}].")
 
 
 def _append(
-    tx: Tx, principal: Principal, op: AddMessage | AddMessages, ready: Prepared, context: CallContext
+    tx: Tx, principal: Principal, op: AddMessage | AddMessages, prepared: PreparedMessages, context: CallContext
 ) -> Appended:
-    session = session_access.ensure(tx, principal, op.session_id, context)
-    earlier = _earlier(tx, session, op, ready)
-    if earlier is not None:
-        return earlier
+    session = session_access.get_or_create_session(tx, principal, op.session_id, context)
+    earlier_result = _find_earlier_result(tx, session, op, prepared)
+    if earlier_result is not None:
+        return earlier_result
     last = session.last_seq
-    _require_open(session, op.expected_seq, last)
-    drafts = ready.drafts
-    # A clock that went back must not put this message's id before the last one's.
+    _require_appendable(session, op.expected_seq, last)
+    drafts = prepared.drafts
+    # Ids sort by time. If the clock was set back, the new ids must still follow the existing ones.
     now = max(context.now, session.last_added_at)
     ids = [
-        draft.id or message_id(now // 1_000, seq, context.ids.chance()) for seq, draft in enumerate(drafts, last + 1)
+        draft.id or message_id(now // 1_000, seq, context.ids.random_48_bits())
+        for seq, draft in enumerate(drafts, last + 1)
     ]
-    total = store.append(tx, session, principal.user_id, drafts, ids, now)
-    for output in ready.outputs:  # sorted by content, in one order for everyone
-        tool_results.insert(tx, session.log_id, last + 1 + output.message, output, drafts[output.message].created_at)
+    tokens_total = store.append(tx, session, principal.user_id, drafts, ids, now)
+    for output in prepared.outputs:  # sorted by hash: transactions that lock rows in the same order cannot deadlock
+        seq, created_at = last + 1 + output.message_index, drafts[output.message_index].created_at
+        tool_results.insert(tx, session.log_id, seq, output, created_at)
     result = Appended(
         session_id=session.session_id,
         message_count=last + len(drafts) - session.live_from + 1,
-        pending_tokens=total - session.tokens_archived,
+        pending_tokens=tokens_total - session.tokens_archived,
         added=len(drafts),
         seq=last + len(drafts),
         message_ids=ids,
     )
     if session.config != NO_CONFIG:
-        grown = msgspec.structs.replace(session, own_seq=result.seq, own_tokens=total, own_added=now)
-        auto_commits.consider(tx, grown, context)
+        updated = msgspec.structs.replace(session, own_seq=result.seq, own_tokens=tokens_total, own_added=now)
+        auto_commits.commit_if_due(tx, updated, context)
     if op.idempotency_key is not None:
-        append_results.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, ready), result, context.now)
+        append_results.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, prepared), result, context.now)
     return result
 
 
-def _require_open(session: StoredSession, expected_seq: int | None, last: int) -> None:
+def _require_appendable(session: StoredSession, expected_seq: int | None, last: int) -> None:
     if session.state == "archived":
         raise FailedPreconditionError(
             f"Session {session.session_id} is archived; set its state to active before adding to it",
@@ -69,94 +71,103 @@ def _require_open(session: StoredSession, expected_seq: int | None, last: int) -
         )
     if expected_seq is not None and expected_seq != last:
         raise ConflictError(
-            f"expected_seq: the last message is {last}, not {expected_seq}; read what was added and try again",
+            f"expected_seq: the last message is {last}, not {expected_seq}; read the new messages and try again",
             resource=session.session_id,
             type="session",
             current_seq=last,
         )
 
 
-def _earlier(tx: Tx, session: StoredSession, op: AddMessage | AddMessages, ready: Prepared) -> Appended | None:
-    """The result of the same append made before, if this one is a retry."""
+def _find_earlier_result(
+    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, prepared: PreparedMessages
+) -> Appended | None:
+    """Return the result of the original append if this one is a retry."""
     if op.idempotency_key is not None:
         found = append_results.find(tx, session.log_id, op.idempotency_key)
         if found is not None:
             fingerprint, result = found
-            if fingerprint != _fingerprint(op, ready):
+            if fingerprint != _fingerprint(op, prepared):
                 raise ConflictError(
                     f"idempotency_key: {op.idempotency_key!r} was used for another body; use a new key",
                     resource=op.idempotency_key,
                     type="idempotency_key",
                 )
             return result
-    named = [(place, message.id) for place, message in enumerate(_given(op)) if message.id is not None]
-    log_ranges = lineage.log_ranges(tx, session) if named else []
-    for place, id in named:  # noqa: A001
-        seq = store.seq_of(tx, log_ranges, id)
+    given_ids = [(index, message.id) for index, message in enumerate(_new_messages(op)) if message.id is not None]
+    log_ranges = lineage.log_ranges(tx, session) if given_ids else []
+    for index, id in given_ids:  # noqa: A001
+        seq = store.find_seq(tx, log_ranges, id)
         if seq is not None:
-            return _same_again(tx, session, op, ready, seq - place, id)
+            return _result_if_same(tx, session, op, prepared, seq - index, id)
     return None
 
 
-def _same_again(
-    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, ready: Prepared, first: int, known: str
+def _result_if_same(
+    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, prepared: PreparedMessages, first: int, id: str
 ) -> Appended:
-    """The result of the append that began at `first`, if what it stored is what is asked for now."""
-    last = first + len(ready.drafts) - 1
-    before = store.stored(tx, lineage.log_ranges(tx, session, first, last))
-    same = len(before) == len(ready.drafts) and all(
-        (was.role, was.extra) == (draft.role, draft.extra)
-        and (was.parts == draft.parts or _unnamed(was.parts) == _unnamed(draft.parts))
-        and given.id in {None, was.id}
-        and (given.created_at is None or was.created_at == draft.created_at)
-        for was, draft, given in zip(before, ready.drafts, _given(op), strict=True)
+    """Return the result of the append that stored messages from `first` on.
+
+    Raise a conflict for the message `id` if the stored messages differ from the new ones.
+    """
+    last = first + len(prepared.drafts) - 1
+    stored_messages = store.read_stored(tx, lineage.log_ranges(tx, session, first, last))
+    is_same = len(stored_messages) == len(prepared.drafts) and all(
+        (stored.role, stored.extra) == (draft.role, draft.extra)
+        and _same_parts(stored.parts_json, draft.parts_json)
+        and message.id in {None, stored.id}
+        and (message.created_at is None or stored.created_at == draft.created_at)
+        for stored, draft, message in zip(stored_messages, prepared.drafts, _new_messages(op), strict=True)
     )
-    if not same:
+    if not is_same:
         raise ConflictError(
-            f"id: the session already has a message {known!r} with another body; use a new id",
-            resource=known,
+            f"id: the session already has a message {id!r} with another body; use a new id",
+            resource=id,
             type="message",
         )
-    through, _, _ = store.state_at(tx, lineage.log_ranges(tx, session, last, last)[0])
+    tokens_through, _, _ = store.state_at(tx, lineage.log_ranges(tx, session, last, last)[0])
     return Appended(
         session_id=session.session_id,
         message_count=max(0, last - session.live_from + 1),
-        pending_tokens=max(0, through - session.tokens_archived),
-        added=len(before),
+        pending_tokens=max(0, tokens_through - session.tokens_archived),
+        added=len(stored_messages),
         seq=last,
-        message_ids=[was.id for was in before],
+        message_ids=[stored.id for stored in stored_messages],
     )
 
 
-def _unnamed(parts: str) -> list[Any]:
-    """Parts without the names of results, which are known only if the call is in the same append."""
-    decoded: list[dict[str, Any]] = msgspec.json.decode(parts)
+def _same_parts(stored: str, new: str) -> bool:
+    return stored == new or _without_tool_names(stored) == _without_tool_names(new)
+
+
+def _without_tool_names(parts_json: str) -> list[Any]:
+    """Drop the tool names of results: they are known only if the call is in the same append."""
+    decoded: list[dict[str, Any]] = msgspec.json.decode(parts_json)
     return [{key: value for key, value in part.items() if key != "tool_name"} for part in decoded]
 
 
-def _given(op: AddMessage | AddMessages) -> Sequence[NewMessage]:
+def _new_messages(op: AddMessage | AddMessages) -> Sequence[NewMessage]:
     return [op] if isinstance(op, AddMessage) else op.messages
 
 
-def _fingerprint(op: AddMessage | AddMessages, ready: Prepared) -> str:
-    """What makes two appends the same: everything the caller said, nothing that was chosen for them."""
-    said = [
-        (given.id, draft.role, draft.said, draft.extra, draft.created_at if given.created_at else None)
-        for given, draft in zip(_given(op), ready.drafts, strict=True)
+def _fingerprint(op: AddMessage | AddMessages, prepared: PreparedMessages) -> str:
+    """Hash everything that the caller gave, and no generated value."""
+    given = [
+        (message.id, draft.role, draft.parts, draft.extra, draft.created_at if message.created_at else None)
+        for message, draft in zip(_new_messages(op), prepared.drafts, strict=True)
     ]
-    return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
 
 
-def _get(tx: Tx, principal: Principal, op: GetMessages, _ready: None, _context: CallContext) -> MessagePage:
-    session = session_access.require(tx, principal, op.session_id)
+def _get(tx: Tx, principal: Principal, op: GetMessages, _prepared: None, _context: CallContext) -> MessagePage:
+    session = session_access.require_session(tx, principal, op.session_id)
     first = max(op.first, session.live_from) if op.live else op.first
-    words = None if op.q is None else cut(op.q)
+    words = None if op.q is None else split_words(op.q)
     if words is not None and not words:
         return MessagePage(session.session_id, [], None)
     log_ranges = lineage.log_ranges(tx, session, first, op.last)
     found = store.read(tx, log_ranges, op.limit, words)
-    more = len(found) == op.limit and found[-1].seq < log_ranges[-1].last
-    return MessagePage(session.session_id, found, found[-1].seq + 1 if more else None)
+    has_more = len(found) == op.limit and found[-1].seq < log_ranges[-1].last
+    return MessagePage(session.session_id, found, found[-1].seq + 1 if has_more else None)
 
 
 RULES: dict[type, Rule] = {

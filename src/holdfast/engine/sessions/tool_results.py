@@ -1,10 +1,10 @@
-"""Reading and searching tool outputs that were too large for their messages."""
+"""Reading and searching large tool outputs, which are stored separately from their messages."""
 
 import itertools
 import re
 
 from holdfast.engine.gate.rule import CallContext, Rule
-from holdfast.engine.gate.session_access import require
+from holdfast.engine.gate.session_access import require_session
 from holdfast.errors import NotFoundError
 from holdfast.model.identity import Principal
 from holdfast.model.messages import TextMatch, ToolResultMatches, ToolResultPage, ToolResultSlice
@@ -14,43 +14,43 @@ from holdfast.store.tables import lineage
 from holdfast.store.tables import tool_results as store
 
 
-def _list(tx: Tx, principal: Principal, op: ListToolResults, _ready: None, _context: CallContext) -> ToolResultPage:
-    session = require(tx, principal, op.session_id)
-    return ToolResultPage(store.newest(tx, lineage.log_ranges(tx, session), op.tool_name, op.limit))
+def _list(tx: Tx, principal: Principal, op: ListToolResults, _prepared: None, _context: CallContext) -> ToolResultPage:
+    session = require_session(tx, principal, op.session_id)
+    return ToolResultPage(store.list_newest(tx, lineage.log_ranges(tx, session), op.tool_name, op.limit))
 
 
-def _read(tx: Tx, principal: Principal, op: ReadToolResult, _ready: None, _context: CallContext) -> ToolResultSlice:
-    return _slice(tx, principal, op.session_id, op.tool_result_id, op.offset, op.limit)
+def _read(tx: Tx, principal: Principal, op: ReadToolResult, _prepared: None, _context: CallContext) -> ToolResultSlice:
+    return _read_slice(tx, principal, op.session_id, op.tool_result_id, op.offset, op.limit)
 
 
 def _search(
-    tx: Tx, principal: Principal, op: SearchToolResult, _ready: None, _context: CallContext
+    tx: Tx, principal: Principal, op: SearchToolResult, _prepared: None, _context: CallContext
 ) -> ToolResultMatches:
-    content = _slice(tx, principal, op.session_id, op.tool_result_id, 0, None).content
+    content = _read_slice(tx, principal, op.session_id, op.tool_result_id, 0, None).content
     return ToolResultMatches(op.tool_result_id, find(content, op.q, op.limit, op.context_chars))
 
 
 def find(content: str, q: str, limit: int, context_chars: int) -> list[TextMatch]:
-    """Where `q` occurs, in any case, with the text around it.
+    """Find the occurrences of `q`, ignoring case, with the text around each.
 
     >>> find("one Two three two", "two", 5, 2)
     [TextMatch(offset=4, context='e Two t'), TextMatch(offset=14, context='e two')]
     """
-    found = re.finditer(re.escape(q), content, re.IGNORECASE)
+    matches = re.finditer(re.escape(q), content, re.IGNORECASE)
     return [
         TextMatch(match.start(), content[max(0, match.start() - context_chars) : match.end() + context_chars])
-        for match in itertools.islice(found, limit)
+        for match in itertools.islice(matches, limit)
     ]
 
 
-def _slice(
+def _read_slice(
     tx: Tx, principal: Principal, session_id: str, tool_result_id: str, offset: int, limit: int | None
 ) -> ToolResultSlice:
-    log_ranges = lineage.log_ranges(tx, require(tx, principal, session_id))
-    found = store.read(tx, log_ranges, tool_result_id, offset, limit)
-    if found is None:
+    log_ranges = lineage.log_ranges(tx, require_session(tx, principal, session_id))
+    tool_result = store.read(tx, log_ranges, tool_result_id, offset, limit)
+    if tool_result is None:
         raise NotFoundError("tool result", tool_result_id)
-    return found
+    return tool_result
 
 
 RULES: dict[type, Rule] = {

@@ -1,4 +1,4 @@
-"""A task in hand: what it has finished is kept step by step, and only its holder can go on with it."""
+"""A task that a worker has claimed. Each finished step is checkpointed; only the holder of the lease can continue."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -8,43 +8,43 @@ import msgspec
 from holdfast.config import Settings
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks.models import Models
-from holdfast.model.summaries import Cost, cited_by_number
+from holdfast.model.summaries import Cost, replace_source_ids
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import archives, steps, tasks
 from holdfast.store.tables.tasks import Claim, StoredTask
 
 T = TypeVar("T")
 Observer = Callable[[str], None]
-"""Is told of every boundary that the work passes, such as `claimed` or `summarise is kept`."""
+"""Called at each boundary of the work, such as `claimed` or `summarise is checkpointed`. Fault tests use it."""
 
 
 class LeaseLostError(Exception):
-    """The task is another's now, or nobody's: whatever was done for it does not count."""
+    """Another worker holds the task, or it was cancelled or deleted. The results of this claim are discarded."""
 
 
 class ClaimedTask:
-    """One claim on a task, and the ways to go on with it."""
+    """One claim on a task: reads, checkpointed steps, and the final transaction."""
 
     def __init__(
         self,
         db: Database,
         settings: Settings,
         new_context: Callable[[], CallContext],
-        tools: Models,
+        models: Models,
         claim: Claim,
         observe: Observer,
-        activity: Callable[[], int],
+        operation_count: Callable[[], int],
     ) -> None:
         self.settings = settings
-        self.tools = tools
+        self.models = models
         self.claim = claim
         self.observe = observe
         self.new_context = new_context
-        self.activity = activity
+        self.operation_count = operation_count
         self._db = db
-        self._kept = self.read(lambda tx: steps.read(tx, claim.task.task_id))
-        self._total = max(claim.task.steps_total, 1)
-        self._since = new_context().now
+        self._checkpoints = self.read(lambda tx: steps.read(tx, claim.task.task_id))
+        self._total_steps = max(claim.task.steps_total, 1)
+        self._last_recorded_at = new_context().now
 
     @property
     def task(self) -> StoredTask:
@@ -57,54 +57,57 @@ class ClaimedTask:
         context = self.new_context()
         return self._db.write(self.claim.account, lambda tx: work(tx, context))
 
-    def expect(self, total: int) -> None:
-        """How many steps there will be in all."""
-        self._total = max(total, 1)
+    def set_total_steps(self, total: int) -> None:
+        """Set the number of steps that the task's progress shows as its total."""
+        self._total_steps = max(total, 1)
 
-    def once(self, step: str, kind: type[T], do: Callable[[], tuple[T, Cost]]) -> T:
-        """The output of a step: as it was kept, or else done now and kept. What it cost is counted with it."""
-        known = self._kept.get(step)
-        if known is not None:
-            return msgspec.json.decode(cited_by_number(known), type=kind)
+    def run_step(self, step: str, output_type: type[T], run: Callable[[], tuple[T, Cost]]) -> T:
+        """Return the output of a step: from its checkpoint, or by calling `run` and checkpointing what it returns.
+
+        The cost that `run` returns is recorded in the same transaction as the checkpoint.
+        """
+        checkpoint = self._checkpoints.get(step)
+        if checkpoint is not None:
+            return msgspec.json.decode(replace_source_ids(checkpoint), type=output_type)
         self.observe(f"{step} begins")
-        output, spent = do()
+        output, cost = run()
         self.observe(f"{step} is done")
         encoded = msgspec.json.encode(output).decode()
-        self.write(lambda tx, context: self._keep(tx, context, step, encoded, spent))
-        self._kept[step] = encoded
-        self.observe(f"{step} is kept")
+        self.write(lambda tx, context: self._write_checkpoint(tx, context, step, encoded, cost))
+        self._checkpoints[step] = encoded
+        self.observe(f"{step} is checkpointed")
         return output
 
-    def _keep(self, tx: Tx, context: CallContext, step: str, output: str, spent: Cost) -> None:
-        done = len(self._kept) + 1
-        total, worked = max(self._total, done), self.worked(context)
+    def _write_checkpoint(self, tx: Tx, context: CallContext, step: str, output: str, cost: Cost) -> None:
+        done = len(self._checkpoints) + 1
+        total, worked = max(self._total_steps, done), self.working_time(context)
         if not tasks.advance(tx, self.claim, stage=step, done=done, total=total, worked=worked, now=context.now):
             raise LeaseLostError
-        steps.keep(tx, self.task.task_id, step, output, context.now)
-        archives.spend(tx, self.task.log_id, self.task.number, spent)
-        self._since = context.now
+        steps.insert(tx, self.task.task_id, step, output, context.now)
+        archives.add_cost(tx, self.task.log_id, self.task.number, cost)
+        self._last_recorded_at = context.now
 
-    def spend(self, spent: Cost) -> None:
-        """Count what was spent on a step that did not come to its end."""
+    def record_cost(self, cost: Cost) -> None:
+        """Record the cost of a step that failed. The step will run again, but its cost must still be counted."""
 
-        def count(tx: Tx, _context: CallContext) -> None:
+        def add(tx: Tx, _context: CallContext) -> None:
             if not tasks.is_held(tx, self.claim):
                 raise LeaseLostError
-            archives.spend(tx, self.task.log_id, self.task.number, spent)
+            archives.add_cost(tx, self.task.log_id, self.task.number, cost)
 
-        self.write(count)
+        self.write(add)
 
-    def worked(self, context: CallContext) -> int:
-        """Microseconds since the last time this was written down."""
-        return max(0, context.now - self._since)
+    def working_time(self, context: CallContext) -> int:
+        """Microseconds of work that are not recorded in the task yet."""
+        return max(0, context.now - self._last_recorded_at)
 
     def finish(self, work: Callable[[Tx, CallContext], Any]) -> None:
-        """The last transaction: all that the task was for becomes visible, or nothing."""
+        """Run the final transaction. All results of the task become visible at once, or none do."""
         self.observe("finish begins")
 
-        def last(tx: Tx, context: CallContext) -> None:
+        def write_results(tx: Tx, context: CallContext) -> None:
             work(tx, context)
             self.observe("finish is written")
 
-        self.write(last)
-        self.observe("finish is kept")
+        self.write(write_results)
+        self.observe("finish is committed")

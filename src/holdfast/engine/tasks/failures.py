@@ -1,79 +1,83 @@
-"""What becomes of a task whose work did not succeed: another attempt later, or an end that everybody can see."""
+"""Failed attempts: a task is retried later, or fails for good with an error that its user can read."""
 
 import re
 
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
-from holdfast.engine.tasks.kind import TaskKind
+from holdfast.engine.tasks.task_handler import TaskHandler
 from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks
 from holdfast.store.tables.tasks import Failure
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-SECOND = 1_000_000
-CHANCE_BITS = 48
+MICROS_PER_SECOND = 1_000_000
 MAX_UNEXPECTED_FAILURES = 10
-"""How often to try what nobody foresaw, and how many workers may die of one task."""
+"""How many attempts may end with an unexpected error, and how many workers may die during one task."""
 
 
-def has_killed_too_many(claimed: ClaimedTask) -> bool:
-    """Whether workers begin a task and none comes back from it: it is not to take more of them along."""
-    task = claimed.task
-    return task.attempts - 1 - task.failures >= min(MAX_UNEXPECTED_FAILURES, claimed.settings.task_attempts)
+def has_too_many_crashes(claimed: ClaimedTask) -> bool:
+    """Whether the task has crashed so many workers that it must not be attempted again."""
+    return _count_crashes(claimed) >= min(MAX_UNEXPECTED_FAILURES, claimed.settings.task_attempts)
 
 
-def worker_died(claimed: ClaimedTask) -> HoldfastError:
-    died = claimed.task.attempts - 1 - claimed.task.failures
-    return HoldfastError(f"{died} workers began this task and did not come back from it")
+def crash_error(claimed: ClaimedTask) -> HoldfastError:
+    return HoldfastError(f"{_count_crashes(claimed)} workers died while they ran this task")
 
 
-def handle(kind: TaskKind, claimed: ClaimedTask, error: Exception) -> None:
-    """Write down that an attempt failed. Raises LeaseLostError if the task is not held any more."""
+def _count_crashes(claimed: ClaimedTask) -> int:
+    """Earlier attempts whose worker recorded neither a failure nor a result."""
+    return claimed.task.attempts - 1 - claimed.task.failures
+
+
+def record(handler: TaskHandler, claimed: ClaimedTask, error: Exception) -> None:
+    """Record a failed attempt: schedule a retry, or fail the task. Raises `LeaseLostError` if the lease was lost."""
     if claimed.task.failures + 1 < _max_attempts(claimed, error):
-        claimed.write(lambda tx, context: _postpone(tx, context, claimed, error))
+        claimed.write(lambda tx, context: _schedule_retry(tx, context, claimed, error))
     else:
-        claimed.write(lambda tx, context: kind.fail(tx, context, claimed, failure_of(error)))
+        claimed.write(lambda tx, context: handler.fail(tx, context, claimed, failure_from(error)))
 
 
-def failure_of(error: Exception) -> Failure:
-    """As it can be stored, logged and shown. The text of an error that nobody foresaw may quote what anyone said."""
+def failure_from(error: Exception) -> Failure:
+    """The error in a form that can be stored, logged and shown.
+
+    The message of an unexpected error is replaced by its type and location: it may quote a conversation.
+    """
     code = error.code if isinstance(error, HoldfastError) else HoldfastError.code
-    message = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__} in {_place_of(error)}"
+    message = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__} in {_location_of(error)}"
     return Failure(code, _UNPRINTABLE.sub(" ", message).encode(errors="replace").decode())
 
 
-def _place_of(error: Exception) -> str:
-    """The module and line of ours that an error came through last."""
-    place, traceback = __name__, error.__traceback__
+def _location_of(error: Exception) -> str:
+    """The module and line of the innermost Holdfast frame in the traceback."""
+    location, traceback = __name__, error.__traceback__
     while traceback is not None:
         module = str(traceback.tb_frame.f_globals.get("__name__"))
         if module.startswith("holdfast."):
-            place = f"{module}, line {traceback.tb_lineno}"
+            location = f"{module}, line {traceback.tb_lineno}"
         traceback = traceback.tb_next
-    return place
+    return location
 
 
 def _max_attempts(claimed: ClaimedTask, error: Exception) -> int:
-    """What may pass by itself is tried for long, what nobody foresaw some times, and what will not pass once."""
+    """Temporary errors are retried up to the setting, unexpected errors a few times, permanent errors never."""
     if isinstance(error, UnavailableError):
         return claimed.settings.task_attempts
     return 1 if isinstance(error, HoldfastError) else min(MAX_UNEXPECTED_FAILURES, claimed.settings.task_attempts)
 
 
-def _wait_before(attempt: int, claimed: ClaimedTask, error: Exception, chance: int) -> float:
-    """Seconds until the next attempt: twice as long each time, by chance up to half as long, never before we may."""
+def _backoff_seconds(attempt: int, claimed: ClaimedTask, error: Exception, random_48_bits: int) -> float:
+    """Seconds until the next attempt: exponential backoff with jitter, and no less than the error's `retry_after`."""
     settings = claimed.settings
     longest = min(settings.task_backoff_seconds * 2 ** min(attempt - 1, 30), settings.task_backoff_max_seconds)
-    told = float(error.details.get("retry_after", 0)) if isinstance(error, HoldfastError) else 0.0
-    shortened: float = longest * (1 + chance / float(1 << CHANCE_BITS)) / 2
-    return max(shortened, told)
+    retry_after = float(error.details.get("retry_after", 0)) if isinstance(error, HoldfastError) else 0.0
+    with_jitter: float = longest * (1 + random_48_bits / float(1 << 48)) / 2
+    return max(with_jitter, retry_after)
 
 
-def _postpone(tx: Tx, context: CallContext, claimed: ClaimedTask, error: Exception) -> None:
-    wait = _wait_before(claimed.task.failures + 1, claimed, error, context.ids.chance())
-    run_at = context.now + round(wait * SECOND)
-    if not tasks.postpone(
-        tx, claimed.claim, failure_of(error), run_at=run_at, worked=claimed.worked(context), now=context.now
-    ):
+def _schedule_retry(tx: Tx, context: CallContext, claimed: ClaimedTask, error: Exception) -> None:
+    wait = _backoff_seconds(claimed.task.failures + 1, claimed, error, context.ids.random_48_bits())
+    run_at = context.now + round(wait * MICROS_PER_SECOND)
+    worked = claimed.working_time(context)
+    if not tasks.postpone(tx, claimed.claim, failure_from(error), run_at=run_at, worked=worked, now=context.now):
         raise LeaseLostError

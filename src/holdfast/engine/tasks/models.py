@@ -1,7 +1,6 @@
-"""What background work works with: a language model, if there is one, and vectors. Opened when first needed."""
+"""The language model and the embedder that background tasks use. Both are opened when first needed."""
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -14,32 +13,34 @@ from holdfast.text import tokens
 
 if TYPE_CHECKING:
     from holdfast.providers.base import Embedder
-    from holdfast.providers.limits import LimitedModel
+    from holdfast.providers.limits import RateLimitedModel
 
-STRETCH = 0.001
-"""How many seconds to compute before others get their turn."""
-PAUSE = 0.00005
-OTHERS_SHARE = 3
-HERE_AT_ONCE, AT_ONCE = 16, 256
+LOCAL_BATCH_SIZE = 16
+"""Texts per call of an embedder on this machine. Small, so that the CPU can be yielded between two batches."""
+REMOTE_BATCH_SIZE = 256
 
 
-class Vectors:
-    """Vectors for one summary, and what they cost."""
+class BatchEmbedder:
+    """Embeds the texts of one summary in batches, and counts the tokens that this costs."""
 
-    def __init__(self, embedder: "Embedder", at_once: int, yield_cpu: Callable[[], None]) -> None:
+    def __init__(self, embedder: "Embedder", batch_size: int, yield_cpu: Callable[[], None]) -> None:
         self._embedder = embedder
-        self._at_once = at_once
+        self._batch_size = batch_size
         self._yield_cpu = yield_cpu
         self.tokens = 0
         self.notes: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> Any:
-        """A row for each text. Where they cannot be had, nothing is like anything, and a summary does without."""
+        """Return a matrix with a row for each text.
+
+        If the embedder is unavailable, all rows are zero: no two texts are similar, and the summary does without
+        similarity. `notes` gets the reason.
+        """
         np = lazy.numpy
         rows = []
         try:
-            for start in range(0, len(texts), self._at_once):
-                embedded = self._embedder.embed(texts[start : start + self._at_once])
+            for start in range(0, len(texts), self._batch_size):
+                embedded = self._embedder.embed(texts[start : start + self._batch_size])
                 rows.append(embedded.vectors)
                 self.tokens += embedded.tokens
                 self._yield_cpu()
@@ -50,59 +51,39 @@ class Vectors:
 
 
 class Models:
-    """One set for all threads of a process."""
+    """The configured model and embedder. All worker threads of a process share one instance."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
-        self._computing = threading.Lock()
-        self._opened: tuple[LimitedModel | None, Embedder] | None = None
+        self._compute_lock = threading.Lock()
+        self._opened: tuple[RateLimitedModel | None, Embedder] | None = None
 
     @property
-    def model(self) -> "LimitedModel | None":
+    def language_model(self) -> "RateLimitedModel | None":
         return self._open()[0]
 
-    def vectors(self, yield_cpu: Callable[[], None]) -> Vectors:
-        """On this machine a few texts at a time: others get their turn in between."""
-        return Vectors(self._open()[1], HERE_AT_ONCE if self._settings.embedder == "static" else AT_ONCE, yield_cpu)
+    def new_embedder(self, yield_cpu: Callable[[], None]) -> BatchEmbedder:
+        batch_size = LOCAL_BATCH_SIZE if self._settings.embedder == "static" else REMOTE_BATCH_SIZE
+        return BatchEmbedder(self._open()[1], batch_size, yield_cpu)
 
-    def computing(self) -> AbstractContextManager[object]:
-        """Only one thread computes at a time: two would be no faster, and keep others waiting twice as long.
+    def compute_lock(self) -> AbstractContextManager[object]:
+        """Return a lock to hold while computing: two threads would be no faster, and delay requests twice as long.
 
-        Who asks another machine for vectors waits rather than computes.
+        With a remote embedder the thread mostly waits for the network, so nothing is locked.
         """
-        return self._computing if self._settings.embedder == "static" else nullcontext()
+        return self._compute_lock if self._settings.embedder == "static" else nullcontext()
 
     def close(self) -> None:
         with self._lock:
             opened, self._opened = self._opened, None
-        for tool in opened or ():
-            if tool is not None:
-                tool.close()
+        for model in opened or ():
+            if model is not None:
+                model.close()
 
-    def _open(self) -> "tuple[LimitedModel | None, Embedder]":
+    def _open(self) -> "tuple[RateLimitedModel | None, Embedder]":
         with self._lock:
             if self._opened is None:
                 model = configured.open_model(self._settings, tokens.estimate)
                 self._opened = model, configured.open_embedder(self._settings)
             return self._opened
-
-
-def cpu_yielder(activity: Callable[[], int]) -> Callable[[], None]:
-    """To be called time and again by what computes for long, so that others in this process get their turn.
-
-    A thread that computes keeps the others waiting for milliseconds at each of their many short waits. While callers
-    are active, which a growing `activity` tells, they get most of the time.
-    """
-    seen = activity()
-    since = time.monotonic()
-
-    def yield_cpu() -> None:
-        nonlocal seen, since
-        if time.monotonic() - since < STRETCH:
-            return
-        before, seen = seen, activity()
-        time.sleep(PAUSE if seen == before else STRETCH * OTHERS_SHARE)
-        since = time.monotonic()
-
-    return yield_cpu

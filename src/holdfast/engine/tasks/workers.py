@@ -1,4 +1,9 @@
-"""Threads that do what is due in a database. Any number of processes may do so at once: a lease tells whose it is."""
+"""Worker threads that run the tasks of a database.
+
+Any number of processes can run the tasks of one database at the same time. A worker claims a task for the time of a
+lease, and sends heartbeats that extend the lease. If its process dies the lease expires, and another worker claims
+the task.
+"""
 
 import atexit
 import logging
@@ -13,67 +18,69 @@ from holdfast.config import Settings
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks import failures
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError, Observer
-from holdfast.engine.tasks.kind import TaskKind
 from holdfast.engine.tasks.models import Models
+from holdfast.engine.tasks.task_handler import TaskHandler
 from holdfast.errors import HoldfastError
 from holdfast.store.database import EVERY_ACCOUNT, Database
 from holdfast.store.tables import auto_commit_checks, tasks
 from holdfast.store.tables.tasks import Claim
 
-SECOND = 1_000_000
-LOOKS_AT_ONCE = 100
-BEATS_PER_LEASE = 3
-TIDY_SECONDS = 3_600.0
-TROUBLED_SECONDS = 60.0
-MIN_PAUSE = 0.001
+MICROS_PER_SECOND = 1_000_000
+MAX_SESSION_CHECKS = 100
+"""How many sessions are checked before a task is claimed."""
+HEARTBEATS_PER_LEASE = 3
+CLEANUP_INTERVAL_SECONDS = 3_600.0
+RECHECK_SECONDS = 60.0
+"""The wait before a failed check of a session is repeated."""
+MIN_WAIT_SECONDS = 0.001
 
 log = logging.getLogger("holdfast.worker")
-log.addHandler(logging.NullHandler())  # a library that nobody asked is silent; tasks tell what went wrong
+log.addHandler(logging.NullHandler())  # without it, Python prints warnings to stderr; errors are also recorded in tasks
 
 
-def unobserved(_boundary: str) -> None:
+def ignore_boundary(_boundary: str) -> None:
     return None
 
 
 class Workers:
-    """Threads come into being when there is something to do; one takes a task, then the next looks for another."""
+    """A pool of worker threads. A thread starts when there is work, and wakes the next one when it claims a task."""
 
     def __init__(
         self,
         db: Database,
         settings: Settings,
         new_context: Callable[[], CallContext],
-        kind: TaskKind,
+        handler: TaskHandler,
         *,
         polls: bool,
-        observe: Observer = unobserved,
-        activity: Callable[[], int] = lambda: 0,
-        tidy: Callable[[], None] = lambda: None,
+        observe: Observer = ignore_boundary,
+        operation_count: Callable[[], int] = lambda: 0,
+        delete_expired: Callable[[], None] = lambda: None,
     ) -> None:
         self._db = db
         self._settings = settings
         self._new_context = new_context
-        self._kind = kind
+        self._handler = handler
         self._polls = polls
         self._observe = observe
-        self._activity = activity
-        self._tidy = tidy
-        self._tidy_at = 0.0
-        self._tools = Models(settings)
-        self._closing_at: float | None = None
-        self._forget_threads()
-        # Not before now: at the end of a process, work has to stop before the database is closed.
+        self._operation_count = operation_count
+        self._delete_expired = delete_expired
+        self._next_cleanup = 0.0
+        self._models = Models(settings)
+        self._close_deadline: float | None = None
+        self._reset_threads()
+        # Exit handlers run in reverse order. The database has registered its own by now, so workers stop before it.
         _close_at_exit()
-        _every.add(self)
+        _all_workers.add(self)
 
     def start(self) -> None:
-        """Begin, if there is anything to do, or may be."""
+        """Start a thread if there is work, or if this pool polls for it."""
         if self._polls or self._next_due() is not None:
             self.wake()
 
     def wake(self) -> None:
-        """There is something to do."""
-        self._look_where_we_are()
+        """Let a thread claim tasks now. Start one if none is idle."""
+        self._reset_after_fork()
         with self._condition:
             self._woken = True
             if self._idle:
@@ -81,154 +88,149 @@ class Workers:
             else:
                 self._add_thread()
 
-    def busy(self) -> int:
-        """How many tasks are in hand."""
-        self._look_where_we_are()
-        with self._condition:
-            return len(self._held)
-
     def close(self, seconds: float) -> None:
-        """Let what is due be done for so long; hand back what is still in hand. Calling it again does nothing."""
-        self._look_where_we_are()
+        """Finish due work for at most `seconds`, then release unfinished tasks. Calling it again does nothing."""
+        self._reset_after_fork()
         with self._condition:
-            if self._closing_at is not None:
+            if self._close_deadline is not None:
                 return
-            self._closing_at = time.monotonic() + seconds
+            self._close_deadline = time.monotonic() + seconds
             self._condition.notify_all()
             threads = list(self._threads)
         for thread in threads:
-            thread.join(max(0.0, self._closing_at - time.monotonic()))
-        self._hand_back()
-        self._heart_stops.set()
+            thread.join(max(0.0, self._close_deadline - time.monotonic()))
+        self._release_claims()
+        self._stop_heartbeats.set()
         if not any(thread.is_alive() for thread in threads):
-            self._tools.close()
-        _every.discard(self)
+            self._models.close()
+        _all_workers.discard(self)
 
-    def _look_where_we_are(self) -> None:
-        """A fork has none of its parent's threads, and what those have in hand is not its to hand back."""
+    def _reset_after_fork(self) -> None:
+        """Start afresh in a forked child: it has no threads, and its parent's claims are not its own to release."""
         if self._process != os.getpid():
-            self._tools = Models(self._settings)
-            self._forget_threads()
+            self._models = Models(self._settings)
+            self._reset_threads()
 
-    def _forget_threads(self) -> None:
+    def _reset_threads(self) -> None:
         self._process = os.getpid()
         self._condition = threading.Condition()
         self._threads: set[threading.Thread] = set()
-        self._held: dict[tuple[str, str, int], Claim] = {}
+        self._claims: dict[tuple[str, str, int], Claim] = {}
         self._idle = 0
         self._woken = False
-        self._heart: threading.Thread | None = None
-        self._heart_stops = threading.Event()
+        self._heartbeat_thread: threading.Thread | None = None
+        self._stop_heartbeats = threading.Event()
 
     def _add_thread(self) -> None:
-        """The condition is held."""
-        if self._closing_at is None and len(self._threads) < self._settings.worker_threads:
+        """Start a thread unless there are enough. The caller holds the condition."""
+        if self._close_deadline is None and len(self._threads) < self._settings.worker_threads:
             thread = threading.Thread(target=self._run, name="holdfast worker", daemon=True)
             self._threads.add(thread)
             thread.start()
 
     def _run(self) -> None:
         try:
-            while self._rest_or_go_on():
+            while self._run_next():
                 pass
         finally:
             with self._condition:
                 self._threads.discard(threading.current_thread())
-                is_over = self._closing_at is not None and not self._threads
-            if is_over:
-                self._tools.close()
+                is_last = self._close_deadline is not None and not self._threads
+            if is_last:
+                self._models.close()
 
-    def _rest_or_go_on(self) -> bool:
-        """Do one thing, or wait for one; whether to go on."""
-        if self._polls and self._closing_at is not None:
-            return False  # others are there for what is left
+    def _run_next(self) -> bool:
+        """Claim and run one task, or wait for one. Return whether the thread continues."""
+        if self._polls and self._close_deadline is not None:
+            return False  # other processes poll for the remaining tasks
         try:
-            claim = self._take()
-            pause = self._until_due() if claim is None else None
-        except Exception as error:  # noqa: BLE001 - most often the database is away, or was closed
-            log.warning("cannot look for work: %s", failures.failure_of(error).message)
-            return self._rest(self._settings.worker_poll_seconds)
+            claim = self._claim_next()
+            wait_seconds = self._seconds_until_due() if claim is None else None
+        except Exception as error:  # noqa: BLE001 - most often the database is unreachable or closed
+            log.warning("cannot poll for tasks: %s", failures.failure_from(error).message)
+            return self._wait(self._settings.worker_poll_seconds)
         if claim is None:
-            self._tidy_sometimes()
-            return self._rest(pause)
+            self._clean_up_if_due()
+            return self._wait(wait_seconds)
         with self._condition:
-            self._held[claim.key] = claim
-            self._start_heart()
-        self.wake()  # there may be more for another thread
+            self._claims[claim.key] = claim
+            self._start_heartbeats()
+        self.wake()  # another thread may find another task
         try:
-            self._do(claim)
+            self._run_task(claim)
         finally:
             with self._condition:
-                self._held.pop(claim.key, None)
-        return not self._out_of_time()
+                self._claims.pop(claim.key, None)
+        return not self._is_past_deadline()
 
-    def _tidy_sometimes(self) -> None:
+    def _clean_up_if_due(self) -> None:
         now = time.monotonic()
-        if now < self._tidy_at:
+        if now < self._next_cleanup:
             return
-        self._tidy_at = now + TIDY_SECONDS
+        self._next_cleanup = now + CLEANUP_INTERVAL_SECONDS
         try:
-            self._tidy()
+            self._delete_expired()
         except HoldfastError as error:
-            log.warning("tidying failed: %s", error.message)
+            log.warning("cannot delete expired rows: %s", error.message)
 
-    def _take(self) -> Claim | None:
+    def _claim_next(self) -> Claim | None:
+        """Check the sessions that are due, then claim the task that is due the longest."""
         context = self._new_context()
         for account, log_id in self._db.read(
-            EVERY_ACCOUNT, lambda tx: auto_commit_checks.due(tx, context.now, LOOKS_AT_ONCE)
+            EVERY_ACCOUNT, lambda tx: auto_commit_checks.list_due(tx, context.now, MAX_SESSION_CHECKS)
         ):
-            self._look(account, log_id, context)
-        lease = round(self._settings.task_lease_seconds * SECOND)
-        due = self._db.read(EVERY_ACCOUNT, tasks.next_due)
-        if due is None or due > context.now:  # to look costs nothing; to take is a write
+            self._check_session(account, log_id, context)
+        lease = round(self._settings.task_lease_seconds * MICROS_PER_SECOND)
+        due_at = self._db.read(EVERY_ACCOUNT, tasks.next_due)
+        if due_at is None or due_at > context.now:  # a read is cheap; a claim is a write
             return None
         return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, context.now, lease))
 
-    def _look(self, account: str, log_id: int, context: CallContext) -> None:
+    def _check_session(self, account: str, log_id: int, context: CallContext) -> None:
         try:
-            self._db.write(account, lambda tx: self._kind.check(tx, log_id, context))
-        except Exception as error:  # noqa: BLE001 - one session must not keep the others waiting
-            log.warning("cannot look at a session: %s", failures.failure_of(error).message)
-            later = context.now + round(TROUBLED_SECONDS * SECOND)
-            self._db.write(account, partial(auto_commit_checks.look_at, log_id=log_id, due_at=later))
+            self._db.write(account, lambda tx: self._handler.check(tx, log_id, context))
+        except Exception as error:  # noqa: BLE001 - one session must not block the others
+            log.warning("cannot check a session for an automatic commit: %s", failures.failure_from(error).message)
+            later = context.now + round(RECHECK_SECONDS * MICROS_PER_SECOND)
+            self._db.write(account, partial(auto_commit_checks.reschedule, log_id=log_id, due_at=later))
 
-    def _do(self, claim: Claim) -> None:
+    def _run_task(self, claim: Claim) -> None:
         try:
             self._observe("claimed")
             claimed = ClaimedTask(
-                self._db, self._settings, self._new_context, self._tools, claim, self._observe, self._activity
+                self._db, self._settings, self._new_context, self._models, claim, self._observe, self._operation_count
             )
-            if failures.has_killed_too_many(claimed):
-                failures.handle(self._kind, claimed, failures.worker_died(claimed))
+            if failures.has_too_many_crashes(claimed):
+                failures.record(self._handler, claimed, failures.crash_error(claimed))
                 return
             try:
-                self._kind.perform(claimed)
+                self._handler.perform(claimed)
             except LeaseLostError:
                 raise
-            except Exception as error:  # noqa: BLE001 - it is written down where everybody can see it
-                log.warning("task %s: %s", claim.task.task_id, failures.failure_of(error).message)
-                failures.handle(self._kind, claimed, error)
+            except Exception as error:  # noqa: BLE001 - it is recorded in the task, where its user can read it
+                log.warning("task %s: %s", claim.task.task_id, failures.failure_from(error).message)
+                failures.record(self._handler, claimed, error)
         except LeaseLostError:
-            log.info("task %s went to another worker", claim.task.task_id)
-        except Exception as error:  # noqa: BLE001 - most often the database is away; the lease will end, we go on
-            log.warning("task %s: %s", claim.task.task_id, failures.failure_of(error).message)
+            log.info("task %s: the lease was lost to another worker", claim.task.task_id)
+        except Exception as error:  # noqa: BLE001 - most often the database is unreachable; the lease will expire
+            log.warning("task %s: %s", claim.task.task_id, failures.failure_from(error).message)
 
     def _next_due(self) -> int | None:
-        found = self._db.read(EVERY_ACCOUNT, lambda tx: (tasks.next_due(tx), auto_commit_checks.next_due(tx)))
-        return min((due for due in found if due is not None), default=None)
+        due_times = self._db.read(EVERY_ACCOUNT, lambda tx: (tasks.next_due(tx), auto_commit_checks.next_due(tx)))
+        return min((due_at for due_at in due_times if due_at is not None), default=None)
 
-    def _until_due(self) -> float | None:
-        """Seconds until something is due or may be; None if nothing will be that we are not told of."""
-        due = self._next_due()
-        if due is not None:  # what is due already is in the hands of another who is about to take it
-            known = max(MIN_PAUSE, (due - self._new_context().now) / SECOND)
-            return min(known, self._settings.worker_poll_seconds)
+    def _seconds_until_due(self) -> float | None:
+        """Seconds until something may be due. None if this process will be woken for everything to come."""
+        due_at = self._next_due()
+        if due_at is not None:  # a task that is due already is about to be claimed by another worker
+            seconds = max(MIN_WAIT_SECONDS, (due_at - self._new_context().now) / MICROS_PER_SECOND)
+            return min(seconds, self._settings.worker_poll_seconds)
         return self._settings.worker_poll_seconds if self._polls else None
 
-    def _rest(self, seconds: float | None) -> bool:
-        """Wait until woken, or for so long; whether to go on."""
+    def _wait(self, seconds: float | None) -> bool:
+        """Wait until woken, or for `seconds`. Return whether the thread continues."""
         with self._condition:
-            if self._closing_at is not None:
+            if self._close_deadline is not None:
                 return False  # nothing is due
             if not self._woken:
                 self._idle += 1
@@ -237,45 +239,47 @@ class Workers:
             self._woken = False
         return True
 
-    def _out_of_time(self) -> bool:
-        return self._closing_at is not None and time.monotonic() >= self._closing_at
+    def _is_past_deadline(self) -> bool:
+        return self._close_deadline is not None and time.monotonic() >= self._close_deadline
 
-    def _hand_back(self) -> None:
-        """Let others take at once what could not be finished here."""
+    def _release_claims(self) -> None:
+        """Release unfinished tasks, so that other workers can claim them before the lease expires."""
         with self._condition:
-            held = list(self._held.values())
-        for claim in held:
+            claims = list(self._claims.values())
+        for claim in claims:
             context = self._new_context()
             try:
-                self._db.write(claim.account, partial(tasks.hand_back, claim=claim, now=context.now))
+                self._db.write(claim.account, partial(tasks.release_claim, claim=claim, now=context.now))
             except HoldfastError as error:
-                log.warning("task %s could not be handed back: %s", claim.task.task_id, error.message)
+                log.warning("task %s: cannot release it: %s", claim.task.task_id, error.message)
 
-    def _start_heart(self) -> None:
-        """The condition is held."""
-        if self._heart is None or not self._heart.is_alive():
-            self._heart = threading.Thread(target=self._beat, name="holdfast heart", daemon=True)
-            self._heart.start()
+    def _start_heartbeats(self) -> None:
+        """Start the heartbeat thread if it does not run. The caller holds the condition."""
+        if self._heartbeat_thread is None or not self._heartbeat_thread.is_alive():
+            self._heartbeat_thread = threading.Thread(
+                target=self._send_heartbeats, name="holdfast heartbeat", daemon=True
+            )
+            self._heartbeat_thread.start()
 
-    def _beat(self) -> None:
-        """Hold on to what is in hand, for as long as this process lives."""
+    def _send_heartbeats(self) -> None:
+        """Extend the lease of each claimed task at regular intervals, for as long as this process lives."""
         lease = self._settings.task_lease_seconds
-        while not self._heart_stops.wait(lease / BEATS_PER_LEASE):
+        while not self._stop_heartbeats.wait(lease / HEARTBEATS_PER_LEASE):
             with self._condition:
-                held = list(self._held.values())
-            until = self._new_context().now + round(lease * SECOND)
-            for claim in held:
+                claims = list(self._claims.values())
+            until = self._new_context().now + round(lease * MICROS_PER_SECOND)
+            for claim in claims:
                 try:
                     self._db.write(claim.account, partial(tasks.extend, claim=claim, until=until))
                 except HoldfastError as error:
-                    log.warning("task %s could not be held: %s", claim.task.task_id, error.message)
+                    log.warning("task %s: cannot extend its lease: %s", claim.task.task_id, error.message)
 
 
-_every: "weakref.WeakSet[Workers]" = weakref.WeakSet()
+_all_workers: "weakref.WeakSet[Workers]" = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    for workers in list(_every):
+    for workers in list(_all_workers):
         workers.close(workers._settings.close_seconds)  # noqa: SLF001
 
 

@@ -1,4 +1,4 @@
-"""Listing and reading the `viking://` tree."""
+"""Listing and reading the files of the `viking://` tree."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -10,7 +10,7 @@ from holdfast.engine.tree.nodes import File, Folder
 from holdfast.errors import FailedPreconditionError, NotFoundError
 from holdfast.model.files import ABSTRACT, FILE_MODE, FOLDER_MODE, OVERVIEW, FileEntry, FilePage
 from holdfast.model.identity import Principal
-from holdfast.model.uris import segments
+from holdfast.model.uris import parse_uri
 from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
 from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
@@ -20,65 +20,65 @@ Names = tuple[str, ...]
 
 
 def _list(tx: Tx, principal: Principal, op: ListFiles, names: Names, _context: CallContext) -> FilePage:
-    return _page(_folder(tx, principal, op.uri, names), op, MAX_DEPTH if op.recursive else 1)
+    return _page(_require_folder(tx, principal, op.uri, names), op, MAX_DEPTH if op.recursive else 1)
 
 
 def _tree(tx: Tx, principal: Principal, op: ShowTree, names: Names, _context: CallContext) -> FilePage:
-    return _page(_folder(tx, principal, op.uri, names), op, op.level_limit)
+    return _page(_require_folder(tx, principal, op.uri, names), op, op.level_limit)
 
 
 def _stat(tx: Tx, principal: Principal, op: StatFile, names: Names, _context: CallContext) -> FileEntry:
-    node = _require(tx, principal, op.uri, names)
+    node = _require_node(tx, principal, op.uri, names)
     return _entry(node, node.name, None)
 
 
 def _read(tx: Tx, principal: Principal, op: ReadFile, names: Names, _context: CallContext) -> str:
-    return _file(tx, principal, op.uri, names).read(op.offset, None if op.limit < 0 else op.limit)
+    return _require_file(tx, principal, op.uri, names).read(op.offset, None if op.limit < 0 else op.limit)
 
 
 def _abstract(tx: Tx, principal: Principal, op: ReadAbstract, names: Names, _context: CallContext) -> str:
-    return _file(tx, principal, op.uri, (*names, ABSTRACT)).read(0, None)
+    return _require_file(tx, principal, op.uri, (*names, ABSTRACT)).read(0, None)
 
 
 def _overview(tx: Tx, principal: Principal, op: ReadOverview, names: Names, _context: CallContext) -> str:
-    return _file(tx, principal, op.uri, (*names, OVERVIEW)).read(0, None)
+    return _require_file(tx, principal, op.uri, (*names, OVERVIEW)).read(0, None)
 
 
-def _require(tx: Tx, principal: Principal, uri: str, names: Names) -> File | Folder:
+def _require_node(tx: Tx, principal: Principal, uri: str, names: Names) -> File | Folder:
     node = nodes.find(tx, principal, names)
     if node is None:
         raise NotFoundError("file", uri)
     return node
 
 
-def _file(tx: Tx, principal: Principal, uri: str, names: Names) -> File:
-    node = _require(tx, principal, uri, names)
+def _require_file(tx: Tx, principal: Principal, uri: str, names: Names) -> File:
+    node = _require_node(tx, principal, uri, names)
     if isinstance(node, Folder):
         raise FailedPreconditionError(f"{uri} is a folder; list it, or read a file in it", resource=uri)
     return node
 
 
-def _folder(tx: Tx, principal: Principal, uri: str, names: Names) -> Folder:
-    node = _require(tx, principal, uri, names)
+def _require_folder(tx: Tx, principal: Principal, uri: str, names: Names) -> Folder:
+    node = _require_node(tx, principal, uri, names)
     if isinstance(node, File):
-        raise FailedPreconditionError(f"{uri} is a file; read it, or list the folder it is in", resource=uri)
+        raise FailedPreconditionError(f"{uri} is a file; read it, or list its folder", resource=uri)
     return node
 
 
 def _page(folder: Folder, op: ListFiles | ShowTree, depth: int) -> FilePage:
     limit = op.node_limit if op.limit is None else min(op.limit, op.node_limit)
     visible = (node for node in _walk(folder, depth) if op.show_all_hidden or not node.name.startswith("."))
-    found = list(islice(visible, op.offset, op.offset + limit + 1))
-    shown = found[:limit]
+    nodes_found = list(islice(visible, op.offset, op.offset + limit + 1))
+    listed, has_more = nodes_found[:limit], len(nodes_found) > limit
     if op.simple:
-        return FilePage([node.uri for node in shown], len(found) > limit)
+        return FilePage([node.uri for node in listed], has_more)
     abs_limit = op.abs_limit if op.output == "agent" else None
-    place = len(folder.uri.rstrip("/")) + 1 if folder.name else len(folder.uri)
-    return FilePage([_entry(node, node.uri[place:], abs_limit) for node in shown], len(found) > limit)
+    prefix_length = len(folder.uri.rstrip("/")) + 1 if folder.name else len(folder.uri)
+    return FilePage([_entry(node, node.uri[prefix_length:], abs_limit) for node in listed], has_more)
 
 
 def _walk(folder: Folder, depth: int) -> Iterator[File | Folder]:
-    """What is below a folder, each folder followed by what is in it."""
+    """Yield the nodes below a folder in depth-first order: each folder before its content."""
     for node in folder.children():
         yield node
         if isinstance(node, Folder) and depth > 1:
@@ -99,15 +99,15 @@ def _entry(node: File | Folder, rel_path: str, abs_limit: int | None) -> FileEnt
     )
 
 
-def _parse(_context: CallContext, _principal: Principal, op: Any) -> Names:
-    return segments(op.uri)
+def _parse_uri(_context: CallContext, _principal: Principal, op: Any) -> Names:
+    return parse_uri(op.uri)
 
 
 RULES: dict[type, Rule] = {
-    ListFiles: Rule(_list, prepare=_parse),
-    ShowTree: Rule(_tree, prepare=_parse),
-    StatFile: Rule(_stat, prepare=_parse),
-    ReadFile: Rule(_read, prepare=_parse),
-    ReadAbstract: Rule(_abstract, prepare=_parse),
-    ReadOverview: Rule(_overview, prepare=_parse),
+    ListFiles: Rule(_list, prepare=_parse_uri),
+    ShowTree: Rule(_tree, prepare=_parse_uri),
+    StatFile: Rule(_stat, prepare=_parse_uri),
+    ReadFile: Rule(_read, prepare=_parse_uri),
+    ReadAbstract: Rule(_abstract, prepare=_parse_uri),
+    ReadOverview: Rule(_overview, prepare=_parse_uri),
 }

@@ -1,1 +1,1 @@
-"""Export: sessions from Holdfast into a folder."""
+"""Export of sessions to a folder."""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Atomic writes: a file or folder is complete, or it does not exist."""
 
 import os
 import shutil
@@ -11,25 +11,26 @@ from holdfast.errors import UnavailableError
 
 
 @contextmanager
-def writing_to(folder: Path) -> Iterator[None]:
-    """Say it in our words if the disk refuses: it is full, say."""
+def disk_errors_as_unavailable(folder: Path) -> Iterator[None]:
+    """Raise `UnavailableError` for a failed write, for example on a full disk."""
     try:
         yield
     except OSError as error:
-        said = error.strerror or str(error)
+        reason = error.strerror or str(error)
         raise UnavailableError(
-            f"{str(folder)!r} cannot be written to: {said}; what was exported before is whole, export again to go on",
+            f"{str(folder)!r} cannot be written to: {reason};"
+            " the sessions exported so far are complete, export again to continue",
             service="disk",
-            reason=said,
+            reason=reason,
         ) from error
 
 
-def aside(place: Path, why: str) -> Path:
-    """The name that something has while it is not, or no longer, what its place says."""
-    return place.with_name(f".{place.name}.{why}")
+def temporary_path(path: Path, suffix: str) -> Path:
+    """The hidden name of a file or folder while it is incomplete (`partial`) or replaced (`old`)."""
+    return path.with_name(f".{path.name}.{suffix}")
 
 
-def is_aside(name: str) -> bool:
+def is_temporary(name: str) -> bool:
     return name.startswith(".") and name.endswith((".partial", ".old"))
 
 
@@ -39,14 +40,14 @@ def sync(file: BinaryIO) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last; where folders cannot be opened the system does so itself."""
+    """Flush the entries of a folder to disk. Windows cannot open folders and does so itself."""
     if os.name == "nt":
         return
-    number = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(number)
+        os.fsync(descriptor)
     finally:
-        os.close(number)
+        os.close(descriptor)
 
 
 def sync_folders(top: Path) -> None:
@@ -54,34 +55,37 @@ def sync_folders(top: Path) -> None:
         sync_folder(Path(folder))
 
 
-def write_whole(place: Path, content: bytes) -> None:
-    """Write a file, or leave the one that is there."""
-    partial = aside(place, "partial")
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file atomically: a failed write leaves the existing file unchanged."""
+    partial = temporary_path(path, "partial")
     with partial.open("wb") as file:
         file.write(content)
         sync(file)
-    partial.replace(place)
-    sync_folder(place.parent)
+    partial.replace(path)
+    sync_folder(path.parent)
 
 
-def put_in_place(made: Path, place: Path) -> None:
-    """Give a folder that is whole its name; one that had it goes. In between neither has it, and no half ever does."""
-    old = _set_aside(place) if place.exists() else None
-    made.rename(place)
-    sync_folder(place.parent)
+def replace_folder(complete: Path, target: Path) -> None:
+    """Rename a complete folder to `target`, and remove the folder that had this name.
+
+    For a moment `target` does not exist, but it is never incomplete.
+    """
+    old = _move_away(target) if target.exists() else None
+    complete.rename(target)
+    sync_folder(target.parent)
     if old is not None:
         shutil.rmtree(old)
 
 
-def remove(place: Path) -> None:
-    """Remove a folder: first its name, so that no half of it is ever seen under it."""
-    old = _set_aside(place)
-    sync_folder(place.parent)
+def remove_folder(folder: Path) -> None:
+    """Remove a folder. It is renamed first, so that `folder` is never incomplete."""
+    old = _move_away(folder)
+    sync_folder(folder.parent)
     shutil.rmtree(old)
 
 
-def _set_aside(place: Path) -> Path:
-    old = aside(place, "old")
+def _move_away(path: Path) -> Path:
+    old = temporary_path(path, "old")
     if old.exists():
         shutil.rmtree(old)
-    return place.rename(old)
+    return path.rename(old)

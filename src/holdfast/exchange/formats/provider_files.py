@@ -1,6 +1,6 @@
-"""Files of conversations as OpenAI's and Anthropic's APIs have them, and most other programs with them.
+"""Conversations in the message formats of OpenAI and Anthropic, which most other programs use too.
 
-Pure functions. What a message becomes is the same as when it is added: `holdfast.formats`.
+Pure functions. A message is converted as in `add_message`, by `holdfast.provider_formats`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,90 +8,92 @@ from typing import Any
 
 import msgspec
 
-from holdfast.errors import InvalidArgumentError, shown
-from holdfast.exchange.formats.records import SessionRecord, named
+from holdfast.errors import InvalidArgumentError, short_repr
+from holdfast.exchange.formats.records import SessionRecord, assign_id
 from holdfast.exchange.formats.times import read_time
 from holdfast.model.base import is_name
 from holdfast.model.messages import NewMessage, Role
 from holdfast.model.parts import Part, TextPart, ToolPart
-from holdfast.provider_formats import ITEMS, ROLES, is_item, kind_of, read_message
-from holdfast.validation import conform
+from holdfast.provider_formats import RESPONSE_ITEM_TYPES, ROLES, is_response_item, translate_message, type_of
+from holdfast.validation import convert
 
-TIMES = ("created_at", "created", "create_time", "timestamp")
-IDS = ("session_id", "conversation_id", "thread_id", "id")
+TIME_KEYS = ("created_at", "created", "create_time", "timestamp")
+ID_KEYS = ("session_id", "conversation_id", "thread_id", "id")
 
 Row = tuple[str, Any]
-"""Where it stands, for errors, and what is there."""
+"""A decoded value and its location, which errors name."""
 
 
 def is_message(value: Any) -> bool:
-    return isinstance(value, dict) and ("role" in value or kind_of(value) in ITEMS)
+    return isinstance(value, dict) and ("role" in value or type_of(value) in RESPONSE_ITEM_TYPES)
 
 
 def is_conversation(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("messages"), list)
 
 
-def read_conversation(where: str, given: Any, session_id: str) -> SessionRecord:
-    """A session of `{"messages": [...]}`; `session_id` is its name if it has none of its own."""
-    if not is_conversation(given):
-        raise InvalidArgumentError(where, f"{shown(given)} is not a conversation; give an object with messages")
-    title, metadata = given.get("title"), given.get("metadata")
-    rows = [(f"{where}, messages[{number}]", row) for number, row in enumerate(given["messages"])]
+def read_conversation(where: str, conversation: Any, session_id: str) -> SessionRecord:
+    """Read `{"messages": [...]}` as a session. `session_id` is used if the conversation has no valid id."""
+    if not is_conversation(conversation):
+        raise InvalidArgumentError(
+            where, f"{short_repr(conversation)} is not a conversation; use an object with messages"
+        )
+    title, metadata = conversation.get("title"), conversation.get("metadata")
+    rows = [(f"{where}, messages[{number}]", row) for number, row in enumerate(conversation["messages"])]
     return SessionRecord(
-        session_id=next((given[key] for key in IDS if is_name(given.get(key))), session_id),
+        session_id=next((conversation[key] for key in ID_KEYS if is_name(conversation.get(key))), session_id),
         messages=lambda: read_messages(rows),
         title=title[:500] if isinstance(title, str) else None,
         metadata=metadata if isinstance(metadata, dict) else None,
-        created_at=_time(where, given) or next((message.created_at for message in read_messages(rows)), None),
+        created_at=_time(where, conversation) or next((message.created_at for message in read_messages(rows)), None),
     )
 
 
 def read_messages(rows: Iterable[Row]) -> Iterator[NewMessage]:
-    names: dict[str, str] = {}
-    seen: set[str] = set()
-    for number, (where, given) in enumerate(rows, 1):
-        message = _read_message(where, given, names)
-        yield named(message, number, given.get("id"), seen)
+    tool_names: dict[str, str] = {}
+    used_ids: set[str] = set()
+    for number, (where, row) in enumerate(rows, 1):
+        message = _read_message(where, row, tool_names)
+        yield assign_id(message, number, row.get("id"), used_ids)
 
 
-def read_role(where: str, given: Any) -> Role:
-    role = ROLES.get(given) if isinstance(given, str) else None
+def read_role(where: str, value: Any) -> Role:
+    role = ROLES.get(value) if isinstance(value, str) else None
     if role is None:
-        raise InvalidArgumentError(where, f"the role {shown(given)} is not one of {', '.join(ROLES)}")
+        raise InvalidArgumentError(where, f"the role {short_repr(value)} is not one of {', '.join(ROLES)}")
     return role
 
 
-def _read_message(where: str, given: Any, names: dict[str, str]) -> NewMessage:
-    """A message. `names` are those of the tools that were called so far, by the ids of the calls."""
-    if not is_message(given) and not is_item(given):
-        raise InvalidArgumentError(where, f"{shown(given)} is not a message; give an object with a role and content")
-    if "role" in given:
-        read_role(where, given["role"])
-    about = {_time_key(given), "created_at"} | ({"id"} if "role" in given else set())
-    fields = {key: value for key, value in given.items() if key not in about}
-    if isinstance(given.get("parts"), list):  # Holdfast's own
-        parts: list[Part] = conform(given["parts"], list[Part], where=f"{where}, parts")
-        fields["parts"] = [_detached(part) for part in parts]
-    read = read_message(f"{where}, ", fields, names)
-    if read.get("parts") is None:
-        read["parts"] = [TextPart(read.get("content") or "")]
-    read["content"] = None
-    message = conform(read, NewMessage, where=where)
-    return msgspec.structs.replace(message, created_at=_time(where, given))
+def _read_message(where: str, row: Any, tool_names: dict[str, str]) -> NewMessage:
+    """Convert one row. `tool_names` maps the ids of earlier tool calls to the names of their tools."""
+    if not is_message(row) and not is_response_item(row):
+        raise InvalidArgumentError(where, f"{short_repr(row)} is not a message; use an object with a role and content")
+    if "role" in row:
+        read_role(where, row["role"])
+    handled_here = {_time_key(row), "created_at"} | ({"id"} if "role" in row else set())
+    fields = {key: value for key, value in row.items() if key not in handled_here}
+    if isinstance(row.get("parts"), list):  # a message in Holdfast's own format
+        parts: list[Part] = convert(row["parts"], list[Part], path=f"{where}, parts")
+        fields["parts"] = [_without_stored_output(part) for part in parts]
+    converted = translate_message(f"{where}, ", fields, tool_names)
+    if converted.get("parts") is None:
+        converted["parts"] = [TextPart(converted.get("content") or "")]
+    converted["content"] = None
+    message = convert(converted, NewMessage, path=where)
+    return msgspec.structs.replace(message, created_at=_time(where, row))
 
 
-def _detached(part: Part) -> Part:
-    """A part on its own: without the files of an export, the preview of a large output is all there is of it."""
+def _without_stored_output(part: Part) -> Part:
+    """Remove the reference to a stored tool output: without the files of an export only its preview is available."""
     if not isinstance(part, ToolPart):
         return part
     return msgspec.structs.replace(part, tool_result_id="", tool_output_chars=0)
 
 
-def _time(where: str, given: dict[str, Any]) -> Any:
-    key = _time_key(given)
-    return None if key is None else read_time(f"{where}, {key}", given[key])
+def _time(where: str, fields: dict[str, Any]) -> Any:
+    key = _time_key(fields)
+    return None if key is None else read_time(f"{where}, {key}", fields[key])
 
 
-def _time_key(given: dict[str, Any]) -> str | None:
-    return next((key for key in TIMES if given.get(key) is not None), None)
+def _time_key(fields: dict[str, Any]) -> str | None:
+    return next((key for key in TIME_KEYS if fields.get(key) is not None), None)

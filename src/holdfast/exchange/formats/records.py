@@ -1,4 +1,4 @@
-"""What every format is read into: sessions as an import brings them."""
+"""The common representation of imported sessions. Every format is converted to it."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -21,11 +21,11 @@ def no_uses() -> list[Use]:
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A session on its way in. What is None, its source does not tell: any value will do."""
+    """A session to import. A field is None if the source does not specify it; then any stored value matches."""
 
     session_id: str
     messages: Callable[[], Iterator[NewMessage]]
-    """The messages as a stream, from the first each time it is called; their parts are structs."""
+    """Each call iterates over all messages from the first. Their parts are structs."""
     uses: Callable[[], list[Use]] = no_uses
     title: str | None = None
     metadata: dict[str, Any] | None = None
@@ -33,22 +33,22 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     state: SessionState | None = None
     config: SessionConfig | None = None
     origin: Fork | None = None
-    """Where it was forked from."""
+    """The session that it was forked from."""
     fork: Fork | None = None
-    """Where to fork it from again: its origin, if that comes before it and has what they share."""
+    """The session to fork it from again: its origin, if that is imported before it and has the shared messages."""
     note: str = ""
-    """In what it will differ from what it was."""
+    """How the imported session will differ from the original."""
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class ImportSource(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     sessions: Callable[[], Iterator[SessionRecord]]
-    apart: bool = False
-    """Whether one session's damage leaves the others sound, as in a folder with a folder for each."""
+    is_independent: bool = False
+    """Whether a damaged session leaves the others readable, as in a folder with one folder per session."""
 
 
-def broken(session_id: str, error: HoldfastError) -> SessionRecord:
-    """A session that cannot be read; trying to says why."""
+def unreadable_session(session_id: str, error: HoldfastError) -> SessionRecord:
+    """A record that raises `error` when its messages are read."""
 
     def messages() -> Iterator[NewMessage]:
         raise error
@@ -56,12 +56,12 @@ def broken(session_id: str, error: HoldfastError) -> SessionRecord:
     return SessionRecord(session_id=session_id, messages=messages)
 
 
-def named(message: NewMessage, number: int, own: Any, seen: set[str]) -> NewMessage:
-    """A message with its own id where that is safe and not `seen` yet, else with one of its place and what it says.
+def assign_id(message: NewMessage, number: int, own_id: Any, used_ids: set[str]) -> NewMessage:
+    """Set the message's id: `own_id` if it is valid and unused, else an id made of its number and a content hash.
 
-    Either is the same each time, so that a second import finds what the first one brought.
+    The id is the same in every import, so that a second import finds the messages of the first.
     """
-    told = hashlib.sha256(_encode(message)).hexdigest()[:16]
-    chosen = own if is_name(own) and own not in seen else f"import-{number:06d}-{told}"
-    seen.add(chosen)
-    return msgspec.structs.replace(message, id=chosen)
+    content_hash = hashlib.sha256(_encode(message)).hexdigest()[:16]
+    id = own_id if is_name(own_id) and own_id not in used_ids else f"import-{number:06d}-{content_hash}"  # noqa: A001
+    used_ids.add(id)
+    return msgspec.structs.replace(message, id=id)

@@ -1,4 +1,4 @@
-"""An export, read back from its files. Files that are not known are passed by: a later version may have put them."""
+"""Holdfast's own export, read from its files. Unknown files are skipped: a later version may have written them."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -9,8 +9,8 @@ import msgspec
 
 from holdfast.errors import HoldfastError, InvalidArgumentError
 from holdfast.exchange.file_names import file_name
-from holdfast.exchange.formats.records import SessionRecord, Source, broken
-from holdfast.exchange.layout import MANIFEST, config_of, output_file, read_manifest, sessions_folder, tool_folder
+from holdfast.exchange.formats.records import ImportSource, SessionRecord, unreadable_session
+from holdfast.exchange.layout import MANIFEST, config_of, output_file_name, read_manifest, sessions_folder, tool_folder
 from holdfast.model.base import require_name
 from holdfast.model.files import MESSAGES, META, RELATIONS, Meta, Relations, Use
 from holdfast.model.messages import Message, NewMessage
@@ -24,40 +24,40 @@ _decode_message = msgspec.json.Decoder(Message).decode
 _decode_relations = msgspec.json.Decoder(Relations).decode
 
 
-def tree_source(folder: Path) -> Source:
-    """The sessions of an export, or the one of a session's folder."""
+def open_export(folder: Path) -> ImportSource:
+    """Open an exported folder, or the folder of one exported session."""
     if (folder / MANIFEST).exists():
         manifest = read_manifest(folder / MANIFEST)
-        place = sessions_folder(folder, manifest.user_id)
-        return _source({session_id: place / file_name(session_id) for session_id in manifest.sessions})
+        parent = sessions_folder(folder, manifest.user_id)
+        return _source({session_id: parent / file_name(session_id) for session_id in manifest.sessions})
     if (folder / META).exists():
-        return _source({_meta(folder).session_id: folder})
+        return _source({_read_meta(folder).session_id: folder})
     raise InvalidArgumentError(
         "source",
-        f"{str(folder)!r} is not an export: it has neither a {MANIFEST} nor, as a session's folder, a {META};"
-        " name the folder that was exported to, or a file",
+        f"{str(folder)!r} is not an export: it has neither a {MANIFEST} nor (as the folder of one session) a {META};"
+        " use the folder of an export, or a file",
     )
 
 
-def _source(places: dict[str, Path]) -> Source:
+def _source(folders: dict[str, Path]) -> ImportSource:
     def sessions() -> Iterator[SessionRecord]:
-        forks = _forks(places)
-        for session_id in _parents_first(list(places), forks):
-            yield _record(session_id, places[session_id], forks.get(session_id))
+        forks = _find_forks(folders)
+        for session_id in _parents_first(list(folders), forks):
+            yield _record(session_id, folders[session_id], forks.get(session_id))
 
-    return Source(format="holdfast", sessions=sessions, apart=True)
+    return ImportSource(format="holdfast", sessions=sessions, is_independent=True)
 
 
 def _record(session_id: str, folder: Path, fork: Fork | None) -> SessionRecord:
     try:
-        meta = _meta(folder)
+        meta = _read_meta(folder)
     except HoldfastError as error:
-        return broken(session_id, error)
-    lost = meta.forked_from if fork is None else None
+        return unreadable_session(session_id, error)
+    lost_origin = meta.forked_from if fork is None else None
     return SessionRecord(
         session_id=session_id,
-        messages=lambda: _messages(folder, meta.message_count),
-        uses=lambda: _uses(folder),
+        messages=lambda: _read_messages(folder, meta.message_count),
+        uses=lambda: _read_uses(folder),
         title=meta.title,
         metadata=meta.metadata,
         created_at=meta.created_at,
@@ -65,70 +65,76 @@ def _record(session_id: str, folder: Path, fork: Fork | None) -> SessionRecord:
         config=config_of(meta),
         origin=meta.forked_from,
         fork=fork,
-        note="" if lost is None else f"no longer a fork: {lost.session_id}, which it came from, is not in this export",
+        note=""
+        if lost_origin is None
+        else f"no longer a fork: its origin, {lost_origin.session_id}, is not in this export",
     )
 
 
-def _forks(places: dict[str, Path]) -> dict[str, Fork]:
-    """The sessions that can be forked again: what they share is there, with the session they share it with.
+def _find_forks(folders: dict[str, Path]) -> dict[str, Fork]:
+    """The forks whose origin is in the export and has the shared messages.
 
-    A session of the parent's name may be another one: the parent was deleted and its name used again.
+    A session with the origin's id may be a different one, if the origin was deleted and its id reused.
     """
     forks: dict[str, Fork] = {}
-    seen: set[str] = set()
-    for session_id, folder in places.items():
+    readable: set[str] = set()
+    for session_id, folder in folders.items():
         try:
-            fork = _meta(folder).forked_from
+            fork = _read_meta(folder).forked_from
         except HoldfastError:
-            continue  # it is told when its turn comes
-        seen.add(session_id)
-        if fork is None or fork.session_id not in places:
+            continue  # the import of this session reports the error
+        readable.add(session_id)
+        if fork is None or fork.session_id not in folders:
             continue
-        shared = fork.session_id in seen if fork.seq == 0 else _share(places[fork.session_id], folder, fork.seq)
+        shared = (
+            fork.session_id in readable
+            if fork.seq == 0
+            else _share_messages(folders[fork.session_id], folder, fork.seq)
+        )
         if shared:
             forks[session_id] = fork
     return forks
 
 
-def _share(one: Path, other: Path, count: int) -> bool:
-    """Whether two sessions have their first `count` messages in common."""
+def _share_messages(folder: Path, other: Path, count: int) -> bool:
+    """Whether the first `count` messages of two sessions are equal."""
     try:
-        with (one / MESSAGES).open("rb") as ours, (other / MESSAGES).open("rb") as theirs:
-            same = [1 for our, their in zip(islice(ours, count), theirs, strict=False) if our == their]
+        with (folder / MESSAGES).open("rb") as lines, (other / MESSAGES).open("rb") as other_lines:
+            equal = sum(line == other_line for line, other_line in zip(islice(lines, count), other_lines, strict=False))
     except OSError:
         return False
-    return len(same) == count
+    return equal == count
 
 
 def _parents_first(session_ids: list[str], forks: dict[str, Fork]) -> list[str]:
-    """The order given, but that no fork comes before what it is forked from: clocks that differ can make it so."""
+    """The given order, except that an origin precedes its forks. Clocks that differ can list a fork first."""
     ordered: dict[str, None] = {}
     for session_id in session_ids:
-        line = [session_id]
-        while line[-1] in forks and forks[line[-1]].session_id not in {*line, *ordered}:
-            line.append(forks[line[-1]].session_id)
-        ordered |= dict.fromkeys(reversed(line))
+        ancestry = [session_id]
+        while ancestry[-1] in forks and forks[ancestry[-1]].session_id not in {*ancestry, *ordered}:
+            ancestry.append(forks[ancestry[-1]].session_id)
+        ordered |= dict.fromkeys(reversed(ancestry))
     return list(ordered)
 
 
-def _messages(folder: Path, count: int) -> Iterator[NewMessage]:
+def _read_messages(folder: Path, count: int) -> Iterator[NewMessage]:
     file = folder / MESSAGES
     number = 0
     with _read(file, lambda path: path.open("rb")) as lines:
         for number, line in enumerate(lines, 1):
             where = f"{file}, line {number}"
-            message = _decoded(where, line, _decode_message)
+            message = _decode(where, line, _decode_message)
             if message.seq != number:
-                raise InvalidArgumentError(where, f"is message {message.seq} where {number} should be; export again")
-            yield _incoming(message, folder)
+                raise InvalidArgumentError(where, f"has seq {message.seq} instead of {number}; export again")
+            yield _new_message(message, folder)
     if number != count:
-        raise InvalidArgumentError(str(file), f"has {number} of {count} messages; it was cut short, export again")
+        raise InvalidArgumentError(str(file), f"has {number} of {count} messages; it was truncated, export again")
 
 
-def _incoming(message: Message, folder: Path) -> NewMessage:
+def _new_message(message: Message, folder: Path) -> NewMessage:
     return NewMessage(
         role=message.role,
-        parts=[_whole(part, folder) for part in message.parts],
+        parts=[_with_whole_output(part, folder) for part in message.parts],
         id=message.id,
         peer_id=message.peer_id,
         turn_id=message.turn_id,
@@ -139,40 +145,40 @@ def _incoming(message: Message, folder: Path) -> NewMessage:
     )
 
 
-def _whole(part: Part, folder: Path) -> Part:
-    """A part with all of its tool's output."""
+def _with_whole_output(part: Part, folder: Path) -> Part:
+    """Replace the preview of a large tool output by the whole output, read from its file."""
     if not isinstance(part, ToolPart) or not part.tool_result_id:
         return part
-    require_name("tool_result_id", part.tool_result_id)  # it becomes a file's name
-    file = tool_folder(folder, part.tool_id) / output_file(part.tool_result_id)
-    output = _decoded(str(file), _read(file, Path.read_bytes), bytes.decode)
+    require_name("tool_result_id", part.tool_result_id)  # it becomes a part of a path
+    file = tool_folder(folder, part.tool_id) / output_file_name(part.tool_result_id)
+    output = _decode(str(file), _read(file, Path.read_bytes), bytes.decode)
     if len(output) != part.tool_output_chars:
         raise InvalidArgumentError(
-            str(file), f"has {len(output)} of {part.tool_output_chars} characters; it was cut short, export again"
+            str(file), f"has {len(output)} of {part.tool_output_chars} characters; it was truncated, export again"
         )
     return msgspec.structs.replace(part, tool_output=output, tool_result_id="", tool_output_chars=0)
 
 
-def _uses(folder: Path) -> list[Use]:
+def _read_uses(folder: Path) -> list[Use]:
     file = folder / RELATIONS
-    return _decoded(str(file), _read(file, Path.read_bytes), _decode_relations).uses
+    return _decode(str(file), _read(file, Path.read_bytes), _decode_relations).uses
 
 
-def _meta(folder: Path) -> Meta:
+def _read_meta(folder: Path) -> Meta:
     file = folder / META
-    return _decoded(str(file), _read(file, Path.read_bytes), _decode_meta)
+    return _decode(str(file), _read(file, Path.read_bytes), _decode_meta)
 
 
-def _read(file: Path, how: Callable[[Path], T]) -> T:
+def _read(file: Path, read: Callable[[Path], T]) -> T:
     try:
-        return how(file)
+        return read(file)
     except FileNotFoundError:
         raise InvalidArgumentError(str(file), "is missing; the export was not finished, export again") from None
     except OSError as error:
         raise InvalidArgumentError(str(file), f"cannot be read: {error.strerror}") from None
 
 
-def _decoded(where: str, content: bytes, decode: Callable[[bytes], T]) -> T:
+def _decode(where: str, content: bytes, decode: Callable[[bytes], T]) -> T:
     try:
         return decode(content)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

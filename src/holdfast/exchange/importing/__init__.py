@@ -1,1 +1,1 @@
-"""Import: sessions from files into Holdfast."""
+"""Import of sessions from files."""

@@ -1,4 +1,4 @@
-"""Making the session that messages will go into: new, or forked from one that is there."""
+"""Create the session that an import adds messages to: a new one, or a fork of an existing one."""
 
 from typing import Any
 
@@ -9,18 +9,21 @@ from holdfast.exchange.importing.comparison import same_json, same_message
 from holdfast.exchange.layout import config_of
 from holdfast.model.sessions import Fork, SessionConfig, SessionInfo
 
-PAGE = 100
+PAGE_SIZE = 100
 
 
-def find(client: Client, session_id: str) -> SessionInfo | None:
+def find_session(client: Client, session_id: str) -> SessionInfo | None:
     try:
         return client.get_session(session_id)
     except NotFoundError:
         return None
 
 
-def make(client: Client, record: SessionRecord) -> tuple[SessionInfo, bool]:
-    """The session, and whether it is new: somebody else may have been faster, perhaps an attempt of our own."""
+def create_session(client: Client, record: SessionRecord) -> tuple[SessionInfo, bool]:
+    """Create the session, and return it and whether it is new.
+
+    It is not new if another process, or an earlier attempt of this call, created it first.
+    """
     try:
         if record.fork is not None and _can_fork(client, record, record.fork):
             return _fork(client, record, record.fork), True
@@ -39,11 +42,14 @@ def make(client: Client, record: SessionRecord) -> tuple[SessionInfo, bool]:
     return info, True
 
 
-def is_just_forked(client: Client, info: SessionInfo, record: SessionRecord) -> bool:
-    """Whether the session is a fork as it begins: with its origin's metadata and settings, and nothing of its own."""
+def is_unmodified_fork(client: Client, info: SessionInfo, record: SessionRecord) -> bool:
+    """Whether the session is a fork to which nothing was added, and which still has its origin's metadata or settings.
+
+    An import that was interrupted after the fork leaves it in this state.
+    """
     if record.fork is None or info.forked_from != record.fork or info.total_message_count != record.fork.seq:
         return False
-    origin = find(client, record.fork.session_id)
+    origin = find_session(client, record.fork.session_id)
     return (
         origin is not None
         and info.state == "active"
@@ -53,30 +59,31 @@ def is_just_forked(client: Client, info: SessionInfo, record: SessionRecord) -> 
     )
 
 
-def change_of(have: dict[str, Any], want: dict[str, Any]) -> dict[str, Any]:
-    """What to tell `update_session` so that metadata becomes what is wanted.
+def metadata_update(current: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """The argument of `update_session` that changes the metadata from `current` to `wanted`.
 
-    >>> change_of({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 3})
+    >>> metadata_update({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 3})
     {'b': 3, 'c': None}
     """
-    changed = {key: value for key, value in want.items() if key not in have or not same_json(have[key], value)}
-    return changed | {key: None for key in have if key not in want}
+    changed = {key: value for key, value in wanted.items() if key not in current or not same_json(current[key], value)}
+    return changed | {key: None for key in current if key not in wanted}
 
 
 def _can_fork(client: Client, record: SessionRecord, fork: Fork) -> bool:
-    """Whether the origin is here, has what they share, and the metadata can be made from its."""
-    origin = find(client, fork.session_id)
+    """Whether the origin is stored with the shared messages, and an update can turn its metadata into the record's."""
+    origin = find_session(client, fork.session_id)
     if origin is None or origin.total_message_count < fork.seq:
         return False
-    change = change_of(origin.metadata, record.metadata or {})
-    if any(value is None and key in (record.metadata or {}) for key, value in change.items()):
-        return False  # None would remove the key that is to be null
-    incoming = record.messages()
+    update = metadata_update(origin.metadata, record.metadata or {})
+    if any(value is None and key in (record.metadata or {}) for key, value in update.items()):
+        return False  # in an update, None removes the key, so a value cannot become null
+    imported_messages = record.messages()
     first = 1
     while first <= fork.seq:
-        page = client.get_messages(fork.session_id, first, fork.seq, limit=PAGE).messages
+        page = client.get_messages(fork.session_id, first, fork.seq, limit=PAGE_SIZE).messages
         if not page or not all(
-            same_message(client, fork.session_id, held, given) for held, given in zip(page, incoming, strict=False)
+            same_message(client, fork.session_id, stored, imported)
+            for stored, imported in zip(page, imported_messages, strict=False)
         ):
             return False
         first = page[-1].seq + 1

@@ -1,4 +1,4 @@
-"""Sessions, from files into Holdfast."""
+"""Import sessions from a file or a folder."""
 
 from pathlib import Path
 
@@ -12,19 +12,19 @@ from holdfast.errors import (
     NotFoundError,
     ResourceExhaustedError,
 )
-from holdfast.exchange.formats.records import SessionRecord, Source
+from holdfast.exchange.formats.records import ImportSource, SessionRecord
 from holdfast.exchange.importing.recognition import open_source
-from holdfast.exchange.importing.sessions import Told, bring
-from holdfast.exchange.reports import ImportedSession, ImportReport, Progress
+from holdfast.exchange.importing.sessions import CountCallback, import_session
+from holdfast.exchange.reports import ImportedSession, ImportReport, ProgressCallback
 from holdfast.storable import storable_json
 
 
-class Survey(msgspec.Struct):
-    """What a source holds, by a first look through all of it that changes nothing."""
+class SourceCheck(msgspec.Struct):
+    """The result of reading a source once before anything is imported."""
 
     messages: int
     damaged: dict[str, str]
-    """Sessions that cannot be read, and why."""
+    """The sessions that cannot be read, with the reason."""
 
 
 def import_path(
@@ -35,34 +35,37 @@ def import_path(
     format: str = "auto",
     session_id: str | None = None,
     dry_run: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> ImportReport:
-    """Bring in the sessions of a file or a folder, or of `text` if there is no `source`.
+    """Import the sessions of a file or a folder, or of `text` if `source` is None.
 
-    It is safe to repeat: what is there is left as it is, what is there in part is completed, and a session that has
-    other content is reported as failed and not touched. The source is read through before anything is changed.
-    `session_id` renames the source's only session; with a `dry_run` the report says what would be done.
+    The import is safe to repeat. A session that is already stored is left unchanged; a partially stored one is
+    completed; one that is stored with other content is reported as failed and left unchanged. The whole source is read
+    and checked before anything is written.
+
+    `format` is one of `FORMATS`; `auto` detects it. `session_id` renames the only session of the source. With
+    `dry_run`, nothing is written, and the report describes what an import would do.
     """
-    found = open_source(None if source is None else Path(source), text, format, session_id)
-    survey = _survey(found)
+    opened = open_source(None if source is None else Path(source), text, format, session_id)
+    check = _check_source(opened)
     rows: list[ImportedSession] = []
     done = 0
-    for record in found.sessions():
-        before = done
+    for record in opened.sessions():
+        done_before = done
 
-        def told(count: int, *, before: int = before, session_id: str = record.session_id) -> None:
+        def report_count(count: int, *, done_before: int = done_before, session_id: str = record.session_id) -> None:
             if progress is not None:
-                progress(min(before + count, survey.messages), survey.messages, session_id)
+                progress(min(done_before + count, check.messages), check.messages, session_id)
 
-        rows.append(_import(client, record, survey, told, dry_run=dry_run))
+        rows.append(_import(client, record, check, report_count, dry_run=dry_run))
         done += rows[-1].messages
     if progress is not None:
-        progress(survey.messages, survey.messages, "")
-    return ImportReport(format=found.format, dry_run=dry_run, sessions=rows)
+        progress(check.messages, check.messages, "")
+    return ImportReport(format=opened.format, dry_run=dry_run, sessions=rows)
 
 
-def _survey(source: Source) -> Survey:
-    survey = Survey(0, {})
+def _check_source(source: ImportSource) -> SourceCheck:
+    check = SourceCheck(0, {})
     for record in source.sessions():
         count = 0
         try:
@@ -70,24 +73,26 @@ def _survey(source: Source) -> Survey:
                 storable_json(f"{record.session_id}, message {count}", msgspec.to_builtins(message))
             record.uses()
         except InvalidArgumentError as error:
-            if not source.apart:
+            if not source.is_independent:
                 raise
-            survey.damaged[record.session_id] = error.message
+            check.damaged[record.session_id] = error.message
         else:
-            survey.messages += count
-    return survey
+            check.messages += count
+    return check
 
 
-def _import(client: Client, record: SessionRecord, survey: Survey, told: Told, *, dry_run: bool) -> ImportedSession:
-    damage = survey.damaged.get(record.session_id)
+def _import(
+    client: Client, record: SessionRecord, check: SourceCheck, report_count: CountCallback, *, dry_run: bool
+) -> ImportedSession:
+    damage = check.damaged.get(record.session_id)
     if damage is not None:
         return _failed(record, damage)
     try:
-        return bring(client, record, told, dry_run=dry_run)
+        return import_session(client, record, report_count, dry_run=dry_run)
     except (AlreadyExistsError, ConflictError, InvalidArgumentError, NotFoundError) as error:
         return _failed(record, error.message)
     except ResourceExhaustedError as error:
-        if "retry_after" in error.details:  # it is not about this session
+        if "retry_after" in error.details:  # a rate limit, which concerns all sessions
             raise
         return _failed(record, error.message)
 

@@ -1,4 +1,4 @@
-"""One session's way in: found as it is, made, completed or refused."""
+"""Import one session: create it, complete it, leave it as it is, or reject it."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -10,123 +10,128 @@ from holdfast.exchange.importing.comparison import (
     Batch,
     batches,
     different_fields,
-    grouped,
+    group_uses,
     same_json,
     same_message,
     same_use,
 )
-from holdfast.exchange.importing.creation import change_of, find, is_just_forked, make
+from holdfast.exchange.importing.creation import create_session, find_session, is_unmodified_fork, metadata_update
 from holdfast.exchange.layout import config_of
-from holdfast.exchange.reports import ImportedSession, State
+from holdfast.exchange.reports import ImportedSession, ImportState
 from holdfast.model.files import Use
 from holdfast.model.messages import NewMessage
 from holdfast.model.sessions import SessionInfo, SkillUse
 
-PAGE = 100
+PAGE_SIZE = 100
 
-Told = Callable[[int], None]
-"""Takes how many of a session's messages are done."""
+CountCallback = Callable[[int], None]
+"""Called with the number of the session's messages that are done."""
 
 
-def bring(client: Client, record: SessionRecord, told: Told, *, dry_run: bool) -> ImportedSession:
-    """Make the session of `record`, or what is missing of it. All that is there is compared before any is changed."""
-    info = find(client, record.session_id)
+def import_session(
+    client: Client, record: SessionRecord, report_count: CountCallback, *, dry_run: bool
+) -> ImportedSession:
+    """Create the session of `record`, or add what is missing. Stored content is compared before anything changes."""
+    info = find_session(client, record.session_id)
     if info is None and dry_run:
         count = sum(1 for _ in record.messages())
-        return _row(record, held=0, added=count, state="imported", reason=record.note)
-    fresh = False
+        return _report(record, stored=0, added=count, state="imported", reason=record.note)
+    is_new = False
     if info is None:
-        info, fresh = make(client, record)
-    unsettled = _require_same(client, info, record)
-    incoming = record.messages()
-    held = _compare_messages(client, record, incoming, told)
+        info, is_new = create_session(client, record)
+    unset_fields = _compare_fields(client, info, record)
+    remaining = record.messages()
+    stored = _compare_messages(client, record, remaining, report_count)
     uses = record.uses()
     uses = uses[_compare_uses(client, record, uses) :]
-    missing = batches(incoming)
+    missing = batches(remaining)
     first = next(missing, None)
-    _require_open(info, record, complete=first is None and not uses)
-    reason = _lost_origin(info, record)
-    if not (fresh or first or uses or unsettled or info.state != (record.state or info.state)):
-        return _row(record, held=held, added=0, state="already there", reason=reason)
-    rest = chain([] if first is None else [first], missing)
+    _require_appendable(info, record, complete=first is None and not uses)
+    reason = _lost_origin_note(info, record)
+    if not (is_new or first or uses or unset_fields or info.state != (record.state or info.state)):
+        return _report(record, stored=stored, added=0, state="already there", reason=reason)
+    missing = chain([] if first is None else [first], missing)
     if dry_run:
-        return _row(
-            record, held=held, added=sum(len(batch.messages) for batch in rest), state="completed", reason=reason
-        )
-    if unsettled:
-        _settle(client, info, record)
-    added = _append(client, record, held, rest, told)
+        count = sum(len(batch.messages) for batch in missing)
+        return _report(record, stored=stored, added=count, state="completed", reason=reason)
+    if unset_fields:
+        _set_fork_fields(client, info, record)
+    added = _append(client, record, stored, missing, report_count)
     _record_uses(client, record, uses)
     if record.state == "archived" and info.state != "archived":
         client.update_session(record.session_id, state="archived")
-    return _row(record, held=held, added=added, state="imported" if fresh else "completed", reason=reason)
+    return _report(record, stored=stored, added=added, state="imported" if is_new else "completed", reason=reason)
 
 
-def _row(record: SessionRecord, *, held: int, added: int, state: State, reason: str) -> ImportedSession:
-    return ImportedSession(session_id=record.session_id, messages=held + added, added=added, state=state, reason=reason)
+def _report(record: SessionRecord, *, stored: int, added: int, state: ImportState, reason: str) -> ImportedSession:
+    return ImportedSession(
+        session_id=record.session_id, messages=stored + added, added=added, state=state, reason=reason
+    )
 
 
-def _require_same(client: Client, info: SessionInfo, record: SessionRecord) -> list[str]:
-    """What is still to be set, as a fork begins with what its origin has; an error if anything else differs."""
+def _compare_fields(client: Client, info: SessionInfo, record: SessionRecord) -> list[str]:
+    """The fields that a new fork still has from its origin and that must be set. Any other difference is an error."""
     different = different_fields(info, record)
-    if different and not (set(different) <= {"metadata", "settings"} and is_just_forked(client, info, record)):
-        raise _other_content(record, f"these differ: {', '.join(different)}")
+    if different and not (set(different) <= {"metadata", "settings"} and is_unmodified_fork(client, info, record)):
+        raise _other_content(record, f"these fields differ: {', '.join(different)}")
     return different
 
 
-def _require_open(info: SessionInfo, record: SessionRecord, *, complete: bool) -> None:
+def _require_appendable(info: SessionInfo, record: SessionRecord, *, complete: bool) -> None:
     if info.state == "active":
         return
     if record.state == "active":
-        raise _other_content(record, "it is archived, and was not")
+        raise _other_content(record, "it is archived, but in the import it is active")
     if not complete:
-        raise _other_content(record, "it was archived before it had all that is imported")
+        raise _other_content(record, "it is archived, but lacks messages or uses of the import")
 
 
-def _compare_messages(client: Client, record: SessionRecord, incoming: Iterator[NewMessage], told: Told) -> int:
-    """How many of the incoming messages are there; they are taken from `incoming`."""
-    held = 0
+def _compare_messages(
+    client: Client, record: SessionRecord, remaining: Iterator[NewMessage], report_count: CountCallback
+) -> int:
+    """Compare the stored messages with the first of `remaining`, which are consumed; return how many are stored."""
+    stored = 0
     first: int | None = 1
     while first is not None:
-        page = client.get_messages(record.session_id, first, limit=PAGE)
+        page = client.get_messages(record.session_id, first, limit=PAGE_SIZE)
         for message in page.messages:
-            given = next(incoming, None)
-            if given is None:
-                raise _other_content(record, f"it has more messages than the {held} of the import")
-            if not same_message(client, record.session_id, message, given):
-                raise _other_content(record, f"its message {message.seq}, {message.id}, differs from the import's")
-            held += 1
-        told(held)
+            imported = next(remaining, None)
+            if imported is None:
+                raise _other_content(record, f"it has more messages than the {stored} of the import")
+            if not same_message(client, record.session_id, message, imported):
+                raise _other_content(record, f"message {message.seq}, {message.id}, differs from the import")
+            stored += 1
+        report_count(stored)
         first = page.next_seq
-    return held
+    return stored
 
 
 def _compare_uses(client: Client, record: SessionRecord, uses: list[Use]) -> int:
-    """How many of the uses are there."""
-    held = 0
+    """Compare the recorded uses with the first of `uses`; return how many are recorded."""
+    recorded = 0
     after: str | None = None
     while True:
-        page = client.list_usage(record.session_id, after=after, limit=PAGE)
+        page = client.list_usage(record.session_id, after=after, limit=PAGE_SIZE)
         for usage in page:
-            if held == len(uses) or not same_use(usage, uses[held]):
-                raise _other_content(record, f"its recorded use {held + 1}, of {usage.uri}, is not in the import")
-            held += 1
-        if len(page) < PAGE:
-            return held
+            if recorded == len(uses) or not same_use(usage, uses[recorded]):
+                raise _other_content(record, f"its recorded use {recorded + 1}, of {usage.uri}, is not in the import")
+            recorded += 1
+        if len(page) < PAGE_SIZE:
+            return recorded
         after = page[-1].id
 
 
-def _lost_origin(info: SessionInfo, record: SessionRecord) -> str:
+def _lost_origin_note(info: SessionInfo, record: SessionRecord) -> str:
     if record.origin is None or info.forked_from is not None:
         return ""
-    return record.note or f"no longer a fork: {record.origin.session_id} here does not have what they would share"
+    return record.note or f"no longer a fork: the stored {record.origin.session_id} lacks the shared messages"
 
 
-def _settle(client: Client, info: SessionInfo, record: SessionRecord) -> None:
-    """Give a fork what is its own."""
+def _set_fork_fields(client: Client, info: SessionInfo, record: SessionRecord) -> None:
+    """Replace the metadata and settings that a fork took over from its origin."""
     metadata = record.metadata or {}
     if not same_json(info.metadata, metadata):
-        client.update_session(record.session_id, metadata=change_of(info.metadata, metadata))
+        client.update_session(record.session_id, metadata=metadata_update(info.metadata, metadata))
     config = record.config
     if config is not None and not same_json(config, config_of(info)):
         client.update_session_config(
@@ -137,19 +142,21 @@ def _settle(client: Client, info: SessionInfo, record: SessionRecord) -> None:
         )
 
 
-def _append(client: Client, record: SessionRecord, held: int, rest: Iterator[Batch], told: Told) -> int:
+def _append(
+    client: Client, record: SessionRecord, stored: int, missing: Iterator[Batch], report_count: CountCallback
+) -> int:
     added = 0
-    for batch in rest:
+    for batch in missing:
         client.batch_add_messages(
-            record.session_id, batch.messages, idempotency_key=batch.key, expected_seq=held + added
+            record.session_id, batch.messages, idempotency_key=batch.idempotency_key, expected_seq=stored + added
         )
         added += len(batch.messages)
-        told(held + added)
+        report_count(stored + added)
     return added
 
 
 def _record_uses(client: Client, record: SessionRecord, uses: list[Use]) -> None:
-    for group in grouped(uses):
+    for group in group_uses(uses):
         contexts = [use.uri for use in group if use.kind == "context"]
         skills = [SkillUse(use.uri, use.input, use.output, use.success) for use in group if use.kind == "skill"]
         client.session_used(
@@ -159,8 +166,8 @@ def _record_uses(client: Client, record: SessionRecord, uses: list[Use]) -> None
 
 def _other_content(record: SessionRecord, difference: str) -> ConflictError:
     return ConflictError(
-        f"Session {record.session_id} is there with other content: {difference};"
-        " delete it, or import this one by itself under another id",
+        f"Session {record.session_id} already exists with other content: {difference};"
+        " delete it, or import this session alone under another id",
         resource=record.session_id,
         type="session",
     )

@@ -1,4 +1,4 @@
-"""Structured logs: what was asked, by whom, with which outcome; never a message's text and never a key."""
+"""Structured logs. They never contain the text of a message or a key."""
 
 import asyncio
 import logging
@@ -17,70 +17,71 @@ LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 
 
 class Log:
-    """Lines on standard error, JSON or plain, written at once for all that come up while the event loop turns."""
+    """Writes lines of JSON or plain text to standard error, all lines of one turn of the event loop at once."""
 
     def __init__(self, settings: Settings, clock: Callable[[], int]) -> None:
         self._clock = clock
         self._levels = frozenset(LEVELS[LEVELS.index(settings.log_level) :])
         plain = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
         self._format = _as_text if plain else msgspec.json.Encoder(enc_hook=str).encode
-        self._waiting: list[bytes] = []
+        self._buffer: list[bytes] = []
         self._lock = threading.Lock()
 
-    def write(self, level: LogLevel, event: str, **told: Any) -> None:
+    def write(self, level: LogLevel, event: str, **fields: Any) -> None:
         if level not in self._levels:
             return
-        line = self._format({"at": from_micros(self._clock()), "level": level, "event": event, **told})
+        line = self._format({"at": from_micros(self._clock()), "level": level, "event": event, **fields})
         with self._lock:
-            self._waiting.append(line)
-            first = len(self._waiting) == 1
-        if first:
+            self._buffer.append(line)
+            is_first = len(self._buffer) == 1
+        if is_first:
             try:
                 asyncio.get_running_loop().call_soon(self.flush)
-            except RuntimeError:  # no loop turns: before it starts, and after it has stopped
+            except RuntimeError:  # no event loop is running, as before the start and after the stop
                 self.flush()
 
-    def failure(self, event: str, **told: Any) -> None:
-        """The error that is being handled, with its story."""
-        self.write("error", event, **told, error=_story(sys.exc_info()[1]))
+    def write_exception(self, event: str, **fields: Any) -> None:
+        """Write the exception that is being handled, with its traceback."""
+        self.write("error", event, **fields, error=_format_exception(sys.exc_info()[1]))
 
-    def take_over(self) -> None:
-        """Let what libraries have to say come in the same form."""
-        logging.getLogger().addHandler(_FromLibraries(self))
+    def capture_library_logs(self) -> None:
+        """Write the warnings and errors of libraries to this log."""
+        logging.getLogger().addHandler(_LibraryHandler(self))
 
     def flush(self) -> None:
         with self._lock:
-            lines, self._waiting = self._waiting, []
+            lines, self._buffer = self._buffer, []
         sys.stderr.buffer.write(b"\n".join([*lines, b""]))
         sys.stderr.buffer.flush()
 
 
-class _FromLibraries(logging.Handler):
+class _LibraryHandler(logging.Handler):
     def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
         level: LogLevel = "error" if record.levelno >= logging.ERROR else "warning"
-        said = record.getMessage().partition("\n")[0]
-        self._log.write(level, "library", name=record.name, said=said, error=_story((record.exc_info or (0, None))[1]))
+        message = record.getMessage().partition("\n")[0]
+        error = _format_exception((record.exc_info or (0, None))[1])
+        self._log.write(level, "library", name=record.name, said=message, error=error)
 
 
-def _story(error: BaseException | None) -> str:
-    """Where it happened and what kinds of errors led to it. Their words may quote what a caller sent."""
-    told: list[str] = []
+def _format_exception(error: BaseException | None) -> str:
+    """The tracebacks and types of an error and its causes. Their messages are left out: they may quote user data."""
+    lines: list[str] = []
     while error is not None:
-        told = [
+        lines = [
             *traceback.format_tb(error.__traceback__),
             f"{type(error).__module__}.{type(error).__qualname__}\n",
-            *told,
+            *lines,
         ]
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return "".join(told)
+    return "".join(lines)
 
 
-def _as_text(told: dict[str, Any]) -> bytes:
-    at, level, event = told.pop("at"), told.pop("level"), told.pop("event")
-    story = told.pop("error", "")
-    rest = "  ".join(f"{name}={value}" for name, value in told.items() if value is not None)
-    return f"{at:%H:%M:%S} {level:<7} {event}  {rest}{story and chr(10) + story}".encode()
+def _as_text(fields: dict[str, Any]) -> bytes:
+    at, level, event = fields.pop("at"), fields.pop("level"), fields.pop("event")
+    exception = fields.pop("error", "")
+    rest = "  ".join(f"{name}={value}" for name, value in fields.items() if value is not None)
+    return f"{at:%H:%M:%S} {level:<7} {event}  {rest}{exception and chr(10) + exception}".encode()

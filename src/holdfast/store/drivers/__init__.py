@@ -1,1 +1,1 @@
-"""The two databases: connections, transactions, group commit."""
+"""The SQLite and PostgreSQL drivers: connections, transactions, group commit."""

@@ -1,10 +1,11 @@
-"""Many callers, one writer, one sync: whoever gets the writer runs everything that waits, then hands out results.
+"""Group commit: many callers share one writer and one sync of the disk.
 
-A lone caller runs its own work in its own thread. While it waits for the disk, others queue; the first of them
-leads the next batch. No thread of our own is needed, and none can die and leave callers waiting.
+A caller that finds the writer free becomes the leader and runs its own work in its own thread. While it waits for the
+disk, other callers queue. The first of them leads the next batch: it commits the work of all queued callers and hands
+out the results. There is no background thread that could die and leave callers waiting.
 
-Ctrl-C may reach the main thread behind any call that it makes here. So what must happen together is done without a
-call in between, and leaving, which may be cut short, can be done again from its beginning.
+KeyboardInterrupt may reach the main thread after any call that it makes here. Therefore changes that belong together
+are made without a call in between, and `_finish`, which may be interrupted, can be repeated from its beginning.
 """
 
 import threading
@@ -14,31 +15,31 @@ from typing import Any, Generic, TypeVar
 
 from holdfast.errors import UnavailableError
 
-T = TypeVar("T")
 W = TypeVar("W")
 
 
 class Job(Generic[W]):
-    """A piece of work and, once its batch is committed, its outcome."""
+    """A unit of work and, once its batch is committed, its outcome."""
 
-    __slots__ = ("alone", "done", "error", "outcome", "wake", "work")
+    __slots__ = ("done", "error", "is_exclusive", "outcome", "wake_lock", "work")
 
-    def __init__(self, work: W, *, alone: bool = False) -> None:
+    def __init__(self, work: W, *, is_exclusive: bool = False) -> None:
         self.work = work
-        self.alone = alone
+        self.is_exclusive = is_exclusive
         self.done = False
-        """Whether another caller has led it."""
+        """Whether another caller has committed it."""
         self.outcome: Any = None
         self.error: BaseException | None = None
-        self.wake: threading.Lock | None = None
+        self.wake_lock: threading.Lock | None = None
+        """Held while the caller waits; releasing it wakes the caller."""
 
 
 class GroupCommit(Generic[W]):
-    """`commit(batch)` runs all jobs of a batch durably and sets each one's `outcome` or `error`."""
+    """`commit(batch)` runs all jobs of a batch durably and sets the `outcome` or the `error` of each."""
 
-    def __init__(self, commit: Callable[[list[Job[W]]], None], *, most: int = 256) -> None:
+    def __init__(self, commit: Callable[[list[Job[W]]], None], *, max_batch: int = 256) -> None:
         self._commit = commit
-        self._most = most
+        self._max_batch = max_batch
         self._mutex = threading.Lock()
         self._waiting: list[Job[W]] = []
         self._leader: Job[W] | None = None
@@ -48,18 +49,18 @@ class GroupCommit(Generic[W]):
         batch = [job]
         committed = False
         try:
-            self._take_turn(job)
+            self._wait_for_turn(job)
             if not job.done:
                 if self._waiting:
-                    self._gather(batch)
+                    self._add_waiting_jobs(batch)
                 self._commit(batch)
                 committed = True
         finally:
             if not job.done:
                 try:
-                    self._leave(batch, committed=committed)
+                    self._finish(batch, committed=committed)
                 except BaseException:
-                    self._leave(batch, committed=committed)
+                    self._finish(batch, committed=committed)
                     raise
         if job.error is not None:
             raise job.error
@@ -67,48 +68,52 @@ class GroupCommit(Generic[W]):
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the writer with nothing running in it."""
-        job = Job[Any](None, alone=True)
+        """Hold the writer while no job runs."""
+        job = Job[Any](None, is_exclusive=True)
         try:
-            self._take_turn(job)
+            self._wait_for_turn(job)
             yield
         finally:
             try:
-                self._leave([job], committed=True)
+                self._finish([job], committed=True)
             except BaseException:
-                self._leave([job], committed=True)
+                self._finish([job], committed=True)
                 raise
 
-    def waiting(self) -> int:
+    def count_waiting(self) -> int:
         return len(self._waiting)
 
-    def forget_waiting(self) -> None:
-        """In a forked child the threads that waited do not exist, nor one that was about to and held the lock."""
+    def reset_after_fork(self) -> None:
+        """Forget waiting jobs and replace the lock: their threads do not exist in a forked child."""
         self._mutex = threading.Lock()
         self._waiting.clear()
 
-    def _take_turn(self, job: Job[W]) -> None:
-        """Return when this job leads, or when another leader has done it."""
+    def _wait_for_turn(self, job: Job[W]) -> None:
+        """Return when this job leads, or when another leader has committed it."""
         with self._mutex:
             if self._leader is None:
                 self._leader = job
                 return
-            wake = job.wake = threading.Lock()
-            wake.acquire()
+            wake_lock = job.wake_lock = threading.Lock()
+            wake_lock.acquire()
             self._waiting.append(job)
         while not job.done and self._leader is not job:
-            wake.acquire()
+            wake_lock.acquire()
 
-    def _gather(self, batch: list[Job[W]]) -> None:
+    def _add_waiting_jobs(self, batch: list[Job[W]]) -> None:
+        """Move waiting jobs into the batch, up to its limit or the first exclusive job."""
         with self._mutex:
-            waiting, joining = self._waiting, 0
-            while joining < min(len(waiting), self._most - 1) and not waiting[joining].alone:
-                joining += 1
-            batch += waiting[:joining]
-            del waiting[:joining]
+            waiting, count = self._waiting, 0
+            while count < min(len(waiting), self._max_batch - 1) and not waiting[count].is_exclusive:
+                count += 1
+            batch += waiting[:count]
+            del waiting[:count]
 
-    def _leave(self, batch: list[Job[W]], *, committed: bool) -> None:
-        """Pass the lead on and hand out the results; a caller that was interrupted while it waited just goes."""
+    def _finish(self, batch: list[Job[W]], *, committed: bool) -> None:
+        """Choose the next leader and wake the callers of the batch. A job that was interrupted while it waited leaves.
+
+        The first job of the batch is the caller's own.
+        """
         job, *others = batch
         with self._mutex:
             waiting = self._waiting
@@ -130,14 +135,14 @@ class GroupCommit(Generic[W]):
 
 
 def _wake(job: Job[Any]) -> None:
-    if job.wake is not None:
+    if job.wake_lock is not None:
         with suppress(RuntimeError):  # it is awake already
-            job.wake.release()
+            job.wake_lock.release()
 
 
 def _interrupted() -> UnavailableError:
     return UnavailableError(
-        "the thread that was writing for others was interrupted: the outcome of this call is unknown",
+        "the thread that wrote for several callers was interrupted: the outcome of this call is unknown",
         service="sqlite",
         reason="interrupted",
     )

@@ -1,4 +1,4 @@
-"""PostgreSQL through psycopg: a pool of connections, one transaction each, behind row-level security."""
+"""The PostgreSQL driver, with psycopg and a connection pool. Row-level security limits a transaction to its account."""
 
 import atexit
 import functools
@@ -17,7 +17,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from holdfast import forking
 from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, UnavailableError
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Submission, Tx, inside_transaction
+from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Submission, Tx, transaction_scope
 
 T = TypeVar("T")
 Connection = psycopg.Connection[Row]
@@ -37,17 +37,17 @@ _MATCH = (
     " AND t.seq = m.seq AND t.words @@ to_tsquery('holdfast_text', ?))"
 )
 
-# Said in full: what the server is set to by default is not up to us.
+# Spelled out in full, because an operator may change the server's defaults.
 BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-ATTEMPTS = 5
-"""How often work is tried when the server takes its connection away before the commit."""
+MAX_ATTEMPTS = 5
+"""How often work is tried when a retryable error occurs before the commit."""
 
 MIGRATION_LOCK = 5_417_233_016_042
 
-# The transaction certainly left no trace: the work can be run again.
-UNDONE = (pg.DeadlockDetected, pg.SerializationFailure, pg.LockNotAvailable)
+# After these errors the transaction is certainly rolled back, so the work can run again.
+RETRYABLE_ERRORS = (pg.DeadlockDetected, pg.SerializationFailure, pg.LockNotAvailable)
 
 
 class PostgresTx:
@@ -81,7 +81,7 @@ class PostgresDatabase:
         self._wait_seconds = wait_seconds
         self._closed = False
         self._pool: ConnectionPool[Connection] | None = None
-        self._opening = threading.Lock()
+        self._lock = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
         _open_databases.add(self)
 
@@ -92,83 +92,84 @@ class PostgresDatabase:
         return self._run(account, work, BEGIN_WRITE)
 
     def submit(self, submissions: Sequence[Submission]) -> None:
-        with self._opening:
+        with self._lock:
             if self._closed:
-                raise _closed()
+                raise _closed_error()
             if self._threads is None:
-                most = max(1, self._pool_max * 3 // 4)  # so that reads find a connection while writes wait
-                self._threads = ThreadPoolExecutor(most, thread_name_prefix="holdfast-writer")
+                thread_count = max(1, self._pool_max * 3 // 4)  # leaves connections for reads while writes wait
+                self._threads = ThreadPoolExecutor(thread_count, thread_name_prefix="holdfast-writer")
             for submission in submissions:
                 self._threads.submit(self._write_and_reply, submission)
 
-    def waiting(self) -> int:
-        return self._threads._work_queue.qsize() if self._threads else 0  # noqa: SLF001 - it tells by no other way
+    def count_waiting_writes(self) -> int:
+        return self._threads._work_queue.qsize() if self._threads else 0  # noqa: SLF001 - there is no public way
 
     def migrate(self, now: int) -> None:
         def apply(tx: Tx) -> None:
             tx.one("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
-            tx.execute(migrations.TABLE)
-            for migration in migrations.pending(tx):
+            tx.execute(migrations.CREATE_TABLE)
+            for migration in migrations.list_pending(tx):
                 tx.execute(migration.sql)
                 migrations.record(tx, migration, now)
 
         self.write(EVERY_ACCOUNT, apply)
 
     def close(self) -> None:
-        with self._opening:
+        with self._lock:
             self._closed = True
             threads, self._threads = self._threads, None
         if threads is not None:
             threads.shutdown(wait=True)
-        with self._opening:
+        with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
 
-    def forget_parent(self) -> None:
-        """In a forked child the pool's sockets are the parent's, and threads that held its locks do not exist."""
+    def reset_after_fork(self) -> None:
+        """Drop the pool and its locks: its sockets belong to the parent, and its threads do not exist in the child."""
         if self._pool is not None:
-            _inherited.append(self._pool)
+            _parent_pools.append(self._pool)
         self._pool, self._threads = None, None
-        self._opening = threading.Lock()
+        self._lock = threading.Lock()
 
     def _write_and_reply(self, submission: Submission) -> None:
         try:
             outcome = self.write(submission.account, submission.work)
-        except BaseException as error:  # noqa: BLE001 - it is handed to the caller
+        except BaseException as error:  # noqa: BLE001 - it is passed to the caller
             submission.reply(None, error)
         else:
             submission.reply(outcome, None)
 
     def _run(self, account: str, work: Callable[[Tx], T], begin: str) -> T:
-        for attempt in range(1, ATTEMPTS + 1):
+        for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
                 return self._attempt(account, work, begin)
-            except _TryAgainError as failure:
-                if isinstance(failure.cause, UNDONE):
-                    time.sleep(0.01 * attempt * (threading.get_ident() % 97) / 97)  # not all at the same moment again
+            except _RetryableError as retryable:
+                if isinstance(retryable.cause, RETRYABLE_ERRORS):
+                    # A different pause in each thread, so that they do not collide again.
+                    time.sleep(0.01 * attempt * (threading.get_ident() % 97) / 97)
                 else:
-                    self._connected_pool().check()  # a server that went away took every connection with it
-                if attempt == ATTEMPTS:
-                    raise _unavailable(failure.cause, "nothing was written; try again") from failure.cause
+                    self._get_pool().check()  # a restarted server has closed all other connections, too
+                if attempt == MAX_ATTEMPTS:
+                    raise _unavailable(retryable.cause, "nothing was written; try again") from retryable.cause
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _attempt(self, account: str, work: Callable[[Tx], T], begin: str) -> T:
         try:
-            with self._connected_pool().connection() as connection:
-                return _transaction(connection, account, work, begin)
+            with self._get_pool().connection() as connection:
+                return _run_transaction(connection, account, work, begin)
         except PoolClosed:
-            raise _closed() from None
+            raise _closed_error() from None
         except PoolTimeout as error:
             raise _unavailable(error, "nothing was written; check that the server runs and try again") from error
 
-    def _connected_pool(self) -> "ConnectionPool[Connection]":
+    def _get_pool(self) -> "ConnectionPool[Connection]":
         pool = self._pool
         if pool is not None:
             return pool
-        with self._opening:
+        with self._lock:
             if self._closed:
-                raise _closed()
+                raise _closed_error()
             if self._pool is None:
                 self._pool = ConnectionPool(
                     self._url,
@@ -176,32 +177,36 @@ class PostgresDatabase:
                     max_size=self._pool_max,
                     timeout=self._wait_seconds,
                     kwargs={"autocommit": True},
-                    configure=_insist_on_durability,
+                    configure=_enforce_durability,
                     open=True,
                 )
             return self._pool
 
 
-class _TryAgainError(Exception):
+class _RetryableError(Exception):
+    """Nothing was written: the work can run again."""
+
     def __init__(self, cause: psycopg.Error) -> None:
         super().__init__(str(cause))
         self.cause = cause
 
 
-def _transaction(connection: Connection, account: str, work: Callable[[Tx], T], begin: str) -> T:
-    with inside_transaction:
+def _run_transaction(connection: Connection, account: str, work: Callable[[Tx], T], begin: str) -> T:
+    with transaction_scope:
         try:
-            # One round trip for both.
+            # Both statements in one round trip.
             connection.execute(f"{begin}; SET LOCAL holdfast.account = {Literal(account).as_string(connection)}")
             result = work(PostgresTx(connection, account))
         except psycopg.OperationalError as error:
             _roll_back(connection)
-            if isinstance(error, UNDONE) or connection.closed:
-                raise _TryAgainError(error) from error
+            if isinstance(error, RETRYABLE_ERRORS) or connection.closed:
+                raise _RetryableError(error) from error
             raise _unavailable(error, "nothing was written; try again") from error
         except psycopg.Error as error:
             _roll_back(connection)
-            raise _unavailable(error, "nothing was written; check the database and the rights of its user") from error
+            raise _unavailable(
+                error, "nothing was written; check the database and the privileges of its user"
+            ) from error
         except BaseException:
             _roll_back(connection)
             raise
@@ -209,22 +214,25 @@ def _transaction(connection: Connection, account: str, work: Callable[[Tx], T], 
             connection.execute("COMMIT")
         except psycopg.OperationalError as error:
             _roll_back(connection)
-            if begin == BEGIN_READ or isinstance(error, UNDONE):
-                raise _TryAgainError(error) from error
+            if begin == BEGIN_READ or isinstance(error, RETRYABLE_ERRORS):
+                raise _RetryableError(error) from error
             raise _unavailable(
                 error, "the outcome of this call is unknown; retry it with the same idempotency key"
             ) from error
         return result
 
 
-def _insist_on_durability(connection: Connection) -> None:
-    """A server may be set to acknowledge before it has written; what it does beyond that is its operator's choice."""
+def _enforce_durability(connection: Connection) -> None:
+    """Turn `synchronous_commit` on if it is off, so that a commit is on the disk before it is acknowledged.
+
+    Other values, which concern replicas, are the operator's choice.
+    """
     connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
     )
 
 
-def _closed() -> FailedPreconditionError:
+def _closed_error() -> FailedPreconditionError:
     return FailedPreconditionError("this client was closed; connect again to use the database")
 
 
@@ -245,13 +253,13 @@ def _placeholders(sql: str) -> Any:
     return sql.replace("%", "%%").replace("?", "%s")
 
 
-_open_databases = forking.reset_in_child(PostgresDatabase.forget_parent)
-_inherited: list[object] = []
-"""Pools of a parent process, kept for good: their end would wait for threads that do not exist here."""
+_open_databases = forking.reset_in_child(PostgresDatabase.reset_after_fork)
+_parent_pools: list[object] = []
+"""Pools inherited from a parent process. They are never freed: that would wait for threads that do not exist here."""
 
 
 def _close_all() -> None:
-    """At the end of the process; a pool that is left open waits for its threads, and complains."""
+    """Close all databases at exit. An open pool would wait for its threads and print a warning."""
     for database in list(_open_databases):
         database.close()
 

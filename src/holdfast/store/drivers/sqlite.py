@@ -1,4 +1,7 @@
-"""SQLite through apsw: one writer with group commit, readers beside it, safe across threads, processes and forks."""
+"""The SQLite driver, with apsw: one writer with group commit and a pool of readers.
+
+It is safe across threads, processes and forks.
+"""
 
 import atexit
 import copy
@@ -15,11 +18,11 @@ import apsw
 from holdfast import forking
 from holdfast.errors import FailedPreconditionError, UnavailableError
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Submission, Tx, inside_transaction
+from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Submission, Tx, transaction_scope
 from holdfast.store.drivers.group_commit import GroupCommit, Job
-from holdfast.store.drivers.sqlite_errors import STORAGE_FAILURES, explained_failures
-from holdfast.store.drivers.sqlite_readers import GLANCE, Readers, shut
-from holdfast.store.drivers.write_queue import Submitted, WriteQueue
+from holdfast.store.drivers.sqlite_errors import STORAGE_ERRORS, translated_errors
+from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, close_connection
+from holdfast.store.drivers.write_queue import QueuedJob, WriteQueue
 from holdfast.store.index import sqlite_text
 
 T = TypeVar("T")
@@ -42,7 +45,7 @@ WRITER_PRAGMAS = """
     PRAGMA temp_store = MEMORY;
     PRAGMA cache_size = -16000;
     PRAGMA journal_size_limit = 67108864;
-    -- Where a sync had failed, what is read from the log may not be on the disk: write it out before adding to it.
+    -- After a failed sync, pages read from the log may not be on the disk: write them out before adding to the log.
     PRAGMA wal_checkpoint(PASSIVE);
 """
 READER_PRAGMAS = """
@@ -82,12 +85,12 @@ class SqliteDatabase:
         self._vfs = vfs
         self.group: GroupCommit[Work[object]] = GroupCommit(self._commit)
         self._writer: apsw.Connection | None = None
-        self._readers = Readers(self._open_reader, idle_readers)
+        self._readers = ReaderPool(self._open_reader, idle_readers)
         self._closed = self._closing = False
         self._queue: WriteQueue[Work[object]] | None = None
-        self._queueing = threading.Lock()
+        self._queue_lock = threading.Lock()
         if file != ":memory:":
-            _make_folder(Path(file).parent)
+            _create_folder(Path(file).parent)
         _open_databases.add(self)
 
     def write(self, account: str, work: Callable[[Tx], T]) -> T:
@@ -95,110 +98,112 @@ class SqliteDatabase:
         return result
 
     def submit(self, submissions: Sequence[Submission]) -> None:
-        with self._queueing:
+        with self._queue_lock:
             if self._closing:
-                raise self._was_closed()
+                raise self._closed_error()
             if self._queue is None:
-                self._queue = WriteQueue(self._commit_in_turn)
-            self._queue.put([Submitted((account, work), reply) for account, work, reply in submissions])
+                self._queue = WriteQueue(self._commit_exclusively)
+            self._queue.put([QueuedJob((account, work), reply) for account, work, reply in submissions])
 
-    def waiting(self) -> int:
-        return self.group.waiting() + (self._queue.waiting() if self._queue else 0)
+    def count_waiting_writes(self) -> int:
+        return self.group.count_waiting() + (self._queue.count_waiting() if self._queue else 0)
 
     def read(self, account: str, work: Callable[[Tx], T]) -> T:
-        if self.file == ":memory:":  # has one connection, and so one user at a time
+        if self.file == ":memory:":  # it has only one connection
             with self.group.exclusive():
-                return _snapshot(self._connected_writer(), account, work)
-        with self._readers.borrowed() as connection:
-            return _snapshot(connection, account, work)
+                return _run_read(self._get_writer(), account, work)
+        with self._readers.connection() as connection:
+            return _run_read(connection, account, work)
 
     def migrate(self, now: int) -> None:
         def apply(tx: Tx) -> None:
-            tx.execute(migrations.TABLE)
-            for migration in migrations.pending(tx):
+            tx.execute(migrations.CREATE_TABLE)
+            for migration in migrations.list_pending(tx):
                 tx.execute(migration.sql)
                 migrations.record(tx, migration, now)
 
         try:
-            self._write_alone(apply)
+            self._write_exclusively(apply)
         except apsw.SQLError as error:
             raise FailedPreconditionError(
                 f"{self.file} is a database of another program; name another file ({error})"
             ) from error
 
     def close(self) -> None:
-        with self._queueing:
+        with self._queue_lock:
             self._closing = True
         if self._queue is not None:
             self._queue.close()
-        with self._quiet():
+        with self._idle():
             self._closed = True
             self._disconnect()
         _open_databases.discard(self)
 
     @contextmanager
-    def ready_to_fork(self) -> Iterator[None]:
-        """Hold no connection to a file. What follows on both sides opens connections anew."""
-        with self._quiet():
+    def disconnected_for_fork(self) -> Iterator[None]:
+        """Close all connections to the file during a fork. Parent and child open new ones when needed."""
+        with self._idle():
             if self.file != ":memory:":
                 self._disconnect()
             yield
 
-    def forget_waiting(self) -> None:
-        self.group.forget_waiting()
-        self._queueing, self._queue = threading.Lock(), None  # its thread is the parent's
-        self._readers.forget_waiting()
+    def reset_after_fork(self) -> None:
+        self.group.reset_after_fork()
+        self._queue_lock, self._queue = threading.Lock(), None  # its thread exists only in the parent
+        self._readers.reset_after_fork()
 
     @contextmanager
-    def _quiet(self) -> Iterator[None]:
-        """Wait until nothing runs, and let nothing begin."""
+    def _idle(self) -> Iterator[None]:
+        """Wait until no transaction runs, and let none begin."""
         with self.group.exclusive(), self._readers.paused():
             yield
 
-    def _write_alone(self, work: Callable[[Tx], object]) -> None:
-        """In a transaction of its own: what changes the schema is undone as a whole or not at all."""
+    def _write_exclusively(self, work: Callable[[Tx], object]) -> None:
+        """Run `work` in a transaction of its own, so that a failed schema change is rolled back as a whole."""
         job: Job[Work[object]] = Job((EVERY_ACCOUNT, work))
-        self._commit_in_turn([job])
+        self._commit_exclusively([job])
         if job.error is not None:
             raise job.error
 
-    def _commit_in_turn(self, batch: list[Job[Work[object]]]) -> None:
+    def _commit_exclusively(self, batch: list[Job[Work[object]]]) -> None:
         with self.group.exclusive():
             self._commit(batch)
 
     def _commit(self, batch: list[Job[Work[object]]]) -> None:
         try:
-            with explained_failures, inside_transaction:
-                _run(self._connected_writer(), batch)
-        except Exception as error:  # noqa: BLE001 - it is handed to the callers
+            with translated_errors, transaction_scope:
+                _run_batch(self._get_writer(), batch)
+        except Exception as error:  # noqa: BLE001 - it is passed to the callers
             self._drop_writer()
             for job in batch:
-                # Each caller gets an error of its own: a traceback grows as it is raised.
+                # Each caller gets its own copy: raising an error extends its traceback.
                 job.outcome, job.error = None, copy.copy(error)
         except BaseException:
             self._drop_writer()
             raise
 
-    def _connected_writer(self) -> apsw.Connection:
+    def _get_writer(self) -> apsw.Connection:
+        """The write connection, opened if needed."""
         if self._closed:
-            raise self._was_closed()
+            raise self._closed_error()
         if self._writer is None:
             self._writer = self._open(WRITER_PRAGMAS)
         return self._writer
 
-    def _was_closed(self) -> FailedPreconditionError:
+    def _closed_error(self) -> FailedPreconditionError:
         return FailedPreconditionError(f"{self.file} was closed by this client; connect again to use it")
 
     def _open_reader(self) -> apsw.Connection:
         if self._closed:
-            raise self._was_closed()
-        with explained_failures:
+            raise self._closed_error()
+        with translated_errors:
             return self._open(READER_PRAGMAS)
 
     def _open(self, pragmas: str) -> apsw.Connection:
         connection = apsw.Connection(self.file, vfs=self._vfs)
-        connection.set_busy_handler(_patient(self._busy_timeout_ms / 1_000))
-        connection.create_scalar_function("lower", _lower, 1, deterministic=True)  # its own knows only ASCII
+        connection.set_busy_handler(_busy_handler(self._busy_timeout_ms / 1_000))
+        # SQLite's own LOWER handles only ASCII.
+        connection.create_scalar_function("lower", _lower, 1, deterministic=True)
         self._configure(connection, pragmas)
         sqlite_text.register(connection)
         return connection
@@ -207,93 +212,95 @@ class SqliteDatabase:
         deadline = time.monotonic() + self._busy_timeout_ms / 1_000
         while True:
             try:
-                # A statement that answers holds back those behind it until it is read.
+                # A PRAGMA that returns rows delays the following statements until its rows are fetched.
                 connection.execute(pragmas).fetchall()
             except apsw.BusyError:
-                # Who turns an empty file to WAL while another does the same is refused at once, without a wait.
+                # Two processes that switch an empty file to WAL at once get this error without a call of the
+                # busy handler.
                 if time.monotonic() > deadline:
                     raise
-                time.sleep(GLANCE)
+                time.sleep(POLL_SECONDS)
             else:
                 return
 
     def _drop_writer(self) -> None:
-        """After a failure the connection's state is not worth reasoning about: the next write opens a new one."""
+        """Close the write connection after a failure, when its state is uncertain. The next write opens a new one."""
         connection, self._writer = self._writer, None
         if connection is None:
             return
-        if self.file == ":memory:":  # closing it would lose the data
+        if self.file == ":memory:":  # closing the connection would lose the data
             self._writer = connection
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             return
-        shut(connection)
+        close_connection(connection)
 
     def _disconnect(self) -> None:
         self._readers.close()
         writer, self._writer = self._writer, None
         if writer is not None:
-            shut(writer)
+            close_connection(writer)
 
 
-def _make_folder(folder: Path) -> None:
+def _create_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except (OSError, ValueError) as error:
         raise UnavailableError(
-            f"the folder {str(folder)!r} cannot be made: {error}",
+            f"the folder {str(folder)!r} cannot be created: {error}",
             service="sqlite",
             reason=type(error).__name__,
         ) from error
 
 
-def _patient(seconds: float) -> Callable[[int], bool]:
-    """Look every so often whether another process is done.
+def _busy_handler(timeout: float) -> Callable[[int], bool]:
+    """A busy handler that retries at a constant interval until the timeout.
 
-    SQLite's own timeout looks ever more seldom, and never in the moment between two commits of a busy neighbour.
+    SQLite's own busy timeout waits longer after each attempt, so that it misses the short time between two commits
+    of a busy process.
     """
     deadline = 0.0
 
-    def look_again(times: int) -> bool:
+    def wait_and_retry(previous_calls: int) -> bool:
         nonlocal deadline
         now = time.monotonic()
-        if times == 0:
-            deadline = now + seconds
-        time.sleep(GLANCE)
+        if previous_calls == 0:
+            deadline = now + timeout
+        time.sleep(POLL_SECONDS)
         return now < deadline
 
-    return look_again
+    return wait_and_retry
 
 
-def _run(connection: apsw.Connection, batch: list[Job[Work[object]]]) -> None:
-    """Run a batch in one transaction; work that fails is undone without its neighbours.
+def _run_batch(connection: apsw.Connection, batch: list[Job[Work[object]]]) -> None:
+    """Run a batch in one transaction. A job that fails is rolled back without the others.
 
-    Savepoints would let each be undone, and cost as much as an append. Few fail, and those that do mostly find out
-    before they have written anything: only when one fails behind that, all are run again with savepoints.
+    A savepoint costs as much as an append, and most jobs that fail do so before they write. Therefore jobs run without
+    savepoints first. Only if a job fails after it has written, the whole batch runs again with savepoints.
     """
-    cursor = connection.cursor()  # one for all statements: to make one costs as much as a statement
+    cursor = connection.cursor()  # shared by all statements: creating a cursor costs as much as a statement
     cursor.execute("BEGIN IMMEDIATE")
     for job in batch:
         account, work = job.work
-        written = connection.total_changes()
+        changes_before = connection.total_changes()
         try:
             job.outcome = work(SqliteTx(cursor, account))
-        except STORAGE_FAILURES:
+        except STORAGE_ERRORS:
             raise
-        except Exception as error:  # noqa: BLE001 - it is handed to the caller whose work it was
+        except Exception as error:  # noqa: BLE001 - it is passed to the caller of this job
             job.error = error
             if len(batch) == 1:
                 cursor.execute("ROLLBACK")
                 return
-            if connection.total_changes() != written:
+            if connection.total_changes() != changes_before:
                 cursor.execute("ROLLBACK")
-                _run_apart(cursor, batch)
+                _run_batch_with_savepoints(cursor, batch)
                 return
     cursor.execute("COMMIT")
 
 
-def _run_apart(cursor: apsw.Cursor, batch: list[Job[Work[object]]]) -> None:
-    """Run a batch in one transaction with a savepoint for each."""
+def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: list[Job[Work[object]]]) -> None:
+    """Run a batch in one transaction with a savepoint for each job."""
     execute = cursor.execute
     execute("BEGIN IMMEDIATE")
     for job in batch:
@@ -302,7 +309,7 @@ def _run_apart(cursor: apsw.Cursor, batch: list[Job[Work[object]]]) -> None:
         execute("SAVEPOINT job")
         try:
             job.outcome = work(SqliteTx(cursor, account))
-        except STORAGE_FAILURES:
+        except STORAGE_ERRORS:
             raise
         except Exception as error:  # noqa: BLE001 - as above
             job.error = error
@@ -311,13 +318,13 @@ def _run_apart(cursor: apsw.Cursor, batch: list[Job[Work[object]]]) -> None:
     execute("COMMIT")
 
 
-def _snapshot(connection: apsw.Connection, account: str, work: Callable[[Tx], T]) -> T:
-    with explained_failures, inside_transaction:
+def _run_read(connection: apsw.Connection, account: str, work: Callable[[Tx], T]) -> T:
+    with translated_errors, transaction_scope:
         try:
             connection.execute("BEGIN")
             return work(SqliteTx(connection.cursor(), account))
         finally:
-            if connection.in_transaction:  # a failed disk ends it by itself
+            if connection.in_transaction:  # an I/O error rolls it back automatically
                 connection.execute("ROLLBACK")
 
 
@@ -326,29 +333,30 @@ def _lower(*text: Any) -> str:
 
 
 _open_databases: "weakref.WeakSet[SqliteDatabase]" = weakref.WeakSet()
-_forking: list[tuple[SqliteDatabase, AbstractContextManager[None]]] = []
-_one_fork_at_a_time = threading.Lock()
+_disconnected: list[tuple[SqliteDatabase, AbstractContextManager[None]]] = []
+"""During a fork: each database and the context manager that keeps it disconnected."""
+_fork_lock = threading.Lock()
 
 
 def _before_fork() -> None:
-    """SQLite's locks do not survive a fork: close every connection first; both sides open new ones when needed."""
-    _one_fork_at_a_time.acquire()
+    """Close every connection, because SQLite's file locks do not survive a fork."""
+    _fork_lock.acquire()
     for database in list(_open_databases):
-        ready = database.ready_to_fork()
-        ready.__enter__()
-        _forking.append((database, ready))
+        disconnection = database.disconnected_for_fork()
+        disconnection.__enter__()
+        _disconnected.append((database, disconnection))
 
 
 def _after_fork_in_parent() -> None:
-    while _forking:
-        _, ready = _forking.pop()
-        ready.__exit__(None, None, None)
-    _one_fork_at_a_time.release()
+    while _disconnected:
+        _, disconnection = _disconnected.pop()
+        disconnection.__exit__(None, None, None)
+    _fork_lock.release()
 
 
 def _after_fork_in_child() -> None:
-    for database, _ in _forking:
-        database.forget_waiting()
+    for database, _ in _disconnected:
+        database.reset_after_fork()
     _after_fork_in_parent()
 
 

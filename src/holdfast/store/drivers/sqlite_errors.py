@@ -1,11 +1,11 @@
-"""Failures of the storage under SQLite, as errors that say what happened and what to do."""
+"""Translates SQLite storage errors into errors that say what happened and what to do."""
 
 import apsw
 
 from holdfast.errors import UnavailableError
 
-# What fails for the whole file rather than for one statement.
-STORAGE_FAILURES = (
+# Errors of the whole file rather than of one statement.
+STORAGE_ERRORS = (
     apsw.FullError,
     apsw.IOError,
     apsw.BusyError,
@@ -17,22 +17,22 @@ STORAGE_FAILURES = (
     apsw.PermissionsError,
     apsw.NoMemError,
     apsw.ProtocolError,
-    apsw.NoFTS5Error,  # so apsw calls any failure to read the file that it meets while it looks for FTS5
+    apsw.NoFTS5Error,  # apsw raises this for any read error while it looks up FTS5
 )
 
 
-class Explained:
-    """Turns failures of the storage into errors that say what happened and what to do."""
+class _ErrorTranslation:
+    """A context manager that raises UnavailableError in place of a storage error."""
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, STORAGE_FAILURES):
+        if isinstance(error, STORAGE_ERRORS):
             raise _unavailable(error) from error
 
 
-explained_failures = Explained()
+translated_errors = _ErrorTranslation()
 
 
 def _unavailable(error: apsw.Error) -> UnavailableError:

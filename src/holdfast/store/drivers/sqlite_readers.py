@@ -1,4 +1,4 @@
-"""Read connections to SQLite: as many as are needed, shared by whoever reads next."""
+"""A pool of read connections to SQLite."""
 
 import threading
 import time
@@ -7,82 +7,84 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
-GLANCE = 0.0005
-"""How long to sleep, in seconds, before looking again whether others are done."""
+POLL_SECONDS = 0.0005
+"""How long to sleep before checking again whether other threads or processes have finished."""
 
 
-class Readers:
-    """Read connections, opened when needed, kept while idle, never held across a fork.
+class ReaderPool:
+    """Read connections, opened on demand and reused. None stays open across a fork.
 
-    As in `groupcommit`, Ctrl-C may come at any call: giving a connection back can be done again from its beginning.
+    As in `group_commit`, KeyboardInterrupt may occur at any call. Therefore releasing a connection can be repeated
+    from its beginning.
     """
 
-    def __init__(self, open_one: Callable[[], apsw.Connection], idle: int) -> None:
-        self._open_one = open_one
-        self._keep = idle
+    def __init__(self, open_connection: Callable[[], apsw.Connection], max_idle: int) -> None:
+        self._open_connection = open_connection
+        self._max_idle = max_idle
         self._idle: list[apsw.Connection] = []
         self._users: set[object] = set()
         self._paused = False
         self._lock = threading.Lock()
 
     @contextmanager
-    def borrowed(self) -> Iterator[apsw.Connection]:
+    def connection(self) -> Iterator[apsw.Connection]:
         user = object()
         connection = None
         try:
-            connection = self._enter(user)
+            connection = self._acquire(user)
             if connection is None:
-                connection = self._open_one()
+                connection = self._open_connection()
             yield connection
         finally:
             try:
-                self._leave(user, connection)
+                self._release(user, connection)
             except BaseException:
-                self._leave(user, connection)
+                self._release(user, connection)
                 raise
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Wait until nobody reads, and let nobody begin."""
+        """Wait until no connection is in use, and let no thread acquire one."""
         try:
             with self._lock:
                 self._paused = True
             while self._users:
-                time.sleep(GLANCE)
+                time.sleep(POLL_SECONDS)
             yield
         finally:
             self._paused = False
 
-    def forget_waiting(self) -> None:
-        """In a forked child nobody would release a lock that another thread held."""
+    def reset_after_fork(self) -> None:
+        """Replace the lock. In a forked child, no thread would release a lock that another thread held."""
         self._lock = threading.Lock()
 
     def close(self) -> None:
         while self._idle:
-            shut(self._idle.pop())
+            close_connection(self._idle.pop())
 
-    def _enter(self, user: object) -> apsw.Connection | None:
+    def _acquire(self, user: object) -> apsw.Connection | None:
+        """Register a user and return an idle connection, or None if a new one must be opened."""
         while True:
             with self._lock:
                 if not self._paused:
                     self._users.add(user)
                     return self._idle.pop() if self._idle else None
-            time.sleep(GLANCE)
+            time.sleep(POLL_SECONDS)
 
-    def _leave(self, user: object, connection: apsw.Connection | None) -> None:
+    def _release(self, user: object, connection: apsw.Connection | None) -> None:
         with self._lock:
             if user not in self._users:
                 return
             self._users.remove(user)
             if connection is None:
                 return
-            if len(self._idle) < self._keep and not connection.in_transaction:
+            if len(self._idle) < self._max_idle and not connection.in_transaction:
                 self._idle.append(connection)
                 return
-        shut(connection)
+        close_connection(connection)
 
 
-def shut(connection: apsw.Connection) -> None:
-    """A disk that fails meanwhile is no reason to keep anything open: what was committed is safe."""
+def close_connection(connection: apsw.Connection) -> None:
+    """Close a connection and ignore errors of the disk: committed data is safe already."""
     with suppress(apsw.Error):
         connection.close(True)

@@ -1,7 +1,8 @@
-"""The text index on SQLite: an FTS5 table that is up to 63 messages behind, and a search that reads those itself.
+"""The text index on SQLite: an FTS5 table that may lack the last 63 messages. A search scans those itself.
 
-FTS5 writes a segment of its own at every commit: for a single message, more pages than the message and all the rest.
-So a trigger takes messages into it 64 at a time. PostgreSQL's GIN index has its pending list for the same reason.
+FTS5 writes a new segment at every commit, which for a single message takes more pages than the message itself.
+Therefore a trigger adds messages to the index 64 at a time. The pending list of a PostgreSQL GIN index has the same
+purpose.
 """
 
 from typing import Any
@@ -10,7 +11,7 @@ import apsw
 import msgspec
 
 from holdfast.model.parts import Part
-from holdfast.text.words import indexed
+from holdfast.text.words import searchable_text
 
 DELETE = (
     "DELETE FROM message_text WHERE rowid IN (SELECT n FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?)"
@@ -19,49 +20,50 @@ DELETE_ALL = "DELETE FROM message_text WHERE rowid IN (SELECT n FROM messages WH
 _MATCH = (
     "m.n IN (SELECT rowid FROM message_text WHERE message_text MATCH ? UNION ALL"
     " SELECT n FROM messages WHERE n > (SELECT COALESCE(MAX(id), 0) FROM message_text_docsize)"
-    " AND account_id = ? AND holds(parts, ?))"
+    " AND account_id = ? AND matches_query(parts, ?))"
 )
 _decode = msgspec.json.Decoder(list[Part]).decode
 
 
 def match(account: str, words: list[str]) -> tuple[str, list[str]]:
-    """A condition on `messages m` for those that hold all words, and its parameters."""
+    """An SQL condition on `messages m` that all words occur, and its parameters."""
     query = " AND ".join(f'"{word}"' for word in words)
-    # The account is a word of its own, so the index itself passes by what belongs to others.
+    # The account is indexed as a term, so that the index itself skips messages of other accounts.
     return _MATCH, [f"scope : a{account.encode().hex()} AND text : ({query})", account, query]
 
 
 def register(connection: apsw.Connection) -> None:
-    """Give the connection `indexed_text(parts)`, which the trigger calls, and `holds(parts, query)`.
+    """Add the SQL functions `indexed_text(parts)`, which the trigger calls, and `matches_query(parts, query)`.
 
-    The latter says of a message what FTS5 would say of it.
+    `matches_query` decides whether a message matches a query as FTS5 would.
     """
-    cut = connection.fts5_tokenizer("porter", ["unicode61"])
+    tokenizer = connection.fts5_tokenizer("porter", ["unicode61"])
 
-    def tokens(text: str, reason: int) -> list[str]:
-        return [str(each) for each in cut(text.encode(), reason, None, include_offsets=False, include_colocated=False)]
+    def tokenize(text: str, reason: int) -> list[str]:
+        tokens = tokenizer(text.encode(), reason, None, include_offsets=False, include_colocated=False)
+        return [str(token) for token in tokens]
 
     def indexed_text(*values: Any) -> str:
         try:
-            return indexed(_decode(values[0]))
-        except msgspec.MsgspecError:  # a row that cannot be read must not stop those behind it
+            return searchable_text(_decode(values[0]))
+        except msgspec.MsgspecError:  # an unreadable row must not prevent the indexing of later rows
             return ""
 
-    def holds(*values: Any) -> bool:
+    def matches_query(*values: Any) -> bool:
         parts, query = values
-        said = tokens(indexed_text(parts), apsw.FTS5_TOKENIZE_DOCUMENT)
-        sought = (tokens(phrase, apsw.FTS5_TOKENIZE_QUERY) for phrase in query.split(" AND "))
-        return all(_occurs(phrase, said) for phrase in sought)
+        tokens = tokenize(indexed_text(parts), apsw.FTS5_TOKENIZE_DOCUMENT)
+        phrases = (tokenize(phrase, apsw.FTS5_TOKENIZE_QUERY) for phrase in query.split(" AND "))
+        return all(_occurs(phrase, tokens) for phrase in phrases)
 
-    for function, values in ((indexed_text, 1), (holds, 2)):
-        # Innocuous: a trigger may call it although the schema is not trusted.
+    for function, parameter_count in ((indexed_text, 1), (matches_query, 2)):
+        # Innocuous: a trigger may call the function although the schema is not trusted.
         connection.create_scalar_function(
-            function.__name__, function, values, deterministic=True, flags=apsw.SQLITE_INNOCUOUS
+            function.__name__, function, parameter_count, deterministic=True, flags=apsw.SQLITE_INNOCUOUS
         )
 
 
-def _occurs(phrase: list[str], said: list[str]) -> bool:
-    """Whether the words of a phrase stand next to each other; a phrase without words stands nowhere."""
+def _occurs(phrase: list[str], tokens: list[str]) -> bool:
+    """Whether the tokens of a phrase occur in sequence. An empty phrase does not occur."""
     if len(phrase) == 1:
-        return phrase[0] in said
-    return bool(phrase) and any(said[at : at + len(phrase)] == phrase for at in range(len(said)))
+        return phrase[0] in tokens
+    return bool(phrase) and any(tokens[at : at + len(phrase)] == phrase for at in range(len(tokens)))

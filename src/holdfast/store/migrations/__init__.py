@@ -1,4 +1,7 @@
-"""Numbered SQL files, one per dialect, applied in order and remembered with their checksums."""
+"""Migrations: numbered SQL files, one per dialect, applied in order and recorded with their checksums.
+
+A file that has been released must not change, comments included: its checksum would no longer match.
+"""
 
 import hashlib
 from importlib import resources
@@ -8,7 +11,7 @@ import msgspec
 from holdfast.errors import FailedPreconditionError
 from holdfast.store.database import Tx
 
-TABLE = """
+CREATE_TABLE = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     number     bigint NOT NULL PRIMARY KEY,
     name       text NOT NULL,
@@ -28,20 +31,20 @@ class Migration(msgspec.Struct, frozen=True):
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-def shipped(dialect: str) -> list[Migration]:
+def list_available(dialect: str) -> list[Migration]:
     """The migrations of this version, in order. Files are named `0001_core.sqlite.sql`."""
-    ending = f".{dialect}.sql"
+    suffix = f".{dialect}.sql"
     files = sorted(
-        (entry for entry in resources.files(__name__).iterdir() if entry.name.endswith(ending)),
+        (entry for entry in resources.files(__name__).iterdir() if entry.name.endswith(suffix)),
         key=lambda entry: entry.name,
     )
-    return [Migration(int(file.name[:4]), file.name.removesuffix(ending), file.read_text("utf-8")) for file in files]
+    return [Migration(int(file.name[:4]), file.name.removesuffix(suffix), file.read_text("utf-8")) for file in files]
 
 
-def pending(tx: Tx) -> list[Migration]:
-    """What this database still lacks; an error if it is not one that this version can bring up to date."""
+def list_pending(tx: Tx) -> list[Migration]:
+    """The migrations that are not applied yet. Raises an error if this version cannot upgrade the database."""
     applied = {row[0]: row[1:] for row in tx.all("SELECT number, name, checksum FROM schema_migrations")}
-    known = {migration.number: migration for migration in shipped(tx.dialect.name)}
+    known = {migration.number: migration for migration in list_available(tx.dialect.name)}
     for number, (name, checksum) in applied.items():
         if number not in known:
             raise FailedPreconditionError(
@@ -49,7 +52,7 @@ def pending(tx: Tx) -> list[Migration]:
             )
         if known[number].checksum != checksum:
             raise FailedPreconditionError(
-                f"migration {name} was applied with another content than this version ships: "
+                f"migration {name} was applied with other content than this version has: "
                 "install the version of holdfast that created the database"
             )
     return [migration for number, migration in known.items() if number not in applied]

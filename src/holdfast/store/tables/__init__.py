@@ -1,1 +1,1 @@
-"""Queries as functions of a transaction, a file per table or noun."""
+"""Queries as functions of a transaction, one file per table or noun."""

@@ -23,7 +23,7 @@ _TABLES = (
     "audit",
     "accounts",
 )
-"""Everything an account has, in an order in which it can go."""
+"""The tables with rows of an account, in an order that satisfies the foreign keys when rows are deleted."""
 
 
 def exists(tx: Tx, account_id: str) -> bool:
@@ -31,12 +31,12 @@ def exists(tx: Tx, account_id: str) -> bool:
 
 
 def lock(tx: Tx, account_id: str) -> bool:
-    """Let no other transaction that locks this account run until this one ends; whether there is such an account."""
+    """Lock the account until the transaction ends. Return False if there is no such account."""
     return tx.one(f"SELECT 1 FROM accounts WHERE account_id = ?{tx.dialect.lock_row}", (account_id,)) is not None
 
 
 def insert(tx: Tx, account_id: str, now: int) -> bool:
-    """Whether the name was free."""
+    """Return False if the account already exists."""
     row = tx.one(
         "INSERT INTO accounts (account_id, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1",
         (account_id, now),
@@ -44,8 +44,8 @@ def insert(tx: Tx, account_id: str, now: int) -> bool:
     return row is not None
 
 
-def every(tx: Tx) -> list[Account]:
-    """All accounts, for the operator."""
+def list_all(tx: Tx) -> list[Account]:
+    """List the accounts of all tenants. Only for the operator."""
     rows = tx.all(
         "SELECT a.account_id, a.created_at, (SELECT COUNT(*) FROM users WHERE account_id = a.account_id)"
         " FROM accounts a ORDER BY a.account_id"
@@ -57,7 +57,7 @@ def every(tx: Tx) -> list[Account]:
 
 
 def delete(tx: Tx, account_id: str) -> None:
-    """Erase an account and everything it has."""
+    """Delete an account and all its data."""
     tx.execute(tx.dialect.delete_all_text, (account_id,))
     for table in _TABLES:
         tx.execute(f"DELETE FROM {table} WHERE account_id = ?", (account_id,))

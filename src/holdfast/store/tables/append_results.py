@@ -1,4 +1,4 @@
-"""The results of appends that came with an idempotency key, so that a retry gets the first one's."""
+"""Results of appends with an idempotency key. A retry with the same key returns the stored result."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ _decode = msgspec.json.Decoder(Appended).decode
 
 
 def find(tx: Tx, log_id: int, key: str) -> tuple[str, Appended] | None:
-    """The fingerprint and the result of the append that used this key."""
+    """Find the fingerprint and the result of the append that used this key."""
     row = tx.one(
         "SELECT fingerprint, result FROM appends WHERE account_id = ? AND log_id = ? AND key = ?",
         (tx.account, log_id, key),
@@ -28,8 +28,8 @@ def delete(tx: Tx, log_id: int) -> None:
     tx.execute("DELETE FROM appends WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
 
 
-def forget_before(tx: Tx, before: int, limit: int) -> int:
-    """Drop up to `limit` results that are older than `before`, of all accounts, oldest first; how many there were."""
+def delete_older_than(tx: Tx, before: int, limit: int) -> int:
+    """Delete up to `limit` results of all accounts that are older than `before`, oldest first. Return how many."""
     rows = tx.all(
         "DELETE FROM appends WHERE (account_id, log_id, key) IN"
         " (SELECT account_id, log_id, key FROM appends WHERE at < ? ORDER BY at LIMIT ?) RETURNING 1",

@@ -1,11 +1,11 @@
-"""Archives: sealed stretches of a session, numbered from 1."""
+"""Archives: sealed ranges of a session's messages, numbered from 1."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from holdfast.model.archives import ArchiveInfo, ArchiveState, Run, archive_id, archive_uri
-from holdfast.model.summaries import Cost, Summary, TokenUsage, cited_by_number
+from holdfast.model.archives import ArchiveInfo, ArchiveState, MessageRange, archive_id, archive_uri
+from holdfast.model.summaries import Cost, Summary, TokenUsage, replace_source_ids
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
@@ -16,8 +16,8 @@ _COLUMNS = (
     " cached_tokens, reasoning_tokens, embedding_tokens, rules_tokens, rules_left_out"
 )
 _OF_LOG = "account_id = ? AND log_id = ?"
-_OPEN = "state <> 'done'"
-"""In the words of the small index of such archives."""
+_UNFINISHED = "state <> 'done'"
+"""Spelled exactly as in the partial index on unfinished archives, so that queries can use it."""
 _decode_summary = msgspec.json.Decoder(Summary).decode
 _decode_failure = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_seqs = msgspec.json.Decoder(list[int]).decode
@@ -25,7 +25,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class StoredArchive(msgspec.Struct, frozen=True):
-    """A row of `archives`. `rolling` is its overview and what the session has to know of the archives before it."""
+    """A row of `archives`.
+
+    `rolling` is the overview of the session up to this archive: the archive's own overview and a summary of the
+    earlier archives.
+    """
 
     number: int
     first_seq: int
@@ -52,8 +56,8 @@ class StoredArchive(msgspec.Struct, frozen=True):
     rules_left_out: str
 
     @property
-    def left_out(self) -> list[int]:
-        """The numbers of the messages with rules that `rolling` has no room for."""
+    def left_out_rule_seqs(self) -> list[int]:
+        """Sequence numbers of the messages with rules that did not fit in `rolling`."""
         return _decode_seqs(self.rules_left_out)
 
     @property
@@ -63,15 +67,8 @@ class StoredArchive(msgspec.Struct, frozen=True):
         )
 
 
-class UnfinishedArchive(msgspec.Struct, frozen=True):
-    """An archive that is not done, and the task that is to do it."""
-
-    number: int
-    task_id: str
-
-
-class Totals(msgspec.Struct, frozen=True):
-    """What all archives of a session amount to."""
+class ArchiveTotals(msgspec.Struct, frozen=True):
+    """Counts and token usage of all archives of a session."""
 
     count: int
     done: int
@@ -81,35 +78,33 @@ class Totals(msgspec.Struct, frozen=True):
     embedding_tokens: int
 
 
-class Texts(msgspec.Struct, frozen=True):
-    """An archive in short."""
+class RenderedSummary(msgspec.Struct, frozen=True):
+    """The text of a summary: of one archive, or of a session up to an archive (rolling)."""
 
     abstract: str
     overview: str
-    tokens: int
-    summary: Summary
-    rules_tokens: int
-    """What the rules take of the overview."""
+    overview_tokens: int
+    rules_tokens: int = 0
+    """Tokens that the rules take in the overview."""
     rules_left_out: list[int] = []
-    """The numbers of the messages with rules for which there was no room."""
+    """Sequence numbers of the messages with rules that did not fit."""
 
 
-class Rolling(msgspec.Struct, frozen=True):
-    """A session in short, as of an archive: its overview, and what there is to know of the archives before it."""
-
-    abstract: str
-    overview: str
-    tokens: int
-    earlier: Summary | None
-    rules_left_out: list[int] = []
-    """The numbers of the messages with rules for which there was no room."""
-
-
-def insert(tx: Tx, log_id: int, number: int, run: Run, task_id: str, now: int) -> None:
+def insert(tx: Tx, log_id: int, number: int, sealed: MessageRange, task_id: str, now: int) -> None:
     tx.execute(
         "INSERT INTO archives (account_id, log_id, number, first_seq, last_seq, tokens, task_id, state, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (tx.account, log_id, number, run.first_seq, run.last_seq, run.tokens, task_id, run.state, now),
+        (
+            tx.account,
+            log_id,
+            number,
+            sealed.first_seq,
+            sealed.last_seq,
+            sealed.tokens,
+            task_id,
+            sealed.state,
+            now,
+        ),
     )
 
 
@@ -119,7 +114,7 @@ def find(tx: Tx, log_id: int, number: int) -> StoredArchive | None:
 
 
 def page(tx: Tx, log_id: int, *, after: int, limit: int) -> list[StoredArchive]:
-    """In order, behind number `after`."""
+    """Return up to `limit` archives with a number greater than `after`, in order."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND number > ? ORDER BY number LIMIT ?",
         (tx.account, log_id, after, limit),
@@ -127,8 +122,8 @@ def page(tx: Tx, log_id: int, *, after: int, limit: int) -> list[StoredArchive]:
     return [StoredArchive(*row) for row in rows]
 
 
-def holding(tx: Tx, log_id: int, first: int, last: int) -> list[int]:
-    """The numbers of the archives that have messages between `first` and `last`."""
+def numbers_in_range(tx: Tx, log_id: int, first: int, last: int) -> list[int]:
+    """Return the numbers of the archives with messages between `first` and `last`."""
     rows = tx.all(
         f"SELECT number FROM archives WHERE {_OF_LOG} AND last_seq >= ? AND first_seq <= ? ORDER BY number",
         (tx.account, log_id, first, last),
@@ -136,34 +131,35 @@ def holding(tx: Tx, log_id: int, first: int, last: int) -> list[int]:
     return [row[0] for row in rows]
 
 
-def last(tx: Tx, log_id: int) -> tuple[int, int]:
-    """The number of the newest archive and when it was sealed; 0 and 0 if there is none."""
+def last_number_and_time(tx: Tx, log_id: int) -> tuple[int, int]:
+    """Return the number and the creation time of the newest archive, or 0 and 0 if there is none."""
     row = tx.one(
         f"SELECT number, created_at FROM archives WHERE {_OF_LOG} ORDER BY number DESC LIMIT 1", (tx.account, log_id)
     )
     return (row[0], row[1]) if row else (0, 0)
 
 
-def first_in(tx: Tx, log_id: int, state: ArchiveState) -> UnfinishedArchive | None:
-    """The earliest archive that is still pending, or that failed."""
+def first_in_state(tx: Tx, log_id: int, state: Literal["pending", "failed", "cancelled"]) -> StoredArchive | None:
+    """Return the earliest unfinished archive in `state`."""
     row = tx.one(
-        f"SELECT number, task_id FROM archives WHERE {_OF_LOG} AND state = ? AND {_OPEN} ORDER BY number LIMIT 1",
+        f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND state = ? AND {_UNFINISHED} ORDER BY number LIMIT 1",
         (tx.account, log_id, state),
     )
-    return UnfinishedArchive(*row) if row else None
+    return StoredArchive(*row) if row else None
 
 
-def unfinished(tx: Tx, log_id: int) -> list[Run]:
-    """The messages of all archives that are not done, in order: they still speak for themselves."""
+def unfinished_ranges(tx: Tx, log_id: int) -> list[MessageRange]:
+    """Return the message ranges of all unfinished archives, in order."""
     rows = tx.all(
-        f"SELECT number, state, first_seq, last_seq, tokens FROM archives WHERE {_OF_LOG} AND {_OPEN} ORDER BY number",
+        "SELECT number, state, first_seq, last_seq, tokens FROM archives"
+        f" WHERE {_OF_LOG} AND {_UNFINISHED} ORDER BY number",
         (tx.account, log_id),
     )
-    return [Run(*row) for row in rows]
+    return [MessageRange(*row) for row in rows]
 
 
 def latest_done(tx: Tx, log_id: int, before: int | None = None) -> StoredArchive | None:
-    """The newest archive that is done; with `before`, the newest of those with a smaller number."""
+    """Return the newest finished archive; with `before`, the newest with a smaller number."""
     bound, params = ("", ()) if before is None else (" AND number < ?", (before,))
     row = tx.one(
         f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND state = 'done'{bound} ORDER BY number DESC LIMIT 1",
@@ -172,8 +168,8 @@ def latest_done(tx: Tx, log_id: int, before: int | None = None) -> StoredArchive
     return StoredArchive(*row) if row else None
 
 
-def first_done(tx: Tx, log_id: int) -> int:
-    """The first message of the earliest archive that is done."""
+def first_done_seq(tx: Tx, log_id: int) -> int:
+    """Return the first sequence number of the earliest finished archive, or 0 if there is none."""
     row = tx.one(
         f"SELECT first_seq FROM archives WHERE {_OF_LOG} AND state = 'done' ORDER BY number LIMIT 1",
         (tx.account, log_id),
@@ -181,23 +177,23 @@ def first_done(tx: Tx, log_id: int) -> int:
     return row[0] if row else 0
 
 
-def summaries(tx: Tx, log_id: int, number: int) -> tuple[Summary | None, Summary | None]:
-    """An archive's own summary, and that of all before it."""
+def read_summaries(tx: Tx, log_id: int, number: int) -> tuple[Summary | None, Summary | None]:
+    """Return the summary of an archive and the combined summary of all earlier archives."""
     row = tx.one(f"SELECT summary, earlier FROM archives WHERE {_OF_LOG} AND number = ?", (tx.account, log_id, number))
     own, earlier = row or (None, None)
-    return own and _decode_summary(cited_by_number(own)), earlier and _decode_summary(cited_by_number(earlier))
+    return own and _decode_summary(replace_source_ids(own)), earlier and _decode_summary(replace_source_ids(earlier))
 
 
 def counts(tx: Tx, log_id: int) -> tuple[int, int]:
-    """How many archives a session has, and how many of them failed."""
-    number, _ = last(tx, log_id)  # they are numbered without a gap
+    """Return the number of archives of a session, and how many of them failed."""
+    total, _ = last_number_and_time(tx, log_id)  # archives are numbered without gaps
     row = tx.one(
-        f"SELECT COUNT(*) FROM archives WHERE {_OF_LOG} AND state = 'failed' AND {_OPEN}", (tx.account, log_id)
+        f"SELECT COUNT(*) FROM archives WHERE {_OF_LOG} AND state = 'failed' AND {_UNFINISHED}", (tx.account, log_id)
     )
-    return number, row[0] if row else 0
+    return total, row[0] if row else 0
 
 
-def totals(tx: Tx, log_id: int) -> Totals:
+def totals(tx: Tx, log_id: int) -> ArchiveTotals:
     row = tx.one(
         "SELECT COUNT(*), SUM(CASE WHEN state = 'done' THEN 1 ELSE 0 END),"
         " SUM(CASE WHEN state = 'failed' THEN 1 ELSE 0 END), MAX(created_at), SUM(prompt_tokens),"
@@ -205,37 +201,40 @@ def totals(tx: Tx, log_id: int) -> Totals:
         f" FROM archives WHERE {_OF_LOG}",
         (tx.account, log_id),
     )
-    counts = [0] * 10 if row is None else [int(value or 0) for value in row]
-    total, done, failed, last_at, *spent, embedding = counts
-    return Totals(total, done, failed, last_at or None, TokenUsage(*spent), embedding)
+    values = [0] * 10 if row is None else [int(value or 0) for value in row]
+    count, done, failed, last_at, *llm_tokens, embedding_tokens = values
+    return ArchiveTotals(count, done, failed, last_at or None, TokenUsage(*llm_tokens), embedding_tokens)
 
 
-def mark(tx: Tx, log_id: int, number: int, state: ArchiveState, *, ended_at: int | None, failure: str | None) -> None:
+def set_state(
+    tx: Tx, log_id: int, number: int, state: ArchiveState, *, ended_at: int | None, failure: str | None
+) -> None:
     tx.execute(
         f"UPDATE archives SET state = ?, ended_at = ?, failure = ? WHERE {_OF_LOG} AND number = ?",
         (state, ended_at, failure, tx.account, log_id, number),
     )
 
 
-def spend(tx: Tx, log_id: int, number: int, spent: Cost) -> None:
+def add_cost(tx: Tx, log_id: int, number: int, cost: Cost) -> None:
     tx.execute(
         "UPDATE archives SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
         " total_tokens = total_tokens + ?, cached_tokens = cached_tokens + ?, reasoning_tokens = reasoning_tokens + ?,"
         f" embedding_tokens = embedding_tokens + ? WHERE {_OF_LOG} AND number = ?",
-        (*msgspec.structs.astuple(spent.llm), spent.embedding_tokens, tx.account, log_id, number),
+        (*msgspec.structs.astuple(cost.llm), cost.embedding_tokens, tx.account, log_id, number),
     )
 
 
-def write(tx: Tx, log_id: int, number: int, texts: Texts) -> None:
+def write_summary(tx: Tx, log_id: int, number: int, summary: Summary, rendered: RenderedSummary) -> None:
+    """Store the summary of an archive and its text."""
     tx.execute(
         "UPDATE archives SET abstract = ?, overview = ?, overview_tokens = ?, rules_tokens = ?, summary = ?"
         f" WHERE {_OF_LOG} AND number = ?",
         (
-            texts.abstract,
-            texts.overview,
-            texts.tokens,
-            texts.rules_tokens,
-            _encoded(texts.summary),
+            rendered.abstract,
+            rendered.overview,
+            rendered.overview_tokens,
+            rendered.rules_tokens,
+            _encode_summary(summary),
             tx.account,
             log_id,
             number,
@@ -243,16 +242,17 @@ def write(tx: Tx, log_id: int, number: int, texts: Texts) -> None:
     )
 
 
-def write_rolling(tx: Tx, log_id: int, number: int, rolling: Rolling) -> None:
+def write_rolling_summary(tx: Tx, log_id: int, number: int, earlier: Summary | None, rendered: RenderedSummary) -> None:
+    """Store the session's summary up to an archive. `earlier` is the summary of the archives before it."""
     tx.execute(
         "UPDATE archives SET rolling_abstract = ?, rolling = ?, rolling_tokens = ?, earlier = ?, rules_left_out = ?"
         f" WHERE {_OF_LOG} AND number = ?",
         (
-            rolling.abstract,
-            rolling.overview,
-            rolling.tokens,
-            None if rolling.earlier is None else _encoded(rolling.earlier),
-            _encode(rolling.rules_left_out).decode(),
+            rendered.abstract,
+            rendered.overview,
+            rendered.overview_tokens,
+            None if earlier is None else _encode_summary(earlier),
+            _encode(rendered.rules_left_out).decode(),
             tx.account,
             log_id,
             number,
@@ -260,22 +260,22 @@ def write_rolling(tx: Tx, log_id: int, number: int, rolling: Rolling) -> None:
     )
 
 
-def _encoded(summary: Summary) -> str:
+def _encode_summary(summary: Summary) -> str:
     return _encode(summary).decode()
 
 
 def done_through(tx: Tx, log_id: int, at: int) -> int:
-    """The last message up to `at` through which every message is in an archive that is done."""
+    """Return the last sequence number up to `at` such that all messages through it are in finished archives."""
     row = tx.one(
         f"SELECT MAX(last_seq) FROM archives WHERE {_OF_LOG} AND last_seq <= ? AND first_seq < COALESCE("
-        f"(SELECT MIN(first_seq) FROM archives WHERE {_OF_LOG} AND {_OPEN}), ?)",
+        f"(SELECT MIN(first_seq) FROM archives WHERE {_OF_LOG} AND {_UNFINISHED}), ?)",
         (tx.account, log_id, at, tx.account, log_id, at + 1),
     )
     return row[0] or 0 if row else 0
 
 
-def share(tx: Tx, parent: StoredSession, log_id: int, through: int) -> None:
-    """Let a fork have the finished archives of its parent up to message `through`; what they cost stays there."""
+def copy_to_fork(tx: Tx, parent: StoredSession, log_id: int, through: int) -> None:
+    """Copy the finished archives of `parent` up to message `through` to a fork's log, without their token usage."""
     columns = (
         "number, first_seq, last_seq, tokens, task_id, state, created_at, ended_at, abstract, overview,"
         " overview_tokens, rolling_abstract, rolling, rolling_tokens, summary, earlier, rules_tokens,"

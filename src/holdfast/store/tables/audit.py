@@ -1,4 +1,4 @@
-"""Who did what. A record commits or vanishes with the deed."""
+"""The audit log. A record is written in the transaction of the action that it describes."""
 
 from holdfast.model.identity import AuditRecord, Principal
 from holdfast.store.database import Tx
@@ -13,12 +13,12 @@ def record(tx: Tx, id: str, principal: Principal, action: str, resource: str, no
 
 
 def page(tx: Tx, limit: int, before: str | None) -> list[AuditRecord]:
-    """Newest first."""
-    earlier, cursor = ("", []) if before is None else (" AND id < ?", [before])
+    """List audit records, newest first, older than the id `before`."""
+    before_condition, before_params = ("", []) if before is None else (" AND id < ?", [before])
     rows = tx.all(
         "SELECT id, at, user_id, role, action, resource FROM audit"
-        f" WHERE account_id = ?{earlier} ORDER BY id DESC LIMIT ?",
-        (tx.account, *cursor, limit),
+        f" WHERE account_id = ?{before_condition} ORDER BY id DESC LIMIT ?",
+        (tx.account, *before_params, limit),
     )
     return [
         AuditRecord(id=row[0], at=from_micros(row[1]), user_id=row[2], role=row[3], action=row[4], resource=row[5])

@@ -1,10 +1,10 @@
-"""When to look whether a session is to be committed without being asked. Only what is due is looked at."""
+"""Scheduled checks whether a session is due for an automatic commit. Workers read only the checks that are due."""
 
 from holdfast.store.database import Tx
 
 
-def look_by(tx: Tx, log_id: int, due_at: int) -> bool:
-    """Look at a session no later than `due_at`; whether that is sooner than it would have been anyway."""
+def schedule_by(tx: Tx, log_id: int, due_at: int) -> bool:
+    """Schedule a check no later than `due_at`. Return False if one was already scheduled at or before that time."""
     row = tx.one(
         "INSERT INTO watches (account_id, log_id, due_at) VALUES (?, ?, ?) ON CONFLICT (account_id, log_id)"
         " DO UPDATE SET due_at = excluded.due_at WHERE excluded.due_at < watches.due_at RETURNING 1",
@@ -13,16 +13,17 @@ def look_by(tx: Tx, log_id: int, due_at: int) -> bool:
     return row is not None
 
 
-def look_at(tx: Tx, log_id: int, due_at: int) -> None:
+def reschedule(tx: Tx, log_id: int, due_at: int) -> None:
+    """Move an existing check to `due_at`, which may be later than before."""
     tx.execute(
         "UPDATE watches SET due_at = ? WHERE account_id = ? AND log_id = ?",
         (due_at, tx.account, log_id),
     )
 
 
-def due(tx: Tx, now: int, most: int) -> list[tuple[str, int]]:
-    """The accounts and logs to look at, the longest due first."""
-    rows = tx.all("SELECT account_id, log_id FROM watches WHERE due_at <= ? ORDER BY due_at LIMIT ?", (now, most))
+def list_due(tx: Tx, now: int, limit: int) -> list[tuple[str, int]]:
+    """List the account and log of each check that is due, earliest first."""
+    rows = tx.all("SELECT account_id, log_id FROM watches WHERE due_at <= ? ORDER BY due_at LIMIT ?", (now, limit))
     return [(row[0], row[1]) for row in rows]
 
 
@@ -32,6 +33,7 @@ def is_due(tx: Tx, log_id: int, now: int) -> bool:
 
 
 def next_due(tx: Tx) -> int | None:
+    """The time of the next check of any account."""
     row = tx.one("SELECT MIN(due_at) FROM watches")
     return row[0] if row else None
 

@@ -1,4 +1,4 @@
-"""What happened to a session other than its messages. Messages are their own record."""
+"""Changes to a session other than new messages, for the event stream."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 class StoredChange(msgspec.Struct, frozen=True):
     number: int
     after_seq: int
-    """The last message when it happened."""
+    """The sequence number of the last message at the time of the change."""
     change: Change
 
 
 def record(tx: Tx, session: StoredSession, kind: str, user_id: str, now: int, data: dict[str, Any]) -> None:
-    """Put a change behind the last message and the last change of a session, which is locked or new."""
+    """Record a change after the last message and the last change of a session. The session must be locked or new."""
     tx.execute(
         "INSERT INTO changes (account_id, log_id, number, after_seq, kind, at, user_id, data)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

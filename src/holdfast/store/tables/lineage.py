@@ -1,4 +1,4 @@
-"""Copy-on-write forks: which log holds which stretch of a session."""
+"""Copy-on-write forks: which log holds which messages of a session."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from holdfast.store.tables.sessions import StoredSession
 
 
 class LogRange(msgspec.Struct, frozen=True):
-    """Messages `first` to `last` of a session are in the log `log_id`, under the same numbers."""
+    """Messages `first` to `last` of a session are stored in the log `log_id` with the same sequence numbers."""
 
     log_id: int
     first: int
@@ -15,16 +15,16 @@ class LogRange(msgspec.Struct, frozen=True):
 
 
 def log_ranges(tx: Tx, session: StoredSession, first: int = 1, last: int | None = None) -> list[LogRange]:
-    """Where messages `first` to `last` are, in order."""
+    """The log ranges that hold messages `first` to `last`, in order."""
     end = session.last_seq if last is None else min(last, session.last_seq)
     own = LogRange(session.log_id, session.fork_seq + 1, session.last_seq)
     inherited = _inherited(tx, session.log_id) if first <= session.fork_seq else []
-    cut = (LogRange(s.log_id, max(s.first, first), min(s.last, end)) for s in [*inherited, own])
-    return [stretch for stretch in cut if stretch.first <= stretch.last]
+    clipped = (LogRange(each.log_id, max(each.first, first), min(each.last, end)) for each in [*inherited, own])
+    return [log_range for log_range in clipped if log_range.first <= log_range.last]
 
 
 def branch(tx: Tx, parent: StoredSession, at: int, log_id: int) -> None:
-    """Let the log `log_id` share the messages of `parent` up to `at`. Copies no message."""
+    """Make the log `log_id` share the messages of `parent` up to `at`. No message is copied."""
     columns = "account_id, log_id, first_seq, last_seq, base_id"
     tx.execute(
         f"INSERT INTO lineage ({columns}) SELECT account_id, ?, first_seq,"
@@ -39,15 +39,15 @@ def branch(tx: Tx, parent: StoredSession, at: int, log_id: int) -> None:
         )
 
 
-def cut_off(tx: Tx, session: StoredSession) -> list[int]:
-    """Forget what a deleted session shared; the logs that may now hold messages nobody can reach."""
-    bases = [stretch.log_id for stretch in _inherited(tx, session.log_id)]
+def delete(tx: Tx, session: StoredSession) -> list[int]:
+    """Delete the lineage of a deleted session. Return the logs that may now hold unreachable messages."""
+    ancestors = [log_range.log_id for log_range in _inherited(tx, session.log_id)]
     tx.execute("DELETE FROM lineage WHERE account_id = ? AND log_id = ?", (tx.account, session.log_id))
-    return [*bases, session.log_id]
+    return [*ancestors, session.log_id]
 
 
-def needed_through(tx: Tx, log_id: int) -> int:
-    """The last message of a log that a fork still shares, or 0."""
+def last_shared_seq(tx: Tx, log_id: int) -> int:
+    """The sequence number of the last message of a log that a fork still shares, or 0."""
     row = tx.one("SELECT MAX(last_seq) FROM lineage WHERE account_id = ? AND base_id = ?", (tx.account, log_id))
     return row[0] or 0 if row else 0
 

@@ -1,4 +1,4 @@
-"""Messages: an append-only log per session, each with the next number, its cost and its place in the text index."""
+"""Messages: an append-only log per session. Each has a sequence number, a token count and a text index entry."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,14 +8,14 @@ import msgspec
 from holdfast.model.messages import Message, Role, seq_from_id
 from holdfast.model.parts import Part
 from holdfast.store.database import Row, Tx
-from holdfast.store.tables import call_ids
+from holdfast.store.tables import tool_calls
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
-from holdfast.text.words import indexed
+from holdfast.text.words import searchable_text
 
-SYSTEM_MESSAGES = 20
-"""How many of the last system messages are looked at for one that says something."""
+MAX_SYSTEM_MESSAGES = 20
+"""How many of the last system messages are searched for one with text."""
 _COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
 _decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
 
@@ -26,7 +26,7 @@ _INSERT = (
 
 
 class Extra(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The fields that few messages have."""
+    """Fields that few messages have, stored as JSON in the column `extra`."""
 
     peer_id: str | None = None
     turn_id: str | None = None
@@ -39,32 +39,32 @@ _decode_extra = msgspec.json.Decoder(Extra).decode
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A message ready to be stored: checked, counted, encoded."""
+    """A validated message that is ready to be stored."""
 
     id: str | None
-    """The caller's, if there is one; else it is made when the message gets its number."""
+    """The id that the caller gave. Without one, an id is generated when the message gets its sequence number."""
     role: Role
-    parts: str
+    parts_json: str
     extra: str | None
     tokens: int
     created_at: int
-    said: list[Part]
-    """What `parts` encodes."""
+    parts: list[Part]
+    """The decoded `parts_json`."""
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
-    """What a retry is compared with."""
+    """The columns that are compared to recognise a retry."""
 
     id: str
     role: str
-    parts: str
+    parts_json: str
     extra: str | None
     created_at: int
     seq: int
 
 
 def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft], ids: Sequence[str], now: int) -> int:
-    """Store `drafts` behind the last message of a session, which is locked; the session's new number of tokens."""
+    """Store `drafts` after the last message of a locked session. Return the session's new number of tokens."""
     tokens = session.tokens_total
     log_id = session.log_id
     for seq, (draft, id) in enumerate(zip(drafts, ids, strict=True), session.last_seq + 1):  # noqa: A001
@@ -78,7 +78,7 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
                 id,
                 int(draft.id is not None),
                 draft.role,
-                draft.parts,
+                draft.parts_json,
                 draft.tokens,
                 tokens,
                 author,
@@ -87,101 +87,104 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
                 draft.extra,
             ),
         )
-        call_ids.insert(tx, log_id, seq, draft.said)
+        tool_calls.insert(tx, log_id, seq, draft.parts)
         if tx.dialect.insert_text:
-            tx.execute(tx.dialect.insert_text, (tx.account, log_id, seq, indexed(draft.said)))
+            tx.execute(tx.dialect.insert_text, (tx.account, log_id, seq, searchable_text(draft.parts)))
     return tokens
 
 
 def read(tx: Tx, log_ranges: Sequence[LogRange], limit: int, words: Sequence[str] | None = None) -> list[Message]:
-    """Up to `limit` messages in order; with `words`, those that contain all of them."""
+    """Read up to `limit` messages in order; with `words`, only messages that contain all of them."""
     condition, query = ("TRUE", []) if words is None else tx.dialect.match_text(tx.account, list(words))
     rows: list[Row] = []
-    for stretch in log_ranges:
+    for log_range in log_ranges:
         rows += tx.all(
             f"SELECT {_COLUMNS} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ?"
             f" AND {condition} ORDER BY m.seq LIMIT ?",
-            (tx.account, stretch.log_id, stretch.first, stretch.last, *query, limit - len(rows)),
+            (tx.account, log_range.log_id, log_range.first, log_range.last, *query, limit - len(rows)),
         )
         if len(rows) == limit:
             break
     return _messages(rows)
 
 
-def seq_of(tx: Tx, log_ranges: Sequence[LogRange], id: str) -> int | None:
-    """The number of the message with this id within `log_ranges`."""
-    told = seq_from_id(id)
-    for stretch in log_ranges:
+def find_seq(tx: Tx, log_ranges: Sequence[LogRange], id: str) -> int | None:
+    """Find the sequence number of the message with this id within `log_ranges`."""
+    generated_seq = seq_from_id(id)
+    for log_range in log_ranges:
         row = tx.one(
             "SELECT seq FROM messages WHERE account_id = ? AND id = ? AND log_id = ? AND id_given = 1",
-            (tx.account, id, stretch.log_id),
+            (tx.account, id, log_range.log_id),
         )
-        if row is None and told is not None:
+        if row is None and generated_seq is not None:
             row = tx.one(
                 "SELECT seq FROM messages WHERE account_id = ? AND log_id = ? AND seq = ? AND id = ?",
-                (tx.account, stretch.log_id, told, id),
+                (tx.account, log_range.log_id, generated_seq, id),
             )
-        if row is not None and stretch.first <= row[0] <= stretch.last:
+        if row is not None and log_range.first <= row[0] <= log_range.last:
             return int(row[0])
     return None
 
 
-def stored(tx: Tx, log_ranges: Sequence[LogRange]) -> list[StoredMessage]:
+def read_stored(tx: Tx, log_ranges: Sequence[LogRange]) -> list[StoredMessage]:
     rows: list[Row] = []
-    for stretch in log_ranges:
+    for log_range in log_ranges:
         rows += tx.all(
             "SELECT id, role, parts, extra, created_at, seq FROM messages"
             " WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? ORDER BY seq",
-            (tx.account, stretch.log_id, stretch.first, stretch.last),
+            (tx.account, log_range.log_id, log_range.first, log_range.last),
         )
     return [StoredMessage(*row) for row in rows]
 
 
-def last_of_role(tx: Tx, log_ranges: Sequence[LogRange], role: Role) -> int:
-    """The number of the last message of a role, or 0. Looks from the end."""
-    for stretch in reversed(log_ranges):
+def last_seq_of_role(tx: Tx, log_ranges: Sequence[LogRange], role: Role) -> int:
+    """Find the sequence number of the last message of a role, or 0."""
+    for log_range in reversed(log_ranges):
         row = tx.one(
             "SELECT seq FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? AND role = ?"
             " ORDER BY seq DESC LIMIT 1",
-            (tx.account, stretch.log_id, stretch.first, stretch.last, role),
+            (tx.account, log_range.log_id, log_range.first, log_range.last, role),
         )
         if row is not None:
             return int(row[0])
     return 0
 
 
-def latest_system(tx: Tx, log_ranges: Sequence[LogRange]) -> Message | None:
-    """The last system message with a text. A small index has only those, and is used: the role is written out."""
-    for stretch in reversed(log_ranges):
+def latest_system_message(tx: Tx, log_ranges: Sequence[LogRange]) -> Message | None:
+    """Find the last system message with text.
+
+    The role is a literal in the SQL, so that the partial index on system messages is used.
+    """
+    for log_range in reversed(log_ranges):
         rows = tx.all(
             f"SELECT {_COLUMNS} FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
             " AND role = 'system' ORDER BY seq DESC LIMIT ?",
-            (tx.account, stretch.log_id, stretch.first, stretch.last, SYSTEM_MESSAGES),
+            (tx.account, log_range.log_id, log_range.first, log_range.last, MAX_SYSTEM_MESSAGES),
         )
-        spoken = next((message for message in _messages(rows) if message.text.strip()), None)
-        if spoken is not None:
-            return spoken
+        with_text = next((message for message in _messages(rows) if message.text.strip()), None)
+        if with_text is not None:
+            return with_text
     return None
 
 
-def state_at(tx: Tx, stretch: LogRange) -> tuple[int, int | None, int | None]:
-    """The tokens of a session through the last message of `stretch`, that message's time, and when it was added."""
+def state_at(tx: Tx, log_range: LogRange) -> tuple[int, int | None, int | None]:
+    """The session's tokens up to the last message of `log_range`, and that message's `created_at` and `added_at`."""
     row = tx.one(
         "SELECT tokens_through, created_at, added_at FROM messages WHERE account_id = ? AND log_id = ? AND seq = ?",
-        (tx.account, stretch.log_id, stretch.last),
+        (tx.account, log_range.log_id, log_range.last),
     )
     return (row[0], row[1], row[2]) if row else (0, None, None)
 
 
 def totals(tx: Tx, log_ranges: Sequence[LogRange]) -> tuple[dict[str, int], int | None]:
-    """How many messages there are of each role, and the time of the first of all."""
+    """Count the messages of each role, and find the earliest `created_at`."""
     counts: dict[str, int] = {}
     first: int | None = None
-    for stretch in log_ranges:
+    for log_range in log_ranges:
         for role, count, earliest in tx.all(
             "SELECT role, COUNT(*), MIN(created_at) FROM messages"
             " WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? GROUP BY role",
-            (tx.account, stretch.log_id, stretch.first, stretch.last),
+            (tx.account, log_range.log_id, log_range.first, log_range.last),
         ):
             counts[role] = counts.get(role, 0) + count
             first = earliest if first is None else min(first, earliest)
@@ -189,20 +192,20 @@ def totals(tx: Tx, log_ranges: Sequence[LogRange]) -> tuple[dict[str, int], int 
 
 
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:
-    """Erase the messages of a log behind `seq`, also from the text index."""
+    """Delete the messages of a log after `seq`, with their tool calls and text index entries."""
     tx.execute(tx.dialect.delete_text, (tx.account, log_id, seq))
-    call_ids.delete_after(tx, log_id, seq)
+    tool_calls.delete_after(tx, log_id, seq)
     tx.execute("DELETE FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq))
 
 
 def _messages(rows: Sequence[Row]) -> list[Message]:
-    # One decode for all rows: the parts are JSON arrays, and so is a list of them.
-    parts = _decode_parts("[" + ",".join([row[6] for row in rows]) + "]")
+    # Joining the JSON arrays and decoding once is faster than decoding each row.
+    parts_by_row = _decode_parts("[" + ",".join([row[6] for row in rows]) + "]")
     return [
-        Message(id, role, its_parts, from_micros(created_at), seq, tokens)
+        Message(id, role, parts, from_micros(created_at), seq, tokens)
         if extra is None
-        else _with_extra(Message(id, role, its_parts, from_micros(created_at), seq, tokens), extra)
-        for (id, role, created_at, seq, tokens, extra, _), its_parts in zip(rows, parts, strict=True)  # noqa: A001
+        else _with_extra(Message(id, role, parts, from_micros(created_at), seq, tokens), extra)
+        for (id, role, created_at, seq, tokens, extra, _), parts in zip(rows, parts_by_row, strict=True)  # noqa: A001
     ]
 
 

@@ -1,4 +1,4 @@
-"""All that is known of a session, gathered from the tables that know it."""
+"""Session details, gathered from several tables."""
 
 from typing import get_args
 

@@ -1,4 +1,4 @@
-"""Sessions: a name that points to a log of messages, and what is known of it."""
+"""Sessions: each has a name, properties and a log of messages."""
 
 from typing import Any
 
@@ -18,16 +18,15 @@ _LAST_SEQ, _LAST_TOKENS, _LAST_TIME, _LAST_ADDED = (
     for column in ("seq", "tokens_through", "created_at", "added_at")
 )
 _SELECT = f"SELECT {_COLUMNS}, {_LAST_SEQ}, {_LAST_TOKENS}, {_LAST_TIME}, {_LAST_ADDED} FROM sessions s"
-_THE_ONE = "account_id = ? AND user_id = ? AND session_id = ?"
-_EXISTS = f"SELECT 1 FROM sessions WHERE {_THE_ONE}"
-_FIND = f"{_SELECT} WHERE s.account_id = ? AND s.user_id = ? AND s.session_id = ?"
+_BY_ID = "account_id = ? AND user_id = ? AND session_id = ?"
 _BY_LOG = "account_id = ? AND log_id = ?"
+_FIND = f"{_SELECT} WHERE {_BY_ID}"
 
 
 class StoredSession(msgspec.Struct, frozen=True):
-    """A row of `sessions` and what its last message tells.
+    """A row of `sessions`, with columns of the last message in its own log.
 
-    Message `seq` is live from `live_from` on; up to `fork_seq` it is an ancestor's.
+    Messages from `live_from` on are live: not archived. Messages up to `fork_seq` belong to an ancestor's log.
     """
 
     user_id: str
@@ -77,18 +76,19 @@ class StoredSession(msgspec.Struct, frozen=True):
 
 
 def find(tx: Tx, user_id: str, session_id: str, *, lock: bool = False) -> StoredSession | None:
-    """The session, or None. With `lock` nobody else adds to it or changes it until the transaction ends."""
+    """Find a session. With `lock`, no other transaction adds to it or changes it until this one ends."""
     key = (tx.account, user_id, session_id)
-    # The lock is a statement of its own: what is read next must see what the one before us added. And a session
-    # that comes into being between the two is not there yet: it would be read but not locked.
-    if lock and tx.dialect.lock_row and not tx.one(f"{_EXISTS}{tx.dialect.lock_row}", key):
+    # The lock is a statement of its own, so that the next read sees what the previous holder of the lock added.
+    # Without a row to lock, the session is reported as missing: if it were created between the two statements,
+    # it would be read but not locked.
+    if lock and tx.dialect.lock_row and not tx.one(f"SELECT 1 FROM sessions WHERE {_BY_ID}{tx.dialect.lock_row}", key):
         return None
     row = tx.one(_FIND, key)
     return StoredSession(*row) if row else None
 
 
 def find_by_log(tx: Tx, log_id: int, *, lock: bool = False) -> StoredSession | None:
-    """The session that appends to a log, or None; `lock` as in `find`."""
+    """Find the session that owns a log. `lock` works as in `find`."""
     key = (tx.account, log_id)
     if lock and tx.dialect.lock_row and not tx.one(f"SELECT 1 FROM sessions WHERE {_BY_LOG}{tx.dialect.lock_row}", key):
         return None
@@ -97,11 +97,11 @@ def find_by_log(tx: Tx, log_id: int, *, lock: bool = False) -> StoredSession | N
 
 
 def insert(tx: Tx, session: StoredSession) -> bool:
-    """Whether the name and the log id were free."""
+    """Return False if the session id or the log id is already in use."""
     values = msgspec.structs.astuple(session)[: _COLUMNS.count(",") + 1]
-    marks = ", ".join("?" * len(values))
+    placeholders = ", ".join("?" * len(values))
     row = tx.one(
-        f"INSERT INTO sessions (account_id, {_COLUMNS}) VALUES (?, {marks}) ON CONFLICT DO NOTHING RETURNING 1",
+        f"INSERT INTO sessions (account_id, {_COLUMNS}) VALUES (?, {placeholders}) ON CONFLICT DO NOTHING RETURNING 1",
         (tx.account, *values),
     )
     return row is not None
@@ -109,42 +109,42 @@ def insert(tx: Tx, session: StoredSession) -> bool:
 
 def update(tx: Tx, session: StoredSession, *, title: str, metadata: str, state: str, now: int) -> None:
     tx.execute(
-        f"UPDATE sessions SET title = ?, metadata = ?, state = ?, updated_at = ? WHERE {_THE_ONE}",
+        f"UPDATE sessions SET title = ?, metadata = ?, state = ?, updated_at = ? WHERE {_BY_ID}",
         (title, metadata, state, now, tx.account, session.user_id, session.session_id),
     )
 
 
 def configure(tx: Tx, session: StoredSession, config: str, now: int) -> None:
     tx.execute(
-        f"UPDATE sessions SET config = ?, updated_at = ? WHERE {_THE_ONE}",
+        f"UPDATE sessions SET config = ?, updated_at = ? WHERE {_BY_ID}",
         (config, now, tx.account, session.user_id, session.session_id),
     )
 
 
 def seal(tx: Tx, session: StoredSession, through: int, tokens: int, now: int) -> None:
-    """Let the live messages begin behind `through`; `tokens` is what the session has up to there."""
+    """Archive the messages up to `through`. `tokens` is the number of tokens of the session up to there."""
     tx.execute(
-        f"UPDATE sessions SET live_from = ?, tokens_archived = ?, updated_at = ? WHERE {_THE_ONE}",
+        f"UPDATE sessions SET live_from = ?, tokens_archived = ?, updated_at = ? WHERE {_BY_ID}",
         (through + 1, tokens, now, tx.account, session.user_id, session.session_id),
     )
 
 
 def delete(tx: Tx, session: StoredSession) -> None:
     tx.execute(
-        f"DELETE FROM sessions WHERE {_THE_ONE}",
+        f"DELETE FROM sessions WHERE {_BY_ID}",
         (tx.account, session.user_id, session.session_id),
     )
 
 
-def log_is_alive(tx: Tx, log_id: int) -> bool:
-    """Whether a session still appends to this log."""
+def log_has_session(tx: Tx, log_id: int) -> bool:
+    """Whether a session owns this log."""
     return tx.one("SELECT 1 FROM sessions WHERE account_id = ? AND log_id = ?", (tx.account, log_id)) is not None
 
 
 def page(
     tx: Tx, user_id: str, *, limit: int, before: int | None, q: str | None, state: str | None
 ) -> list[StoredSession]:
-    """Newest first. Log ids sort by the time of creation, so they order the listing and mark its pages."""
+    """List sessions, newest first. Log ids sort by creation time: they order the list and serve as cursors."""
     where = ["s.account_id = ?", "s.user_id = ?"]
     params: list[str | int] = [tx.account, user_id]
     if before is not None:
@@ -152,7 +152,7 @@ def page(
         params.append(before)
     if q is not None:
         where.append("(LOWER(s.session_id) LIKE ? ESCAPE '!' OR LOWER(s.title) LIKE ? ESCAPE '!')")
-        params += [_containing(q)] * 2
+        params += [_like_pattern(q)] * 2
     if state is not None:
         where.append("s.state = ?")
         params.append(state)
@@ -160,12 +160,13 @@ def page(
     return [StoredSession(*row) for row in rows]
 
 
-def _containing(q: str) -> str:
-    literal = q.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return f"%{literal}%"
+def _like_pattern(q: str) -> str:
+    """A LIKE pattern for values that contain `q`."""
+    escaped = q.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return f"%{escaped}%"
 
 
-def line(session: StoredSession) -> SessionRow:
+def to_row(session: StoredSession) -> SessionRow:
     return SessionRow(
         session_id=session.session_id,
         uri=session_uri(session.user_id, session.session_id),
@@ -179,11 +180,11 @@ def line(session: StoredSession) -> SessionRow:
 
 
 def totals(tx: Tx, user_id: str) -> tuple[int, int, int]:
-    """How many sessions a user has, and the messages and tokens in them."""
+    """Count a user's sessions, and the messages and tokens in them."""
     row = tx.one(
         f"SELECT COUNT(*), SUM(COALESCE(last_seq, fork_seq)), SUM(COALESCE(tokens, fork_tokens)) FROM"
         f" (SELECT s.fork_seq, s.fork_tokens, {_LAST_SEQ} AS last_seq, {_LAST_TOKENS} AS tokens FROM sessions s"
-        " WHERE s.account_id = ? AND s.user_id = ?) AS mine",
+        " WHERE s.account_id = ? AND s.user_id = ?) AS user_sessions",
         (tx.account, user_id),
     )
     return (row[0], int(row[1] or 0), int(row[2] or 0)) if row else (0, 0, 0)

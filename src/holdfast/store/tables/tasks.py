@@ -1,4 +1,4 @@
-"""Tasks: durable background work, taken by lease and guarded by a fence."""
+"""Tasks: durable background work. A worker claims a task with a lease; a fence number invalidates older claims."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ _COLUMNS = (
     "account_id, task_id, user_id, kind, status, resource_id, log_id, number, stage, steps_done, steps_total, run_at,"
     " fence, attempts, failures, created_at, updated_at, worked, result, error_code, error"
 )
-_THE_ONE = "account_id = ? AND task_id = ?"
-_MINE = f"{_THE_ONE} AND fence = ? AND status = 'running'"
-OPEN = ("pending", "running", "failed")
-_OPEN = f"status IN {OPEN}"
-"""In the words of the small index of such tasks."""
+_BY_ID = "account_id = ? AND task_id = ?"
+_HELD = f"{_BY_ID} AND fence = ? AND status = 'running'"
+OPEN_STATUSES = ("pending", "running", "failed")
+_IS_OPEN = f"status IN {OPEN_STATUSES}"
+"""The exact condition of the partial index on open tasks, so that the index is used."""
 _decode_result = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -38,24 +38,25 @@ class StoredTask(msgspec.Struct, frozen=True):
     fence: int
     attempts: int
     failures: int
-    """Attempts whose worker came back and told what went wrong."""
+    """Attempts that ended with an error. Attempts whose worker died are not included."""
     created_at: int
     updated_at: int
     worked: int
+    """Time spent by workers, in microseconds."""
     result: str | None
     error_code: str | None
     error: str | None
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """What went wrong, as a code and in words."""
+    """The error code and the message of a failed attempt."""
 
     code: str
     message: str
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """The right to work on a task, until the lease ends or another takes it: then its fence is a higher one."""
+    """The right to work on a task until the lease expires. Another worker's later claim has a higher fence."""
 
     task: StoredTask
 
@@ -70,18 +71,18 @@ class Claim(msgspec.Struct, frozen=True):
 
 def insert(tx: Tx, task: StoredTask) -> None:
     values = msgspec.structs.astuple(task)
-    marks = ", ".join("?" * len(values))
-    tx.execute(f"INSERT INTO tasks ({_COLUMNS}) VALUES ({marks})", values)
+    placeholders = ", ".join("?" * len(values))
+    tx.execute(f"INSERT INTO tasks ({_COLUMNS}) VALUES ({placeholders})", values)
 
 
 def find(tx: Tx, task_id: str, *, lock: bool = False) -> StoredTask | None:
-    locked = tx.dialect.lock_row if lock else ""
-    row = tx.one(f"SELECT {_COLUMNS} FROM tasks WHERE {_THE_ONE}{locked}", (tx.account, task_id))
+    lock_clause = tx.dialect.lock_row if lock else ""
+    row = tx.one(f"SELECT {_COLUMNS} FROM tasks WHERE {_BY_ID}{lock_clause}", (tx.account, task_id))
     return StoredTask(*row) if row else None
 
 
-def account_of(tx: Tx, task_id: str) -> str | None:
-    """Whose a task is; for the operator."""
+def find_account(tx: Tx, task_id: str) -> str | None:
+    """Find the account of a task. Only for the operator."""
     row = tx.one("SELECT account_id FROM tasks WHERE task_id = ?", (task_id,))
     return row[0] if row else None
 
@@ -89,7 +90,7 @@ def account_of(tx: Tx, task_id: str) -> str | None:
 def page(
     tx: Tx, user_id: str | None, *, kind: str | None, status: str | None, resource_id: str | None, limit: int
 ) -> list[StoredTask]:
-    """Newest first; of everybody if no user is named, for the operator."""
+    """List tasks, newest first. Without `user_id`, the tasks of all accounts, only for the operator."""
     where, params = ["TRUE"], list[str]()
     if user_id is not None:
         where, params = ["account_id = ?", "user_id = ?"], [tx.account, user_id]
@@ -100,8 +101,8 @@ def page(
     if status is not None:
         where.append("status = ?")
         params.append(status)
-    if status in OPEN:
-        where.append(_OPEN)
+    if status in OPEN_STATUSES:
+        where.append(_IS_OPEN)
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM tasks WHERE {' AND '.join(where)} ORDER BY task_id DESC LIMIT ?", (*params, limit)
     )
@@ -109,8 +110,8 @@ def page(
 
 
 def counts(tx: Tx, account_id: str | None = None, user_id: str | None = None) -> dict[str, int]:
-    """How many tasks that are not done there are in each state: of a user, of an account, or of everybody."""
-    where, params = [_OPEN], list[str]()
+    """Count open tasks by status: of a user, of an account, or of all accounts."""
+    where, params = [_IS_OPEN], list[str]()
     for column, value in (("account_id", account_id), ("user_id", user_id)):
         if value is not None:
             where.append(f"{column} = ?")
@@ -119,79 +120,80 @@ def counts(tx: Tx, account_id: str | None = None, user_id: str | None = None) ->
 
 
 def claim(tx: Tx, now: int, lease: int) -> Claim | None:
-    """Take the task that has been due for longest, of any account."""
-    skip = " SKIP LOCKED" if tx.dialect.lock_row else ""
+    """Claim the task of any account that has been due for longest."""
+    skip_locked = " SKIP LOCKED" if tx.dialect.lock_row else ""
     row = tx.one(
         "UPDATE tasks SET status = 'running', fence = fence + 1, attempts = attempts + 1, run_at = ?, updated_at = ?"
         " WHERE (account_id, task_id) = (SELECT account_id, task_id FROM tasks WHERE run_at <= ? ORDER BY run_at"
-        f" LIMIT 1{tx.dialect.lock_row}{skip}) RETURNING {_COLUMNS}",
+        f" LIMIT 1{tx.dialect.lock_row}{skip_locked}) RETURNING {_COLUMNS}",
         (now + lease, now, now),
     )
     return Claim(StoredTask(*row)) if row else None
 
 
 def next_due(tx: Tx) -> int | None:
-    """When the next task of any account can be taken."""
+    """The time at which the next task of any account can be claimed."""
     row = tx.one("SELECT MIN(run_at) FROM tasks WHERE run_at IS NOT NULL")
     return row[0] if row else None
 
 
 def is_held(tx: Tx, claim: Claim) -> bool:
-    return tx.one(f"SELECT 1 FROM tasks WHERE {_MINE}{tx.dialect.lock_row}", claim.key) is not None
+    """Whether the claim is still valid. If so, it stays valid until the transaction ends."""
+    return tx.one(f"SELECT 1 FROM tasks WHERE {_HELD}{tx.dialect.lock_row}", claim.key) is not None
 
 
 def extend(tx: Tx, claim: Claim, until: int) -> bool:
-    """Hold a task for longer; whether it is still held."""
-    row = tx.one(f"UPDATE tasks SET run_at = ? WHERE {_MINE} RETURNING 1", (until, *claim.key))
+    """Extend the lease. Return False if the claim is no longer valid."""
+    row = tx.one(f"UPDATE tasks SET run_at = ? WHERE {_HELD} RETURNING 1", (until, *claim.key))
     return row is not None
 
 
 def advance(tx: Tx, claim: Claim, *, stage: str, done: int, total: int, worked: int, now: int) -> bool:
-    """Write down how far a task has come; whether it is still held."""
+    """Record the progress of a task. Return False if the claim is no longer valid."""
     row = tx.one(
         "UPDATE tasks SET stage = ?, steps_done = ?, steps_total = ?, worked = worked + ?, updated_at = ?"
-        f" WHERE {_MINE} RETURNING 1",
+        f" WHERE {_HELD} RETURNING 1",
         (stage, done, total, worked, now, *claim.key),
     )
     return row is not None
 
 
 def complete(tx: Tx, claim: Claim, result: str, *, worked: int, now: int) -> bool:
-    """End a task well; whether it was still held."""
+    """Mark a task as completed. Return False if the claim is no longer valid."""
     row = tx.one(
         "UPDATE tasks SET status = 'completed', stage = NULL, run_at = NULL, result = ?, error_code = NULL,"
         " error = NULL, worked = worked + ?, steps_done = steps_total, updated_at = ?"
-        f" WHERE {_MINE} RETURNING 1",
+        f" WHERE {_HELD} RETURNING 1",
         (result, worked, now, *claim.key),
     )
     return row is not None
 
 
 def fail(tx: Tx, claim: Claim, failure: Failure, *, worked: int, now: int) -> bool:
-    """End a task badly; whether it was still held."""
+    """Mark a task as failed. Return False if the claim is no longer valid."""
     row = tx.one(
         "UPDATE tasks SET status = 'failed', stage = NULL, run_at = NULL, error_code = ?, error = ?,"
-        f" failures = failures + 1, worked = worked + ?, updated_at = ? WHERE {_MINE} RETURNING 1",
+        f" failures = failures + 1, worked = worked + ?, updated_at = ? WHERE {_HELD} RETURNING 1",
         (failure.code, failure.message, worked, now, *claim.key),
     )
     return row is not None
 
 
 def postpone(tx: Tx, claim: Claim, failure: Failure, *, run_at: int, worked: int, now: int) -> bool:
-    """Let a task be tried again from `run_at` on; whether it was still held."""
+    """Schedule another attempt at `run_at`. Return False if the claim is no longer valid."""
     row = tx.one(
         "UPDATE tasks SET status = 'pending', stage = 'retrying', run_at = ?, error_code = ?, error = ?,"
-        f" failures = failures + 1, worked = worked + ?, updated_at = ? WHERE {_MINE} RETURNING 1",
+        f" failures = failures + 1, worked = worked + ?, updated_at = ? WHERE {_HELD} RETURNING 1",
         (run_at, failure.code, failure.message, worked, now, *claim.key),
     )
     return row is not None
 
 
-def hand_back(tx: Tx, claim: Claim, now: int) -> None:
-    """Let others take a task at once, as if this attempt had not been made."""
+def release_claim(tx: Tx, claim: Claim, now: int) -> None:
+    """Make a claimed task available to other workers at once. The attempt is not counted."""
     tx.execute(
         "UPDATE tasks SET status = 'pending', stage = NULL, run_at = ?, attempts = attempts - 1, updated_at = ?"
-        f" WHERE {_MINE}",
+        f" WHERE {_HELD}",
         (now, now, *claim.key),
     )
 
@@ -199,30 +201,30 @@ def hand_back(tx: Tx, claim: Claim, now: int) -> None:
 def cancel(tx: Tx, task_id: str, now: int) -> None:
     tx.execute(
         "UPDATE tasks SET status = 'cancelled', stage = NULL, run_at = NULL, fence = fence + 1, updated_at = ?"
-        f" WHERE {_THE_ONE}",
+        f" WHERE {_BY_ID}",
         (now, tx.account, task_id),
     )
 
 
-def renew(tx: Tx, task_id: str, now: int) -> None:
-    """Let a task wait to begin again; what it had finished it does not do again."""
+def reset_for_retry(tx: Tx, task_id: str, now: int) -> None:
+    """Set a task back to waiting, with no attempts. Its finished steps are kept."""
     tx.execute(
         "UPDATE tasks SET status = 'pending', stage = 'waiting', run_at = NULL, attempts = 0, failures = 0,"
-        f" error_code = NULL, error = NULL, fence = fence + 1, updated_at = ? WHERE {_THE_ONE}",
+        f" error_code = NULL, error = NULL, fence = fence + 1, updated_at = ? WHERE {_BY_ID}",
         (now, tx.account, task_id),
     )
 
 
-def release(tx: Tx, task_id: str, now: int) -> None:
-    """Let a task begin that waited for another."""
+def unblock(tx: Tx, task_id: str, now: int) -> None:
+    """Make a task due that waited for another task."""
     tx.execute(
-        f"UPDATE tasks SET run_at = ?, stage = NULL WHERE {_THE_ONE} AND run_at IS NULL AND status = 'pending'",
+        f"UPDATE tasks SET run_at = ?, stage = NULL WHERE {_BY_ID} AND run_at IS NULL AND status = 'pending'",
         (now, tx.account, task_id),
     )
 
 
-def delete_of_log(tx: Tx, log_id: int) -> None:
-    # The tasks first: a worker that just keeps a step holds its task until the step is there to be deleted, too.
+def delete_for_log(tx: Tx, log_id: int) -> None:
+    # Tasks before steps: a worker that inserts a step locks its task. The deletion then waits and sees the new step.
     rows = tx.all(
         "DELETE FROM tasks WHERE account_id = ? AND log_id = ? RETURNING task_id",
         (tx.account, log_id),
@@ -231,10 +233,10 @@ def delete_of_log(tx: Tx, log_id: int) -> None:
         steps.delete(tx, task_id)
 
 
-def forget_before(tx: Tx, before: int, limit: int) -> int:
-    """Drop up to `limit` tasks of all accounts that were completed before `before`; how many there were.
+def delete_completed_before(tx: Tx, before: int, limit: int) -> int:
+    """Delete up to `limit` tasks of all accounts that were completed before `before`. Return how many.
 
-    What failed or was cancelled stays: it can be retried.
+    Failed and cancelled tasks are kept, because they can be retried.
     """
     rows = tx.all(
         "DELETE FROM tasks WHERE (account_id, task_id) IN (SELECT account_id, task_id FROM tasks"
@@ -244,9 +246,12 @@ def forget_before(tx: Tx, before: int, limit: int) -> int:
     return len(rows)
 
 
-def shown(task: StoredTask, *, to_operator: bool = False) -> Task:
-    """The task as callers see it. A model's own words about a tenant's text are not the operator's to read."""
-    waits = task.status == "pending" and task.run_at is not None and task.attempts > 0
+def to_task(task: StoredTask, *, to_operator: bool = False) -> Task:
+    """Convert to the task that callers see.
+
+    The operator gets the error code instead of the message, which may quote a tenant's text.
+    """
+    is_retrying = task.status == "pending" and task.run_at is not None and task.attempts > 0
     return Task(
         task_id=task.task_id,
         account_id=task.account_id,
@@ -260,7 +265,7 @@ def shown(task: StoredTask, *, to_operator: bool = False) -> Task:
         stage=task.stage,
         progress=Progress(task.steps_done, task.steps_total),
         attempts=task.attempts,
-        next_attempt_at=from_micros(task.run_at) if waits and task.run_at is not None else None,
+        next_attempt_at=from_micros(task.run_at) if is_retrying and task.run_at is not None else None,
         result=None if task.result is None else _decode_result(task.result),
         error_code=task.error_code,
         error=task.error_code if to_operator else task.error,

@@ -1,19 +1,52 @@
-"""Which tools a session called, and in which messages."""
+"""Tool calls: which messages make or answer which call."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from holdfast.model.parts import Part, ToolPart
 from holdfast.store.database import Tx
 from holdfast.store.tables.lineage import LogRange
 
+UNANSWERED_STATUSES = {"pending", "running"}
 
-def is_any(tx: Tx, log_ranges: Sequence[LogRange]) -> bool:
-    where, params = _within(tx, log_ranges)
+
+def insert(tx: Tx, log_id: int, seq: int, parts: Iterable[Part]) -> None:
+    """Record the calls that the parts of a message make or answer."""
+    open_by_id: dict[str, bool] = {}
+    for part in parts:
+        if type(part) is ToolPart and part.tool_id:
+            is_open = part.tool_status in UNANSWERED_STATUSES and part.tool_output in (None, "")
+            open_by_id[part.tool_id] = open_by_id.get(part.tool_id, True) and is_open
+    for tool_id, is_open in open_by_id.items():
+        tx.execute(
+            "INSERT INTO calls (account_id, log_id, seq, tool_id, is_open) VALUES (?, ?, ?, ?, ?)",
+            (tx.account, log_id, seq, tool_id, int(is_open)),
+        )
+
+
+def read_calls(tx: Tx, log_ranges: Sequence[LogRange]) -> list[tuple[int, str, bool]]:
+    """List (message seq, call id, is open) in order of seq. An open call is made in that message but not answered."""
+    rows: list[tuple[int, str, bool]] = []
+    for log_range in log_ranges:
+        rows += [
+            (seq, tool_id, bool(is_open))
+            for seq, tool_id, is_open in tx.all(
+                "SELECT seq, tool_id, is_open FROM calls WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
+                " ORDER BY seq",
+                (tx.account, log_range.log_id, log_range.first, log_range.last),
+            )
+        ]
+    return rows
+
+
+def has_any(tx: Tx, log_ranges: Sequence[LogRange]) -> bool:
+    """Whether any message in the ranges makes or answers a call."""
+    where, params = _in_ranges(tx, log_ranges)
     return tx.one(f"SELECT 1 FROM calls WHERE {where} LIMIT 1", params) is not None
 
 
-def tool_ids(tx: Tx, log_ranges: Sequence[LogRange], *, after: str, limit: int) -> list[str]:
-    """Each once, in the order of their names, behind `after`."""
-    where, params = _within(tx, log_ranges)
+def list_tool_ids(tx: Tx, log_ranges: Sequence[LogRange], *, after: str, limit: int) -> list[str]:
+    """List distinct call ids in alphabetical order, starting after the id `after`."""
+    where, params = _in_ranges(tx, log_ranges)
     rows = tx.all(
         f"SELECT DISTINCT tool_id FROM calls WHERE {where} AND tool_id > ? ORDER BY tool_id LIMIT ?",
         (*params, after, limit),
@@ -21,18 +54,24 @@ def tool_ids(tx: Tx, log_ranges: Sequence[LogRange], *, after: str, limit: int) 
     return [row[0] for row in rows]
 
 
-def speaking_of(tx: Tx, log_ranges: Sequence[LogRange], tool_id: str, limit: int) -> list[LogRange]:
-    """The messages that make or answer a call, as stretches of one."""
-    where, params = _within(tx, log_ranges)
+def messages_of_call(tx: Tx, log_ranges: Sequence[LogRange], tool_id: str, limit: int) -> list[LogRange]:
+    """The messages that make or answer a call, each as a range of one message."""
+    where, params = _in_ranges(tx, log_ranges)
     rows = tx.all(
         f"SELECT log_id, seq FROM calls WHERE {where} AND tool_id = ? ORDER BY seq LIMIT ?", (*params, tool_id, limit)
     )
     return [LogRange(log_id, seq, seq) for log_id, seq in rows]
 
 
-def _within(tx: Tx, log_ranges: Sequence[LogRange]) -> tuple[str, list[str | int]]:
+def delete_after(tx: Tx, log_id: int, seq: int) -> None:
+    """Delete the calls of all messages of a log after `seq`."""
+    tx.execute("DELETE FROM calls WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq))
+
+
+def _in_ranges(tx: Tx, log_ranges: Sequence[LogRange]) -> tuple[str, list[str | int]]:
+    """A WHERE condition that matches the messages in the ranges, and its parameters."""
     params: list[str | int] = [tx.account]
-    for stretch in log_ranges:
-        params += [stretch.log_id, stretch.first, stretch.last]
-    any_of = " OR ".join(["(log_id = ? AND seq BETWEEN ? AND ?)"] * len(log_ranges)) or "FALSE"
-    return f"account_id = ? AND ({any_of})", params
+    for log_range in log_ranges:
+        params += [log_range.log_id, log_range.first, log_range.last]
+    condition = " OR ".join(["(log_id = ? AND seq BETWEEN ? AND ?)"] * len(log_ranges)) or "FALSE"
+    return f"account_id = ? AND ({condition})", params

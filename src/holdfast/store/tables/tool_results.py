@@ -1,4 +1,4 @@
-"""Large tool outputs: the content once per account by its hash, and which message parts show it."""
+"""Large tool outputs. The content is stored once per account by its hash; rows link it to message parts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,18 +11,20 @@ from holdfast.store.tables.lineage import LogRange
 from holdfast.store.timestamps import from_micros
 
 
-class Output(msgspec.Struct, frozen=True):
-    """An output that is too large for its message: the `part`-th part of the `message`-th of an append."""
+class LargeOutput(msgspec.Struct, frozen=True):
+    """A tool output that is too large to be stored in its message."""
 
-    message: int
-    part: int
+    message_index: int
+    """The position of the message in its append."""
+    part_index: int
+    """The position of the part in its message."""
     hash: str
     content: str
     tool_id: str
     tool_name: str
 
 
-def insert(tx: Tx, log_id: int, seq: int, output: Output, created_at: int) -> None:
+def insert(tx: Tx, log_id: int, seq: int, output: LargeOutput, created_at: int) -> None:
     tx.execute(
         "INSERT INTO blobs (account_id, hash, chars, refs, content) VALUES (?, ?, ?, 1, ?)"
         " ON CONFLICT (account_id, hash) DO UPDATE SET refs = blobs.refs + 1",
@@ -31,20 +33,20 @@ def insert(tx: Tx, log_id: int, seq: int, output: Output, created_at: int) -> No
     tx.execute(
         "INSERT INTO tool_results (account_id, log_id, seq, part, hash, tool_id, tool_name, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (tx.account, log_id, seq, output.part, output.hash, output.tool_id, output.tool_name, created_at),
+        (tx.account, log_id, seq, output.part_index, output.hash, output.tool_id, output.tool_name, created_at),
     )
 
 
-def newest(tx: Tx, log_ranges: Sequence[LogRange], tool_name: str | None, limit: int) -> list[ToolResult]:
-    named, name = ("", []) if tool_name is None else (" AND t.tool_name = ?", [tool_name])
+def list_newest(tx: Tx, log_ranges: Sequence[LogRange], tool_name: str | None, limit: int) -> list[ToolResult]:
+    name_condition, name_params = ("", []) if tool_name is None else (" AND t.tool_name = ?", [tool_name])
     results: list[ToolResult] = []
-    for stretch in reversed(log_ranges):
+    for log_range in reversed(log_ranges):
         rows = tx.all(
             "SELECT t.hash, t.tool_id, t.tool_name, t.seq, b.chars, t.created_at FROM tool_results t"
             " JOIN blobs b ON b.account_id = t.account_id AND b.hash = t.hash"
-            f" WHERE t.account_id = ? AND t.log_id = ? AND t.seq BETWEEN ? AND ?{named}"
+            f" WHERE t.account_id = ? AND t.log_id = ? AND t.seq BETWEEN ? AND ?{name_condition}"
             " ORDER BY t.seq DESC, t.part DESC LIMIT ?",
-            (tx.account, stretch.log_id, stretch.first, stretch.last, *name, limit - len(results)),
+            (tx.account, log_range.log_id, log_range.first, log_range.last, *name_params, limit - len(results)),
         )
         results += [
             ToolResult(
@@ -66,9 +68,9 @@ def count(tx: Tx, log_ranges: Sequence[LogRange]) -> int:
     rows = [
         tx.one(
             "SELECT COUNT(*) FROM tool_results WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?",
-            (tx.account, stretch.log_id, stretch.first, stretch.last),
+            (tx.account, log_range.log_id, log_range.first, log_range.last),
         )
-        for stretch in log_ranges
+        for log_range in log_ranges
     ]
     return sum(row[0] for row in rows if row)
 
@@ -76,8 +78,8 @@ def count(tx: Tx, log_ranges: Sequence[LogRange]) -> int:
 def read(
     tx: Tx, log_ranges: Sequence[LogRange], tool_result_id: str, offset: int, limit: int | None
 ) -> ToolResultSlice | None:
-    """Characters `offset` to `offset + limit` of an output that a message of `log_ranges` shows."""
-    for stretch in log_ranges:
+    """Read the characters from `offset` to `offset + limit` of an output in a message of `log_ranges`."""
+    for log_range in log_ranges:
         row = tx.one(
             "SELECT t.tool_name, SUBSTR(b.content, ?, ?), b.chars FROM tool_results t"
             " JOIN blobs b ON b.account_id = t.account_id AND b.hash = t.hash"
@@ -86,9 +88,9 @@ def read(
                 offset + 1,
                 limit or 2**31 - 1,
                 tx.account,
-                stretch.log_id,
-                stretch.first,
-                stretch.last,
+                log_range.log_id,
+                log_range.first,
+                log_range.last,
                 tool_result_id,
             ),
         )
@@ -105,22 +107,22 @@ def read(
     return None
 
 
-def content(tx: Tx, tool_result_id: str) -> str | None:
-    """The whole output that a message of this account names."""
+def read_content(tx: Tx, tool_result_id: str) -> str | None:
+    """Read the whole content of an output."""
     row = tx.one("SELECT content FROM blobs WHERE account_id = ? AND hash = ?", (tx.account, tool_result_id))
     return None if row is None else str(row[0])
 
 
 def delete_after(tx: Tx, ends: Sequence[tuple[int, int]]) -> None:
-    """Drop what messages behind the `seq` of each log show; content that nobody shows any more goes with it."""
-    behind = "account_id = ? AND log_id = ? AND seq > ?"
-    shown: Counter[str] = Counter()
+    """Delete the outputs of all messages after `seq` of each log, and content that is no longer referenced."""
+    after_seq = "account_id = ? AND log_id = ? AND seq > ?"
+    removed_refs: Counter[str] = Counter()
     for log_id, seq in ends:
-        rows = tx.all(f"SELECT hash FROM tool_results WHERE {behind}", (tx.account, log_id, seq))
-        shown.update(row[0] for row in rows)
-    # In one order for everyone: two transactions that share outputs must not wait for each other in a circle.
-    for hash_, times in sorted(shown.items()):
+        rows = tx.all(f"SELECT hash FROM tool_results WHERE {after_seq}", (tx.account, log_id, seq))
+        removed_refs.update(row[0] for row in rows)
+    # Sorted: every transaction locks shared content in the same order, which prevents deadlocks.
+    for hash_, times in sorted(removed_refs.items()):
         tx.execute("UPDATE blobs SET refs = refs - ? WHERE account_id = ? AND hash = ?", (times, tx.account, hash_))
         tx.execute("DELETE FROM blobs WHERE account_id = ? AND hash = ? AND refs <= 0", (tx.account, hash_))
     for log_id, seq in ends:
-        tx.execute(f"DELETE FROM tool_results WHERE {behind}", (tx.account, log_id, seq))
+        tx.execute(f"DELETE FROM tool_results WHERE {after_seq}", (tx.account, log_id, seq))

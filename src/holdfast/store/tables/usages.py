@@ -1,4 +1,4 @@
-"""Which contexts and skills a session used."""
+"""Contexts and skills that a session used."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ class Use(msgspec.Struct, frozen=True):
     kind: Literal["context", "skill"]
     uri: str
     detail: str | None
-    """A skill's input, output and success."""
+    """JSON with the input, output and success of a skill."""
 
 
 def insert(tx: Tx, log_id: int, author: str, use: Use, now: int) -> None:
@@ -28,7 +28,7 @@ def insert(tx: Tx, log_id: int, author: str, use: Use, now: int) -> None:
 
 
 def read(tx: Tx, log_id: int, after: str | None, limit: int) -> list[Usage]:
-    """In the order in which they were recorded, behind the one with the id `after`."""
+    """Read usages in the order in which they were recorded, starting after the id `after`."""
     rows = tx.all(
         "SELECT id, kind, uri, detail, created_at FROM usages WHERE account_id = ? AND log_id = ? AND id > ?"
         " ORDER BY id LIMIT ?",
@@ -38,7 +38,7 @@ def read(tx: Tx, log_id: int, after: str | None, limit: int) -> list[Usage]:
 
 
 def totals(tx: Tx, log_id: int) -> tuple[int, int]:
-    """How many contexts and how many skills."""
+    """Count the contexts and the skills."""
     rows = tx.all(
         "SELECT kind, COUNT(*) FROM usages WHERE account_id = ? AND log_id = ? GROUP BY kind",
         (tx.account, log_id),
@@ -47,8 +47,8 @@ def totals(tx: Tx, log_id: int) -> tuple[int, int]:
     return counts.get("context", 0), counts.get("skill", 0)
 
 
-def used_between(tx: Tx, log_id: int, after: int, through: int) -> int:
-    """How many different contexts and skills were recorded in a span of time. Ids begin with their milliseconds."""
+def count_used_between(tx: Tx, log_id: int, after: int, through: int) -> int:
+    """Count the distinct contexts and skills that were recorded in a period. An id begins with its milliseconds."""
     row = tx.one(
         "SELECT COUNT(DISTINCT uri) FROM usages WHERE account_id = ? AND log_id = ? AND id >= ? AND id < ?",
         (tx.account, log_id, f"use_{after // 1_000 + 1:012x}", f"use_{through // 1_000 + 1:012x}"),

@@ -1,4 +1,4 @@
-"""Users of an account, and their keys: of a key only its id and its hash are kept."""
+"""Users of an account and their API keys. Only the id and the hash of a key are stored."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from holdfast.model.identity import Key, TenantRole, User
 from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
-_ALIVE = "(expires_at IS NULL OR expires_at > ?)"
+_NOT_EXPIRED = "(expires_at IS NULL OR expires_at > ?)"
 
 
 class StoredKey(msgspec.Struct, frozen=True):
@@ -18,7 +18,7 @@ class StoredKey(msgspec.Struct, frozen=True):
 
 
 def insert(tx: Tx, account_id: str, user_id: str, role: TenantRole, now: int) -> bool:
-    """Whether the name was free."""
+    """Return False if the user already exists."""
     row = tx.one(
         "INSERT INTO users (account_id, user_id, role, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
         " RETURNING 1",
@@ -28,20 +28,21 @@ def insert(tx: Tx, account_id: str, user_id: str, role: TenantRole, now: int) ->
 
 
 def find(tx: Tx, user_id: str, now: int, *, lock: bool = False) -> User | None:
-    """The user, or None. With `lock` nobody else changes them or their keys until the transaction ends."""
+    """Find a user. With `lock`, no other transaction changes the user or their keys until this one ends."""
     if lock and tx.dialect.lock_row:
         key = (tx.account, user_id)
         tx.one(f"SELECT 1 FROM users WHERE account_id = ? AND user_id = ?{tx.dialect.lock_row}", key)
-    return next(iter(every(tx, now, user_id)), None)
+    return next(iter(list_all(tx, now, user_id)), None)
 
 
-def every(tx: Tx, now: int, user_id: str | None = None) -> list[User]:
-    """All users of the account, or the one."""
-    one, name = ("", []) if user_id is None else (" AND u.user_id = ?", [user_id])
+def list_all(tx: Tx, now: int, user_id: str | None = None) -> list[User]:
+    """List all users of the account, or only the user `user_id`."""
+    user_condition, user_params = ("", []) if user_id is None else (" AND u.user_id = ?", [user_id])
     rows = tx.all(
         "SELECT u.user_id, u.role, u.created_at, (SELECT COUNT(*) FROM keys WHERE account_id = u.account_id"
-        f" AND user_id = u.user_id AND {_ALIVE}) FROM users u WHERE u.account_id = ?{one} ORDER BY u.user_id",
-        (now, tx.account, *name),
+        f" AND user_id = u.user_id AND {_NOT_EXPIRED}) FROM users u WHERE u.account_id = ?{user_condition}"
+        " ORDER BY u.user_id",
+        (now, tx.account, *user_params),
     )
     return [
         User(account_id=tx.account, user_id=row[0], role=row[1], created_at=from_micros(row[2]), key_count=row[3])
@@ -76,7 +77,7 @@ def find_key(tx: Tx, key_id: str) -> StoredKey | None:
 
 
 def keys(tx: Tx, user_id: str) -> list[Key]:
-    """A user's keys, oldest first."""
+    """List a user's keys, oldest first."""
     rows = tx.all(
         "SELECT key_id, created_at, expires_at, last_used_at FROM keys WHERE account_id = ? AND user_id = ?"
         " ORDER BY created_at, key_id",
@@ -95,6 +96,7 @@ def keys(tx: Tx, user_id: str) -> list[Key]:
 
 
 def touch_key(tx: Tx, key_id: str, now: int) -> None:
+    """Record that a key was used."""
     tx.execute("UPDATE keys SET last_used_at = ? WHERE account_id = ? AND key_id = ?", (now, tx.account, key_id))
 
 

@@ -1,4 +1,4 @@
-"""What a conversation is about: its words and phrases by weight."""
+"""Concepts of a conversation: its most important words and phrases."""
 
 import math
 import re
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from holdfast.text.sentences import Sentence
 
-CANDIDATES = 40
-_READ = 700
-"""Sentences whose words are counted, the weightiest."""
+MAX_CANDIDATES = 40
+_MAX_SENTENCES = 700
+"""How many sentences are read: those with the highest weight."""
 
 _STOP_WORDS = """
     agree agreed yep
@@ -31,134 +31,136 @@ _STOP_WORDS = """
     yes yesterday yet you you'd you'll you're you've your yours
 """
 _STOP = frozenset(_STOP_WORDS.split())
-_NEVER_INSIDE = frozenset("的了是在和与我你他她它们这那就也都还把被让给吗呢吧啊哦嗯请您么谁哪")
-_STOP_HAN_WORDS = """
+_NEVER_IN_CONCEPT = frozenset("的了是在和与我你他她它们这那就也都还把被让给吗呢吧啊哦嗯请您么谁哪")
+_CHINESE_STOP_WORDS = """
     必须 可以 没有 已经 需要 一下 时候 问题 情况 因此 目前 现在 今天 明天 开始 进行 使用 单号 然后 或者 觉得 知道 查看
 """
-_STOP_HAN = frozenset(_STOP_HAN_WORDS.split())
+_CHINESE_STOP = frozenset(_CHINESE_STOP_WORDS.split())
 _NEVER_AT_EDGE = frozenset(
     "不没有很再又会能可从到要为以及或但而且并已将该此其之一两个些什怎如果因所得着过去来做先看说好等每按向于至则比对需想再最上下中里前后时"
 )
-_RUN = re.compile(rf"[^\W\x00-\x7f{''.join(sorted(_NEVER_INSIDE))}]{{2,}}")
+# All scripts other than ASCII, so the ranges of `text.scripts` do not apply.
+_NON_ASCII_RUN = re.compile(rf"[^\W\x00-\x7f{''.join(sorted(_NEVER_IN_CONCEPT))}]{{2,}}")
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9_\-]*(?:['\u2019][a-z]+)?|[^\sA-Za-z]", re.ASCII)
 _LITERAL_KINDS = frozenset({"path", "url", "email", "id", "date", "ip", "version"})
-_SHORT, _LONG = 2, 6
-_PHRASE = 3
-_HAN_NEEDED = 2
+_MIN_GRAM_CHARS, _MAX_GRAM_CHARS = 2, 6
+_MAX_PHRASE_WORDS = 3
 
 
 class Concept(NamedTuple):
     text: str
     weight: float
-    place: int
-    """The index of the sentence that shows it best."""
+    sentence_index: int
+    """The sentence with the highest weight that contains it."""
 
 
-def candidates(sentences: Sequence[Sentence]) -> list[Concept]:
-    """The heaviest words and phrases: said often, in several messages, but not in all of them."""
+def find_concepts(sentences: Sequence[Sentence]) -> list[Concept]:
+    """Return the words and phrases with the highest weight: frequent, in several messages, but not in all of them."""
     counts: Counter[str] = Counter()
-    places: defaultdict[str, set[int]] = defaultdict(set)
-    shown: dict[str, str] = {}
-    best: dict[str, int] = {}
-    said = [
+    messages_by_key: defaultdict[str, set[int]] = defaultdict(set)
+    spellings: dict[str, str] = {}
+    best_sentence: dict[str, int] = {}
+    prose = [
         index
         for index, sentence in enumerate(sentences)
-        if sentence.origin in {"said", "shown"} and not sentence.routine
+        if sentence.origin in {"prose", "image"} and not sentence.is_routine
     ]
-    said.sort(key=lambda index: -sentences[index].weight)
-    for index in sorted(said[:_READ]):
+    prose.sort(key=lambda index: -sentences[index].weight)
+    for index in sorted(prose[:_MAX_SENTENCES]):
         sentence = sentences[index]
-        plain = _without_literals(sentence)
-        for phrase in sorted({*_phrases(plain), *_grams(plain)}):
+        text = _without_literals(sentence)
+        for phrase in sorted({*_phrases(text), *_grams(text)}):
             key = _stem(phrase)
             counts[key] += 1
-            places[key].add(sentence.place)
-            if phrase.islower() or key not in shown:
-                shown[key] = phrase
-            if key not in best or sentence.weight > sentences[best[key]].weight:
-                best[key] = index
-    messages = 1 + len({sentence.place for sentence in sentences})
-    weighed = [
-        Concept(shown[key], _weight(key, count, len(places[key]), messages), best[key])
+            messages_by_key[key].add(sentence.message_index)
+            if phrase.islower() or key not in spellings:
+                spellings[key] = phrase
+            if key not in best_sentence or sentence.weight > sentences[best_sentence[key]].weight:
+                best_sentence[key] = index
+    message_count = 1 + len({sentence.message_index for sentence in sentences})
+    concepts = [
+        Concept(spellings[key], _weight(key, count, len(messages_by_key[key]), message_count), best_sentence[key])
         for key, count in counts.items()
-        if count > 1 or messages < 10  # noqa: PLR2004 - in a short talk nothing is said twice
+        if count > 1 or message_count < 10  # noqa: PLR2004 - a short conversation repeats little
     ]
-    weighed.sort(key=lambda concept: (-concept.weight, concept.text))
-    return _distinct(weighed[: 4 * CANDIDATES], counts)[:CANDIDATES]
+    concepts.sort(key=lambda concept: (-concept.weight, concept.text))
+    return _drop_overlapping(concepts[: 4 * MAX_CANDIDATES], counts)[:MAX_CANDIDATES]
 
 
 def _without_literals(sentence: Sentence) -> str:
-    """The text without paths, addresses and ids, whose parts are no concepts."""
+    """Return the text without paths, addresses and ids, because their parts are not concepts."""
     text = sentence.text
-    for each in reversed(sentence.literals):
-        if each.kind in _LITERAL_KINDS:
-            text = f"{text[: each.start]}.{text[each.end :]}"
+    for literal in reversed(sentence.literals):
+        if literal.kind in _LITERAL_KINDS:
+            text = f"{text[: literal.start]}.{text[literal.end :]}"
     return text
 
 
-def _weight(key: str, count: int, spread: int, messages: int) -> float:
-    long = math.sqrt(1 + key.count(" ")) if key.isascii() else math.sqrt(len(key) / _SHORT)
-    rarity = math.log(1 + messages / spread)
-    return round(math.sqrt(count * spread) * rarity * long, 4)
+def _weight(key: str, count: int, messages_with_key: int, message_count: int) -> float:
+    length = math.sqrt(1 + key.count(" ")) if key.isascii() else math.sqrt(len(key) / _MIN_GRAM_CHARS)
+    rarity = math.log(1 + message_count / messages_with_key)
+    return round(math.sqrt(count * messages_with_key) * rarity * length, 4)
 
 
-def _distinct(weighed: list[Concept], counts: Counter[str]) -> list[Concept]:
-    """Without those that are part of a heavier one, or that only ever occur inside a longer one."""
-    known = [_stem(concept.text) for concept in weighed]
+def _drop_overlapping(concepts: list[Concept], counts: Counter[str]) -> list[Concept]:
+    """Drop concepts that overlap with one of higher weight, or that occur mostly inside a longer one."""
+    all_keys = [_stem(concept.text) for concept in concepts]
     kept: list[Concept] = []
-    keys: list[str] = []
-    for concept in weighed:
+    kept_keys: list[str] = []
+    for concept in concepts:
         key = _stem(concept.text)
-        if any(key != other and key in other and counts[other] >= counts[key] * 0.8 for other in known):
+        if any(key != other and key in other and counts[other] >= counts[key] * 0.8 for other in all_keys):
             continue
-        if any(key in other or other in key for other in keys):
+        if any(key in other or other in key for other in kept_keys):
             continue
-        if not key.isascii() and any(_overlap(key, other) for other in keys):
+        if not key.isascii() and any(_share_pair(key, other) for other in kept_keys):
             continue
         kept.append(concept)
-        keys.append(key)
+        kept_keys.append(key)
     return kept
 
 
-def _overlap(one: str, other: str) -> bool:
-    """Whether two runs of signs are shifted views of the same words."""
+def _share_pair(one: str, other: str) -> bool:
+    """Return whether two runs of characters have two adjacent ones in common, so that they are parts of one word."""
     return any(one[at : at + 2] in other for at in range(len(one) - 1))
 
 
 def _phrases(text: str) -> list[str]:
-    found: list[str] = []
+    """Return the words of a text that are not stop words, and phrases of adjacent ones."""
+    phrases: list[str] = []
     run: list[str] = []
     for token in [*_TOKEN.findall(text), ""]:
-        plain = token.lower()
-        if len(plain) > 2 and plain.replace("\u2019", "'") not in _STOP:  # noqa: PLR2004 - "a", "of", a sign
+        lower = token.lower()
+        if len(lower) > 2 and lower.replace("\u2019", "'") not in _STOP:  # noqa: PLR2004 - "a", "of", punctuation
             run.append(token)
         elif run:
-            found += run
-            for size in range(2, min(len(run), _PHRASE) + 1):
-                found += [" ".join(run[at : at + size]) for at in range(len(run) - size + 1)]
+            phrases += run
+            for size in range(2, min(len(run), _MAX_PHRASE_WORDS) + 1):
+                phrases += [" ".join(run[at : at + size]) for at in range(len(run) - size + 1)]
             run = []
-    return found
+    return phrases
 
 
 def _grams(text: str) -> list[str]:
+    """Return the short runs of characters that can be words in a script without spaces."""
     if text.isascii():
         return []
-    found: list[str] = []
-    for run in _RUN.findall(text):
-        for size in range(_SHORT, _LONG + 1):
+    grams: list[str] = []
+    for run in _NON_ASCII_RUN.findall(text):
+        for size in range(_MIN_GRAM_CHARS, _MAX_GRAM_CHARS + 1):
             for at in range(len(run) - size + 1):
                 gram = run[at : at + size]
-                if gram[0] not in _NEVER_AT_EDGE and gram[-1] not in _NEVER_AT_EDGE and gram not in _STOP_HAN:
-                    found.append(gram)
-    return found
+                if gram[0] not in _NEVER_AT_EDGE and gram[-1] not in _NEVER_AT_EDGE and gram not in _CHINESE_STOP:
+                    grams.append(gram)
+    return grams
 
 
 def _stem(phrase: str) -> str:
-    """Singular and plural, and any case, are one concept."""
+    """Return the key of a phrase: lower case, singular."""
     lower = phrase.lower()
     return lower[:-1] if lower.endswith("s") and not lower.endswith("ss") and len(lower) > 3 else lower  # noqa: PLR2004
 
 
-def content(words: frozenset[str]) -> frozenset[str]:
-    """The words that carry meaning."""
+def content_words(words: frozenset[str]) -> frozenset[str]:
+    """Return the words without English stop words."""
     return words - _STOP

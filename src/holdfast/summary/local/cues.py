@@ -1,20 +1,22 @@
-"""The words by which a decision, a request, a result, an error or an open item is recognised."""
+"""Cues: words that mark a sentence as a decision, a request, a result, an error or an open item."""
 
 import re
 from typing import NamedTuple
 
+from holdfast.text.scripts import HAN_AND_HEXAGRAMS
+
 
 class Cue(NamedTuple):
     name: str
-    gate: frozenset[str]
-    """One of these English words must be there before the pattern is tried: most sentences have none."""
+    gate_words: frozenset[str]
+    """The English pattern is tried only if a sentence has one of these words. Most sentences have none."""
     english: re.Pattern[str]
     chinese: re.Pattern[str]
 
 
-def _cue(name: str, gate: str, english: str, chinese: str) -> Cue:
-    spaced = re.VERBOSE
-    return Cue(name, frozenset(gate.split()), re.compile(english, spaced), re.compile(chinese, spaced))
+def _cue(name: str, gate_words: str, english: str, chinese: str) -> Cue:
+    flags = re.VERBOSE
+    return Cue(name, frozenset(gate_words.split()), re.compile(english, flags), re.compile(chinese, flags))
 
 
 _CUES = (
@@ -103,26 +105,26 @@ _CUES = (
         r"""受阻|无法继续|卡住|等待.{0,10}(?:审批|批准|权限|回复|确认)|没有权限|需要.{0,8}(?:审批|批准)""",
     ),
 )
-_HAN = re.compile(r"[\u3400-\u9fff]")
-_ASKED = ("?", "\uff1f", '?"', "吗")
+_HAN = re.compile(f"[{HAN_AND_HEXAGRAMS}]")
+_QUESTION_ENDS = ("?", "\uff1f", '?"', "吗")
 
 
-def cues_of(text: str, words: frozenset[str]) -> frozenset[str]:
-    """The names of the cues in a sentence.
+def find_cues(text: str, words: frozenset[str]) -> frozenset[str]:
+    """Return the names of the cues in a sentence, whose words are `words`. A question has no result or decision.
 
-    >>> sorted(cues_of("The database is restored.", frozenset(["the", "database", "is", "restored"])))
+    >>> sorted(find_cues("The database is restored.", frozenset(["the", "database", "is", "restored"])))
     ['result']
     """
     lower = text.lower().replace("\u2019", "'")
-    found: set[str] = set()
+    names: set[str] = set()
     for cue in _CUES:
-        if words.isdisjoint(cue.gate) and not (cue.name == "request" and "?" in lower):
+        if words.isdisjoint(cue.gate_words) and not (cue.name == "request" and "?" in lower):
             continue
         if cue.english.search(lower):
-            found.add(cue.name)
+            names.add(cue.name)
     if _HAN.search(lower):
-        found |= {cue.name for cue in _CUES if cue.chinese.search(lower)}
-    if lower.endswith(_ASKED):
-        found.add("question")
-        found -= {"result", "decision"}
-    return frozenset(found)
+        names |= {cue.name for cue in _CUES if cue.chinese.search(lower)}
+    if lower.endswith(_QUESTION_ENDS):
+        names.add("question")
+        names -= {"result", "decision"}
+    return frozenset(names)

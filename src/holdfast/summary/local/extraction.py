@@ -1,134 +1,143 @@
-"""A summary from the messages themselves: no model, every line something that was said."""
+"""Summaries without a model: every line is a sentence, a value or a rule from the messages."""
 
 from collections.abc import Callable, Sequence
 
 from holdfast.model.messages import Message
-from holdfast.model.summaries import Language, Line, Summary
+from holdfast.model.summaries import Line, Summary
 from holdfast.summary.local import facts, selection
-from holdfast.summary.local.concepts import Concept, candidates
-from holdfast.summary.local.ranking import Embed, Space
-from holdfast.summary.local.reading import language_of, read
-from holdfast.summary.local.selection import Choice
-from holdfast.summary.rules import standing
-from holdfast.summary.tools.pairing import ToolCall, pair
+from holdfast.summary.local.concepts import Concept, find_concepts
+from holdfast.summary.local.ranking import Embed, SentenceVectors
+from holdfast.summary.local.reading import detect_language, read_sentences
+from holdfast.summary.local.selection import Selection
+from holdfast.summary.rules import extract_rules
+from holdfast.summary.sections import CONCEPTS, STATUS
+from holdfast.summary.tools.pairing import ToolCall, pair_calls
 from holdfast.summary.tools.values import value_lines
-from holdfast.text.literals import literals
-from holdfast.text.sentences import Sentence, split
-from holdfast.text.shortening import shorten, width_of
+from holdfast.text.literals import find_literals
+from holdfast.text.sentences import Sentence, split_sentences
+from holdfast.text.shortening import display_width, shorten
 
-CONCEPTS = 8
-_TOPIC = 3
-_INTENT_WIDTH, _RESULT_WIDTH = 130, 130
-_MIN_VALUES, _VALUES_SHARE = 60, 0.22
-"""The tokens, and the part of all, that values may take before they are cut to what is asked for most."""
-_CLOSING = 3
-"""The last messages decide how it stands."""
-
-_STATUS: dict[Language, dict[str, str]] = {
-    "en": {"done": "done", "open": "in progress", "blocked": "blocked", "asked": "open questions"},
-    "zh": {"done": "已完成", "open": "进行中", "blocked": "受阻", "asked": "有待答复"},
-}
+_TOPIC_CONCEPTS = 3
+_MAX_INTENT_WIDTH, _MAX_RESULT_WIDTH = 130, 130
+_MIN_VALUES_TOKENS, _VALUES_SHARE = 60, 0.22
+"""Tokens of values, at least and as a share of the conversation, above which their minor fields are left out."""
+_CLOSING_MESSAGES = 3
+"""How many of the last messages decide the status."""
 
 
-def extract(
-    messages: Sequence[Message], embed: Embed, yield_cpu: Callable[[], None], waiting: Sequence[Line]
+def extract_summary(
+    messages: Sequence[Message], embed: Embed, yield_cpu: Callable[[], None], earlier_open_calls: Sequence[Line]
 ) -> Summary:
-    """The summary of a stretch of messages. The same messages and vectors give the same summary."""
-    language = language_of(messages)
-    calls = pair(messages, yield_cpu, waiting)
-    sentences = read(messages, calls, yield_cpu)
+    """Summarise messages. The same messages and vectors give the same summary."""
+    language = detect_language(messages)
+    calls = pair_calls(messages, yield_cpu, earlier_open_calls)
+    sentences = read_sentences(messages, calls, yield_cpu)
     values = _values(calls, messages, yield_cpu)
     if not sentences and not values:
         return Summary(language=language)
-    about = candidates(sentences)
-    space = Space(sentences, [concept.text for concept in about], embed, yield_cpu)
-    choice = Choice(sentences, space, last=len(messages) - 1)
-    worth = facts.importance(sentences, "\n".join(line.text for line in values))
-    rules = standing(messages, yield_cpu)
-    choice.use([*rules.rules, *rules.dropped])
-    decided = selection.decisions(choice)
-    opened = [*selection.open_calls(calls, messages), *selection.pending(choice)]
-    wanted = selection.requests(choice)
-    result = selection.outcome(choice)
-    texts = [line.text for line in (*rules.rules, *decided, *opened, *wanted, *values)]
-    texts += [shorten(result.text, selection.STEP_WIDTH)] if result else []
-    shown = {each.key for text in texts for each in literals(text)}
-    known = facts.facts(sentences, worth, shown, choice.used)
-    done = selection.steps(choice, result)
-    concepts = _concepts(about, space, sentences)
-    intent = next((line.text for line in (*wanted, *done, *values, *known)), "")
+    candidates = find_concepts(sentences)
+    vectors = SentenceVectors(sentences, [concept.text for concept in candidates], embed, yield_cpu)
+    chosen = Selection(sentences, vectors, last_index=len(messages) - 1)
+    importance = facts.literal_importance(sentences, "\n".join(line.text for line in values))
+    rules = extract_rules(messages, yield_cpu)
+    chosen.mark_rules([*rules.rules, *rules.dropped])
+    # The order matters: a sentence that one section uses is not available to the next one.
+    decisions = selection.select_decisions(chosen)
+    pending = [*selection.open_call_lines(calls, messages), *selection.select_pending(chosen)]
+    requests = selection.select_requests(chosen)
+    result = selection.select_result(chosen)
+    texts = [line.text for line in (*rules.rules, *decisions, *pending, *requests, *values)]
+    texts += [shorten(result.text, selection.MAX_STEP_WIDTH)] if result else []
+    shown = {literal.key for text in texts for literal in find_literals(text)}
+    fact_lines = facts.select_facts(sentences, importance, shown, chosen.used)
+    steps = selection.select_steps(chosen, result)
+    concepts = _concept_lines(candidates, vectors, sentences)
+    intent = next((line.text for line in (*requests, *steps, *values, *fact_lines)), "")
     return Summary(
         language=language,
-        topic=("、" if language == "zh" else ", ").join(line.text for line in concepts[:_TOPIC]),
-        intent=_whole(intent, _INTENT_WIDTH),
-        result=shorten(result.text if result else "", _RESULT_WIDTH),
-        status=_STATUS[language][_status(choice, opened)],
-        steps=done,
-        requests=wanted,
+        topic=("、" if language == "zh" else ", ").join(line.text for line in concepts[:_TOPIC_CONCEPTS]),
+        intent=_shorten_to_sentences(intent, _MAX_INTENT_WIDTH),
+        result=shorten(result.text if result else "", _MAX_RESULT_WIDTH),
+        status=STATUS[language][_status(chosen, pending)],
+        steps=steps,
+        requests=requests,
         concepts=concepts,
-        decisions=decided,
+        decisions=decisions,
         constraints=rules.rules,
         withdrawals=rules.withdrawals,
-        facts=known,
+        facts=fact_lines,
         values=values,
-        pending=opened,
-        answered_calls=_answered(calls),
+        pending=pending,
+        answered_calls=_answered_earlier_calls(calls),
     )
 
 
-def verbatim(messages: Sequence[Message], yield_cpu: Callable[[], None], waiting: Sequence[Line]) -> Summary:
-    """What no model may change or forget: rules, values and calls without a result."""
-    calls = pair(messages, yield_cpu, waiting)
-    rules = standing(messages, yield_cpu)
+def extract_verbatim(
+    messages: Sequence[Message], yield_cpu: Callable[[], None], earlier_open_calls: Sequence[Line]
+) -> Summary:
+    """Extract only rules, values and open calls."""
+    calls = pair_calls(messages, yield_cpu, earlier_open_calls)
+    rules = extract_rules(messages, yield_cpu)
     return Summary(
-        language=language_of(messages),
+        language=detect_language(messages),
         constraints=rules.rules,
         withdrawals=rules.withdrawals,
         values=_values(calls, messages, yield_cpu),
-        pending=selection.open_calls(calls, messages),
-        answered_calls=_answered(calls),
+        pending=selection.open_call_lines(calls, messages),
+        answered_calls=_answered_earlier_calls(calls),
     )
 
 
 def _values(calls: Sequence[ToolCall], messages: Sequence[Message], yield_cpu: Callable[[], None]) -> list[Line]:
-    size = sum(message.tokens for message in messages)
-    return value_lines(calls, messages, max(_MIN_VALUES, round(_VALUES_SHARE * size)), yield_cpu)
+    tokens = sum(message.tokens for message in messages)
+    return value_lines(calls, messages, max(_MIN_VALUES_TOKENS, round(_VALUES_SHARE * tokens)), yield_cpu)
 
 
-def _answered(calls: Sequence[ToolCall]) -> list[str]:
-    """The calls of an earlier stretch that got their result in this one."""
-    return [call.answers for call in calls if not call.is_made_here]
+def _answered_earlier_calls(calls: Sequence[ToolCall]) -> list[str]:
+    """Return the keys of the calls made before these messages whose results are among them."""
+    return [call.answered_key for call in calls if not call.is_made_here]
 
 
-def _whole(text: str, width: int) -> str:
-    """As many whole sentences as the width holds; of the first at least its beginning."""
-    told = ""
-    for piece in split(text):
-        longer = f"{told} {piece.text}".strip()
-        if width_of(longer) > width:
+def _shorten_to_sentences(text: str, width: int) -> str:
+    """Return as many complete sentences as fit `width`, or the beginning of the first if it does not fit."""
+    shortened = ""
+    for piece in split_sentences(text):
+        longer = f"{shortened} {piece.text}".strip()
+        if display_width(longer) > width:
             break
-        told = longer
-    return told or shorten(text, width)
+        shortened = longer
+    return shortened or shorten(text, width)
 
 
-def _concepts(about: Sequence[Concept], space: Space, sentences: Sequence[Sentence]) -> list[Line]:
+def _concept_lines(
+    candidates: Sequence[Concept], vectors: SentenceVectors, sentences: Sequence[Sentence]
+) -> list[Line]:
     weighed = sorted(
-        ((concept, concept.weight * (0.5 + near)) for concept, near in zip(about, space.others, strict=True)),
+        (
+            (concept, concept.weight * (0.5 + centrality))
+            for concept, centrality in zip(candidates, vectors.concept_centrality, strict=True)
+        ),
         key=lambda pair: (-pair[1], pair[0].text),
-    )[:CONCEPTS]
-    top = weighed[0][1] or 1.0 if weighed else 1.0
-    return [Line(concept.text, sentences[concept.place].sources, round(weight / top, 3)) for concept, weight in weighed]
+    )[: CONCEPTS.max_lines]
+    max_weight = weighed[0][1] or 1.0 if weighed else 1.0
+    return [
+        Line(concept.text, sentences[concept.sentence_index].sources, round(weight / max_weight, 3))
+        for concept, weight in weighed
+    ]
 
 
-def _status(choice: Choice, opened: Sequence[Line]) -> str:
-    closing = [each for each in choice.sentences if each.place > choice.last - _CLOSING]
-    if any("blocked" in each.cues and each.origin == "said" for each in closing):
+def _status(chosen: Selection, pending: Sequence[Line]) -> str:
+    """Return a key of `STATUS`, derived from the last messages."""
+    closing = [
+        sentence for sentence in chosen.sentences if sentence.message_index > chosen.last_index - _CLOSING_MESSAGES
+    ]
+    if any("blocked" in sentence.cues and sentence.origin == "prose" for sentence in closing):
         return "blocked"
-    left = selection.unanswered(choice)
-    if left:
-        return "asked" if any("question" in each.cues for each in left) else "open"
-    final = [each for each in closing if each.place == choice.last]
-    if any(each.origin == "failure" for each in final):
+    unanswered = selection.unanswered_requests(chosen)
+    if unanswered:
+        return "has_questions" if any("question" in sentence.cues for sentence in unanswered) else "in_progress"
+    final = [sentence for sentence in closing if sentence.message_index == chosen.last_index]
+    if any(sentence.origin == "failed_call" for sentence in final):
         return "blocked"
-    finished = any("result" in each.cues and each.origin == "said" for each in closing)
-    return "done" if finished and not opened else "open"
+    has_result = any("result" in sentence.cues and sentence.origin == "prose" for sentence in closing)
+    return "done" if has_result and not pending else "in_progress"

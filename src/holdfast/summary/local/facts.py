@@ -1,4 +1,4 @@
-"""The literals of a conversation by importance, in as few verbatim lines as hold them."""
+"""Facts: the most important literals of a conversation, in as few verbatim lines as possible."""
 
 import heapq
 import math
@@ -6,102 +6,110 @@ from collections import Counter
 from collections.abc import Iterable
 
 from holdfast.model.summaries import Line
-from holdfast.summary.local.concepts import content
-from holdfast.text.literals import IMPORTANCE, Literal, literals
+from holdfast.summary.local.concepts import content_words
+from holdfast.summary.sections import FACTS
+from holdfast.text.literals import IMPORTANCE, Literal, find_literals
 from holdfast.text.sentences import Sentence
-from holdfast.text.shortening import excerpt, width_of
+from holdfast.text.shortening import display_width, excerpt
 
-FACTS = 24
-_USER = "User: "
-"""Before what a user stated: a reader has to know it from what an assistant did."""
-_WIDTH = 190
-_CITATION = 40
-_NAMED = 4
-_DISTINCT = 4
-"""The characters from which on a literal that occurs elsewhere is the same."""
-_COPIED = frozenset({"url", "email", "path", "money", "ip", "error", "version", "id"})
-_LEAST, _ENOUGH = 0.8, 0.15
-"""A literal of less importance than that, or than this part of the highest, gets no line of its own."""
+_USER_PREFIX = "User: "
+"""Marks statements of users, so that a reader can tell them from actions of the assistant."""
+_MAX_WIDTH = 190
+_CITATION_WIDTH = 40
+_MIN_WORDS_WITH_NAME = 4
+_MIN_DISTINCT_CHARS = 4
+"""Length from which a literal that also occurs in a value is considered to be the same."""
+_COPIED_KINDS = frozenset({"url", "email", "path", "money", "ip", "error", "version", "id"})
+_MIN_IMPORTANCE, _MIN_IMPORTANCE_SHARE = 0.8, 0.15
+"""A literal needs this importance, and this share of the highest one, to get a line of its own."""
 
 
-def importance(sentences: Iterable[Sentence], values: str) -> dict[str, float]:
-    """How much each literal matters: who said it, with which intent, what it is, and how often it returns.
+def literal_importance(sentences: Iterable[Sentence], values: str) -> dict[str, float]:
+    """Return the importance of each literal by its key: from its sentence's weight, its kind and its frequency.
 
-    What is among the `values` of tools is known, and an assistant mostly restates it in other words.
+    Literals that occur in `values`, the lines of tool results, are skipped. So are most literals of the assistant,
+    because it usually restates values in other words.
     """
     best: dict[str, float] = {}
-    counts: Counter[str] = Counter()
-    last: dict[str, int] = {}
+    message_counts: Counter[str] = Counter()
+    last_message: dict[str, int] = {}
     for sentence in sentences:
         if sentence.role == "assistant" and "question" in sentence.cues:
             continue  # it asks for a fact
-        for each in sentence.literals:
-            if values and _is_restated(each, sentence, values):
+        for literal in sentence.literals:
+            if values and _is_restated(literal, sentence, values):
                 continue
-            if last.get(each.key) != sentence.place:
-                last[each.key] = sentence.place
-                counts[each.key] += 1
-            worth = sentence.weight * _worth(each)
-            if worth > best.get(each.key, 0.0):
-                best[each.key] = worth
-    return {key: worth * (1 + 0.25 * min(2.5, math.log2(counts[key]))) for key, worth in best.items()}
+            if last_message.get(literal.key) != sentence.message_index:
+                last_message[literal.key] = sentence.message_index
+                message_counts[literal.key] += 1
+            importance = sentence.weight * _kind_importance(literal)
+            if importance > best.get(literal.key, 0.0):
+                best[literal.key] = importance
+    return {key: importance * (1 + 0.25 * min(2.5, math.log2(message_counts[key]))) for key, importance in best.items()}
 
 
-def facts(sentences: list[Sentence], worth: dict[str, float], told: set[str], used: set[int]) -> list[Line]:
-    """Lines that hold the most important literals not told elsewhere, in the order they were said."""
-    if not worth:
+def select_facts(
+    sentences: list[Sentence], importance: dict[str, float], shown: set[str], used: set[int]
+) -> list[Line]:
+    """Return lines with the most important literals, in the order of their sentences.
+
+    `shown` has the keys of literals in other sections, which are skipped. The ids of the chosen sentences are added to
+    `used`.
+    """
+    if not importance:
         return []
-    enough = max(_LEAST, _ENOUGH * max(worth.values()))
-    wanted = {text for text, value in worth.items() if value >= enough and text not in told}
-    heap = [(-_gain(each, worth, wanted), index) for index, each in enumerate(sentences)]
+    min_importance = max(_MIN_IMPORTANCE, _MIN_IMPORTANCE_SHARE * max(importance.values()))
+    wanted = {key for key, value in importance.items() if value >= min_importance and key not in shown}
+    heap = [(-_gain(sentence, importance, wanted), index) for index, sentence in enumerate(sentences)]
     heapq.heapify(heap)
     chosen: list[tuple[Sentence, str, float]] = []
-    while heap and len(chosen) < FACTS:
-        gain, index = heapq.heappop(heap)
+    while heap and len(chosen) < FACTS.max_lines:
+        negated_gain, index = heapq.heappop(heap)
         sentence = sentences[index]
-        now = -_gain(sentence, worth, wanted)
-        if now >= 0:
+        current = -_gain(sentence, importance, wanted)
+        if current >= 0:
             continue
-        if now > gain and heap and now > heap[0][0]:
-            heapq.heappush(heap, (now, index))
+        if current > negated_gain and heap and current > heap[0][0]:
+            heapq.heappush(heap, (current, index))
             continue
-        holds = {each.text for each in sentence.literals if each.key in wanted}
-        text = excerpt(sentence.text, holds, _WIDTH)
-        shown = {each.key for each in literals(text)} & wanted
-        chosen.append((sentence, text, -now))
-        wanted -= shown or {each.key for each in sentence.literals}
-        heapq.heappush(heap, (now, index))
-    top = max((gain for *_, gain in chosen), default=1.0)
+        wanted_texts = {literal.text for literal in sentence.literals if literal.key in wanted}
+        text = excerpt(sentence.text, wanted_texts, _MAX_WIDTH)
+        shown_keys = {literal.key for literal in find_literals(text)} & wanted
+        chosen.append((sentence, text, -current))
+        wanted -= shown_keys or {literal.key for literal in sentence.literals}
+        heapq.heappush(heap, (current, index))
+    max_gain = max((gain for *_, gain in chosen), default=1.0)
     used |= {id(sentence) for sentence, *_ in chosen}
     order = {id(sentence): at for at, sentence in enumerate(sentences)}
     chosen.sort(key=lambda fact: order[id(fact[0])])
     return [
-        Line(f"{_USER if sentence.role == 'user' else ''}{text}", sentence.sources, round(gain / top, 3))
+        Line(f"{_USER_PREFIX if sentence.role == 'user' else ''}{text}", sentence.sources, round(gain / max_gain, 3))
         for sentence, text, gain in chosen
     ]
 
 
 def _is_restated(literal: Literal, sentence: Sentence, values: str) -> bool:
-    if sentence.role == "assistant" and literal.kind not in _COPIED:
+    if sentence.role == "assistant" and literal.kind not in _COPIED_KINDS:
         return True
-    bare = literal.key.strip("$€£¥")
-    return len(bare) >= _DISTINCT and bare in values
+    amount = literal.key.strip("$€£¥")
+    return len(amount) >= _MIN_DISTINCT_CHARS and amount in values
 
 
-def _worth(literal: Literal) -> float:
-    worth = IMPORTANCE[literal.kind]
+def _kind_importance(literal: Literal) -> float:
+    importance = IMPORTANCE[literal.kind]
     if literal.kind == "number" and len(literal.text) == 1:
-        worth *= 0.4
-    return worth
+        importance *= 0.4
+    return importance
 
 
-def _gain(sentence: Sentence, worth: dict[str, float], wanted: set[str]) -> float:
-    """What a line would add for its length. Squared, so that one that matters outweighs several that do not."""
-    gain = sum(worth[key] ** 2 for key in {each.key for each in sentence.literals} if key in wanted)
+def _gain(sentence: Sentence, importance: dict[str, float], wanted: set[str]) -> float:
+    """Return the gain of a line per length. Squares let one important literal outweigh several minor ones."""
+    gain = sum(importance[key] ** 2 for key in {literal.key for literal in sentence.literals} if key in wanted)
     if not gain:
         return 0.0
-    if len(content(sentence.words)) < _NAMED and all(each.kind == "name" for each in sentence.literals):
+    word_count = len(content_words(sentence.words))
+    if word_count < _MIN_WORDS_WITH_NAME and all(literal.kind == "name" for literal in sentence.literals):
         return 0.0  # "Thanks, Maria!"
-    telling = min(1.0, (1 + len(content(sentence.words))) / 5)
-    cost = math.pow(_CITATION + min(_WIDTH, width_of(sentence.text)), 0.6)
-    return telling * gain * (0.5 + 0.1 * sentence.weight) / cost
+    clarity = min(1.0, (1 + word_count) / 5)
+    cost = math.pow(_CITATION_WIDTH + min(_MAX_WIDTH, display_width(sentence.text)), 0.6)
+    return clarity * gain * (0.5 + 0.1 * sentence.weight) / cost

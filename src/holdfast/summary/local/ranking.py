@@ -1,97 +1,101 @@
-"""Which sentences say most, by the static vectors: near the heart of the conversation, far from each other."""
+"""Ranking of sentences by vectors: central to the conversation, and different from each other."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.text.sentences import Sentence, likeness
+from holdfast.text.sentences import Sentence, word_similarity
 
 if TYPE_CHECKING:
     import numpy as np
 
 Embed = Callable[[Sequence[str]], "np.ndarray[Any, Any]"]
 
-POOL = 260
-"""Sentences that get a vector: those of the highest first weight."""
-_TEXT_CHARS = 300
-_SAME = 0.93
-_ALIKE = 0.75
+MAX_SENTENCES = 260
+"""How many sentences get a vector: those with the highest weight."""
+_MAX_TEXT_CHARS = 300
+_SAME_BY_VECTORS = 0.93
+_SAME_BY_WORDS = 0.75
 
 
-class Space:
-    """The vectors of one conversation."""
+class SentenceVectors:
+    """Similarities between the sentences and concepts of a conversation."""
 
     def __init__(
-        self, sentences: Sequence[Sentence], others: Sequence[str], embed: Embed | None, yield_cpu: Callable[[], None]
+        self, sentences: Sequence[Sentence], concepts: Sequence[str], embed: Embed | None, yield_cpu: Callable[[], None]
     ) -> None:
+        """Set `vector_row` and `centrality` of the sentences with the highest weight."""
         self.yield_cpu = yield_cpu
-        pool = sorted(sentences, key=lambda each: (-each.weight, each.place))[:POOL]
+        heaviest = sorted(sentences, key=lambda sentence: (-sentence.weight, sentence.message_index))[:MAX_SENTENCES]
         texts: dict[str, int] = {}
-        for sentence in pool:
-            sentence.row = texts.setdefault(sentence.text[:_TEXT_CHARS], len(texts))
-        rows = [texts.setdefault(text, len(texts)) for text in others]
-        self._alike: Any = None
-        self.others: list[float] = [0.0] * len(others)
+        for sentence in heaviest:
+            sentence.vector_row = texts.setdefault(sentence.text[:_MAX_TEXT_CHARS], len(texts))
+        concept_rows = [texts.setdefault(text, len(texts)) for text in concepts]
+        self._similarities: Any = None
+        self.concept_centrality: list[float] = [0.0] * len(concepts)
         if not texts or embed is None:
             return
         vectors = embed(list(texts))
-        self._alike = vectors @ vectors.T
+        self._similarities = vectors @ vectors.T
         weights = [0.0] * len(texts)
-        for sentence in pool:
-            weights[sentence.row] += sentence.weight
-        # Likeness to the weighted centre is the weighted mean of the likeness to each.
-        towards = _scaled(self._alike.dot(_row_like(self._alike, weights)).tolist())
-        for sentence in pool:
-            sentence.centrality = towards[sentence.row]
-        self.others = [towards[row] for row in rows]
+        for sentence in heaviest:
+            weights[sentence.vector_row] += sentence.weight
+        # The similarity to the weighted centre is the weighted mean of the similarities to all texts.
+        centrality = _scale(self._similarities.dot(_as_row(self._similarities, weights)).tolist())
+        for sentence in heaviest:
+            sentence.centrality = centrality[sentence.vector_row]
+        self.concept_centrality = [centrality[row] for row in concept_rows]
 
-    def likeness(self, one: Sentence, other: Sentence) -> float:
-        """1 for the same, by words or by vectors, whichever sees more in common."""
-        by_words = likeness(one.words, other.words)
-        if self._alike is None or one.row < 0 or other.row < 0:
+    def similarity(self, one: Sentence, other: Sentence) -> float:
+        """Return the similarity by words or by vectors, whichever is higher. Equal sentences have 1."""
+        by_words = word_similarity(one.words, other.words)
+        if self._similarities is None or one.vector_row < 0 or other.vector_row < 0:
             return by_words
-        return max(by_words, float(self._alike[one.row, other.row]))
+        return max(by_words, float(self._similarities[one.vector_row, other.vector_row]))
 
-    def same(self, one: Sentence, other: Sentence) -> bool:
-        if likeness(one.words, other.words) >= _ALIKE:
-            return {each.text for each in one.literals} == {each.text for each in other.literals}
-        return self.likeness(one, other) >= _SAME and {each.text for each in one.literals} == {
-            each.text for each in other.literals
-        }
+    def is_same(self, one: Sentence, other: Sentence) -> bool:
+        """Return whether two sentences state the same: they are similar and have the same literals."""
+        if word_similarity(one.words, other.words) >= _SAME_BY_WORDS:
+            return _have_same_literals(one, other)
+        return self.similarity(one, other) >= _SAME_BY_VECTORS and _have_same_literals(one, other)
 
 
-def _row_like(matrix: Any, values: list[float]) -> Any:
-    """The values as a row of the matrix' own type."""
+def _have_same_literals(one: Sentence, other: Sentence) -> bool:
+    return {literal.text for literal in one.literals} == {literal.text for literal in other.literals}
+
+
+def _as_row(matrix: Any, values: list[float]) -> Any:
+    """Return the values as a vector of the matrix' type, without importing numpy, which only the embedder loads."""
     row = matrix[0].copy()
     row[:] = values
     return row
 
 
-def _scaled(values: list[float]) -> list[float]:
-    """Between 0 and 1; all 0 where nothing differs."""
+def _scale(values: list[float]) -> list[float]:
+    """Scale values to 0 to 1. All are 0 if they do not differ."""
     low, high = min(values), max(values)
-    if not high - low > 1e-9:  # noqa: PLR2004 - also where a vector is not a number
+    if not high - low > 1e-9:  # noqa: PLR2004 - also if a value is not a number
         return [0.0] * len(values)
     return [round((value - low) / (high - low), 4) for value in values]
 
 
-def spread(
-    candidates: Sequence[tuple[Sentence, float]], count: int, space: Space, against: float = 0.6
+def select_diverse(
+    candidates: Sequence[tuple[Sentence, float]], count: int, vectors: SentenceVectors, penalty: float = 0.6
 ) -> list[tuple[Sentence, float]]:
-    """The best candidates by weight, each worth less the more it repeats one already chosen."""
-    left = sorted(candidates, key=lambda each: (-each[1], each[0].place))[: 6 * count + 20]
-    repeats = [0.0] * len(left)
-    open_ = set(range(len(left)))
-    chosen: list[tuple[Sentence, float]] = []
-    while open_ and len(chosen) < count:
-        space.yield_cpu()
-        at = max(open_, key=lambda index: (left[index][1] * (1 - against * repeats[index]), -index))
-        open_.remove(at)
-        sentence, weight = left[at]
-        chosen.append((sentence, weight * (1 - against * repeats[at])))
-        for index in tuple(open_):
-            other = left[index][0]
-            if space.same(sentence, other):
-                open_.remove(index)
+    """Select the sentences with the highest weights. A sentence loses weight if it is similar to a selected one."""
+    ranked = sorted(candidates, key=lambda candidate: (-candidate[1], candidate[0].message_index))[: 6 * count + 20]
+    max_similarity = [0.0] * len(ranked)
+    remaining = set(range(len(ranked)))
+    selected: list[tuple[Sentence, float]] = []
+    while remaining and len(selected) < count:
+        vectors.yield_cpu()
+        best = max(remaining, key=lambda index: (ranked[index][1] * (1 - penalty * max_similarity[index]), -index))
+        remaining.remove(best)
+        sentence, weight = ranked[best]
+        selected.append((sentence, weight * (1 - penalty * max_similarity[best])))
+        for index in tuple(remaining):
+            other = ranked[index][0]
+            if vectors.is_same(sentence, other):
+                remaining.remove(index)
             else:
-                repeats[index] = max(repeats[index], min(1.0, space.likeness(sentence, other)))
-    return chosen
+                max_similarity[index] = max(max_similarity[index], min(1.0, vectors.similarity(sentence, other)))
+    return selected

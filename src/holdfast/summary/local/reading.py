@@ -1,4 +1,4 @@
-"""From messages to the sentences that a summary is chosen from."""
+"""Sentences of messages and tool calls, with the weights that a summary is selected by."""
 
 import re
 from collections import Counter, defaultdict
@@ -8,27 +8,38 @@ from itertools import chain
 from holdfast.model.messages import Message
 from holdfast.model.parts import ImagePart, ProviderPart, TextPart
 from holdfast.model.summaries import Language
-from holdfast.summary.local.cues import cues_of
-from holdfast.summary.tools.call_sentences import sentences_of
+from holdfast.summary.local.cues import find_cues
+from holdfast.summary.tools.call_sentences import call_sentences
 from holdfast.summary.tools.pairing import ToolCall
-from holdfast.summary.tools.values import sources_of
-from holdfast.text.literals import literals
-from holdfast.text.sentences import Piece, Sentence, bounded, flat, split, words_of
+from holdfast.summary.tools.values import source_seqs
+from holdfast.text.literals import find_literals
+from holdfast.text.scripts import HAN, KANA
+from holdfast.text.sentences import Piece, Sentence, extract_words, head_and_tail, split_sentences, to_single_line
 
-_STRIDE = 32
-"""Sentences that are looked at before other threads may run."""
-_SENTENCES, _PRINTED, _OF_A_TOOL, _SAID = 4_000, 12, 150, 400
-"""Lines of code and output that are looked at in one stretch, at least in a message, and at most of a tool without an
-alarm; and sentences at most in a message."""
-_MACHINES = frozenset({"output", "code"})
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_KANA = re.compile(r"[\u3040-\u30ff]")
-_LATIN = re.compile(r"[A-Za-z]+")
-_HAN_PER_LATIN_WORD = 0.7
+_SENTENCES_PER_YIELD = 32
+_MAX_MACHINE_LINES = 4_000
+"""Lines of code and tool output that are read of all messages; each message has an equal share of them."""
+_MIN_MACHINE_LINES_PER_MESSAGE = 12
+_MAX_OUTPUT_LINES_PER_TOOL = 150
+"""Further lines are read only if they report an error or a success."""
+_MAX_SENTENCES_PER_MESSAGE = 400
+_MACHINE_ORIGINS = frozenset({"output", "code"})
+_HAN = re.compile(f"[{HAN}]")
+_KANA = re.compile(f"[{KANA}]")
+_LATIN_WORD = re.compile(r"[A-Za-z]+")
+_MIN_HAN_PER_LATIN_WORD = 0.7
 
-_ROLE = {"user": 3.0, "assistant": 2.0, "system": 1.0, "tool": 0.8}
-_ORIGIN = {"said": 1.0, "code": 0.25, "call": 0.5, "open": 0.5, "output": 0.3, "failure": 1.0, "shown": 0.3}
-_BOOST = {
+_ROLE_WEIGHTS = {"user": 3.0, "assistant": 2.0, "system": 1.0, "tool": 0.8}
+_ORIGIN_WEIGHTS = {
+    "prose": 1.0,
+    "code": 0.25,
+    "call": 0.5,
+    "open_call": 0.5,
+    "output": 0.3,
+    "failed_call": 1.0,
+    "image": 0.3,
+}
+_CUE_WEIGHTS = {
     "decision": 1.2,
     "result": 1.0,
     "error": 0.9,
@@ -36,21 +47,22 @@ _BOOST = {
     "pending": 0.7,
     "blocked": 0.6,
 }
-_FAILURE = 1.6
-_TELLING = 7
-_ROUTINE = 4
-"""So many sentences of one shape are routine."""
-_ANNOUNCES = (":", "\uff1a")
-_INHERITED = frozenset({"pending", "decision"})
+_FAILED_CALL_WEIGHT = 1.6
+_MIN_SHAPE_CHARS = 7
+_MIN_ROUTINE = 4
+"""Number of sentences of one shape from which they are routine."""
+_LIST_ANNOUNCEMENT_ENDS = (":", "\uff1a")
+_CUES_OF_LIST_ITEMS = frozenset({"pending", "decision"})
+"""Cues of an announcement that apply to the items of its list."""
 _NO_CUES: frozenset[str] = frozenset()
-_ALARM = re.compile(
+_OUTCOME = re.compile(
     r"[Ee]rror|ERROR|[Ff]ail|FAIL|[Ee]xception|[Tt]imeout|denied|refused|success|错|失败|异常|超时|成功|完成"
 )
-_KEPT_FROM_MACHINES = frozenset({"error", "result"})
+_MACHINE_CUES = frozenset({"error", "result"})
 
 
-class Sentences(list[Sentence]):
-    """Sentences that let other threads run, however often they are gone through."""
+class YieldingSentences(list[Sentence]):
+    """A list of sentences that yields the CPU to other threads while it is iterated."""
 
     def __init__(self, yield_cpu: Callable[[], None]) -> None:
         super().__init__()
@@ -58,139 +70,151 @@ class Sentences(list[Sentence]):
 
     def __iter__(self) -> Iterator[Sentence]:
         for number, sentence in enumerate(super().__iter__()):
-            if number % _STRIDE == 0:
+            if number % _SENTENCES_PER_YIELD == 0:
                 self._yield_cpu()
             yield sentence
 
 
-def read(messages: Sequence[Message], calls: Sequence[ToolCall], yield_cpu: Callable[[], None]) -> Sentences:
-    """Every sentence with its words, literals, cues and a first weight; one said again is there once per message.
+def read_sentences(
+    messages: Sequence[Message], calls: Sequence[ToolCall], yield_cpu: Callable[[], None]
+) -> YieldingSentences:
+    """Return the sentences of messages with their words, literals, cues and weights; each text once per message.
 
-    A call and its result are read together, where the call was made.
+    A tool call and its result are read together, at the message that makes the call.
     """
-    found = Sentences(yield_cpu)
-    room = max(_PRINTED, _SENTENCES // max(1, len(messages)))
-    printed: Counter[str] = Counter()
-    made: defaultdict[int, list[ToolCall]] = defaultdict(list)
+    sentences = YieldingSentences(yield_cpu)
+    max_machine_lines = max(_MIN_MACHINE_LINES_PER_MESSAGE, _MAX_MACHINE_LINES // max(1, len(messages)))
+    tool_lines: Counter[str] = Counter()
+    calls_by_message: defaultdict[int, list[ToolCall]] = defaultdict(list)
     for call in calls:
-        made[call.place].append(call)
-    for place, message in enumerate(messages):
-        above = _NO_CUES
-        spoken = ((piece, [message.seq]) for piece in _pieces(message))
-        called = ((piece, sources_of(call, messages)) for call in made[place] for piece in sentences_of(call))
-        for piece, sources in _within(chain(spoken, called), room, printed):
-            sentence = _sentence(piece, place, message, sources, above if piece.listed else _NO_CUES)
-            if not piece.listed:
-                above = sentence.cues & _INHERITED if piece.text.endswith(_ANNOUNCES) else _NO_CUES
-            found.append(sentence)
+        calls_by_message[call.message_index].append(call)
+    for index, message in enumerate(messages):
+        list_cues = _NO_CUES
+        from_text = ((piece, [message.seq]) for piece in _message_pieces(message))
+        from_calls = (
+            (piece, source_seqs(call, messages)) for call in calls_by_message[index] for piece in call_sentences(call)
+        )
+        for piece, sources in _limit_pieces(chain(from_text, from_calls), max_machine_lines, tool_lines):
+            sentence = _sentence(piece, index, message, sources, list_cues if piece.is_list_item else _NO_CUES)
+            if not piece.is_list_item:
+                is_announcement = piece.text.endswith(_LIST_ANNOUNCEMENT_ENDS)
+                list_cues = sentence.cues & _CUES_OF_LIST_ITEMS if is_announcement else _NO_CUES
+            sentences.append(sentence)
             yield_cpu()
-    _discount_routine(found)
-    return found
+    _discount_routine(sentences)
+    return sentences
 
 
-def _within(
-    pieces: Iterable[tuple[Piece, list[int]]], room: int, printed: Counter[str]
+def _limit_pieces(
+    pieces: Iterable[tuple[Piece, list[int]]], max_machine_lines: int, tool_lines: Counter[str]
 ) -> Iterator[tuple[Piece, list[int]]]:
-    """Each piece of a message once, and of what machines printed only so much: of a message, and of a tool in all."""
+    """Return each piece of a message once, without the machine lines above the limits per message and per tool.
+
+    `tool_lines` counts the lines of each tool over all messages.
+    """
     seen: set[str] = set()
+    machine_lines = 0
     for piece, sources in pieces:
-        if len(seen) >= _SAID:
+        if len(seen) >= _MAX_SENTENCES_PER_MESSAGE:
             return
         if piece.text in seen:
             continue
-        if piece.origin in _MACHINES:
-            room -= 1
+        if piece.origin in _MACHINE_ORIGINS:
+            machine_lines += 1
             tool = piece.text.partition(":")[0] if piece.origin == "output" else ""
-            printed[tool] += 1
-            if room < 0 or (printed[tool] > _OF_A_TOOL and not _ALARM.search(piece.text)):
+            tool_lines[tool] += 1
+            is_over_tool_limit = tool_lines[tool] > _MAX_OUTPUT_LINES_PER_TOOL and not _OUTCOME.search(piece.text)
+            if machine_lines > max_machine_lines or is_over_tool_limit:
                 continue
         seen.add(piece.text)
         yield piece, sources
 
 
-def language_of(messages: Sequence[Message]) -> Language:
-    """The language of what was said, as far as it is known here; tools count only where nobody spoke."""
-    said = "\n".join([bounded(message.text, 2_000) for message in messages if message.role in {"user", "assistant"}])
-    if not said.strip():
-        said = "\n".join([piece.text for message in messages[:50] for piece in _pieces(message)])[:20_000]
-    han = len(_HAN.findall(said))
-    chinese = han > _HAN_PER_LATIN_WORD * len(_LATIN.findall(said)) and han > 2 * len(_KANA.findall(said))
-    return "zh" if chinese else "en"
+def detect_language(messages: Sequence[Message]) -> Language:
+    """Detect the language of users and assistant. Other texts are used only if these have none."""
+    text = "\n".join(
+        [head_and_tail(message.text, 2_000) for message in messages if message.role in {"user", "assistant"}]
+    )
+    if not text.strip():
+        text = "\n".join([piece.text for message in messages[:50] for piece in _message_pieces(message)])[:20_000]
+    han = len(_HAN.findall(text))
+    is_chinese = han > _MIN_HAN_PER_LATIN_WORD * len(_LATIN_WORD.findall(text)) and han > 2 * len(_KANA.findall(text))
+    return "zh" if is_chinese else "en"
 
 
-def _pieces(message: Message) -> Iterator[Piece]:
-    """What a message says. What was recalled is known already, and a tool's text is read with its call."""
+def _message_pieces(message: Message) -> Iterator[Piece]:
+    """Return the pieces of a message. Context parts repeat known text, and a tool's text is read with its call."""
     for part in message.parts:
         match part:
             case TextPart() if message.role != "tool":
-                yield from split(bounded(part.text))
+                yield from split_sentences(head_and_tail(part.text))
             case ProviderPart():
-                yield from split(bounded(part.text))
+                yield from split_sentences(head_and_tail(part.text))
             case ImagePart():
-                if described := flat(part.description[:400]):
-                    yield Piece(described, "shown")
+                if description := to_single_line(part.description[:400]):
+                    yield Piece(description, "image")
 
 
-def _sentence(piece: Piece, place: int, message: Message, sources: list[int], above: frozenset[str]) -> Sentence:
+def _sentence(piece: Piece, index: int, message: Message, sources: list[int], list_cues: frozenset[str]) -> Sentence:
     origin = piece.origin
-    words = words_of(piece.text)
+    words = extract_words(piece.text)
     cues = (
         _NO_CUES
-        if origin in {"output", "code", "shown"} and not _ALARM.search(piece.text)
-        else cues_of(piece.text, words)
+        if origin in {"output", "code", "image"} and not _OUTCOME.search(piece.text)
+        else find_cues(piece.text, words)
     )
-    cues |= above
-    if origin not in {"said", "call", "open"}:
-        cues &= _KEPT_FROM_MACHINES
-    weight = _ROLE[message.role] * _ORIGIN[origin]
-    if origin == "failure":
+    cues |= list_cues
+    if origin not in {"prose", "call", "open_call"}:
+        cues &= _MACHINE_CUES
+    weight = _ROLE_WEIGHTS[message.role] * _ORIGIN_WEIGHTS[origin]
+    if origin == "failed_call":
         cues |= {"error"}
-        weight = _FAILURE
-    weight += sum(_BOOST.get(cue, 0.0) for cue in cues) * (1.0 if origin in {"said", "failure"} else 0.3)
-    return Sentence(piece.text, place, sources, message.role, origin, words, cues, literals(piece.text), weight)
+        weight = _FAILED_CALL_WEIGHT
+    weight += sum(_CUE_WEIGHTS.get(cue, 0.0) for cue in cues) * (1.0 if origin in {"prose", "failed_call"} else 0.3)
+    return Sentence(piece.text, index, sources, message.role, origin, words, cues, find_literals(piece.text), weight)
 
 
 def _discount_routine(sentences: list[Sentence]) -> None:
-    """What is said over and over with other numbers is routine: "Batch 7 is copied." matters less than the rest."""
-    exact: Counter[str] = Counter()
-    loose: defaultdict[tuple[str, str], list[tuple[Sentence, str]]] = defaultdict(list)
-    tools: Counter[str] = Counter()
+    """Mark sentences that repeat with other literals as routine and reduce their weight: "Batch 7 is copied."."""
+    exact_counts: Counter[str] = Counter()
+    by_shape: defaultdict[tuple[str, str], list[tuple[Sentence, str]]] = defaultdict(list)
+    tool_counts: Counter[str] = Counter()
     for sentence in sentences:
-        whole, longest = _shapes(sentence)
-        exact[whole] += 1
-        loose[sentence.role, longest].append((sentence, whole))
-        tools[_tool(sentence)] += 1
-    for (role, _), alike in loose.items():
-        if len(alike) < _ROUTINE or (role == "user" and len({each.text for each, _ in alike}) == 1):
-            continue  # a user who repeats the same words means them
-        for number, (sentence, whole) in enumerate(alike):
-            times = exact[whole]
+        exact_shape, loose_shape = _shapes(sentence)
+        exact_counts[exact_shape] += 1
+        by_shape[sentence.role, loose_shape].append((sentence, exact_shape))
+        tool_counts[_tool(sentence)] += 1
+    for (role, _), alike in by_shape.items():
+        if len(alike) < _MIN_ROUTINE or (role == "user" and len({sentence.text for sentence, _ in alike}) == 1):
+            continue  # a user repeats the same words on purpose
+        for number, (sentence, exact_shape) in enumerate(alike):
+            occurrences = exact_counts[exact_shape]
             sentence.weight *= 2 / len(alike)
-            sentence.times = times if times >= _ROUTINE else 1
-            sentence.common = True
-            sentence.routine = number > 0
+            sentence.occurrences = occurrences if occurrences >= _MIN_ROUTINE else 1
+            sentence.is_common = True
+            sentence.is_routine = number > 0
     for sentence in sentences:
         if tool := _tool(sentence):
-            sentence.weight *= min(1.0, (_ROUTINE / tools[tool]) ** 0.5)
+            sentence.weight *= min(1.0, (_MIN_ROUTINE / tool_counts[tool]) ** 0.5)
 
 
 def _tool(sentence: Sentence) -> str:
-    """The tool whose call or output it is."""
-    if sentence.origin in {"call", "open"}:
+    """Return the tool whose call or output the sentence is, or an empty text."""
+    if sentence.origin in {"call", "open_call"}:
         return f"{sentence.text.partition('(')[0]}("
     return sentence.text.partition(":")[0] if sentence.origin == "output" else ""
 
 
 def _shapes(sentence: Sentence) -> tuple[str, str]:
-    """What stays when the literals change: all of it, and the longest stretch of it if that says anything."""
+    """Return the text without its literals, and the longest piece between them if it is long enough."""
     if not sentence.literals:
         return sentence.text, sentence.text
     pieces: list[str] = []
-    reached = 0
-    for each in sentence.literals:
-        pieces.append(sentence.text[reached : each.start])
-        reached = each.end
-    pieces.append(sentence.text[reached:])
-    whole = "\0".join(pieces)
+    last_end = 0
+    for literal in sentence.literals:
+        pieces.append(sentence.text[last_end : literal.start])
+        last_end = literal.end
+    pieces.append(sentence.text[last_end:])
+    exact_shape = "\0".join(pieces)
     longest = max(pieces, key=len)
-    return whole, longest if len(longest) >= _TELLING else whole
+    return exact_shape, longest if len(longest) >= _MIN_SHAPE_CHARS else exact_shape

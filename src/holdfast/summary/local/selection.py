@@ -1,4 +1,4 @@
-"""Which sentences become the lines of a summary, kind by kind."""
+"""Selection of the sentences that become the lines of a summary, section by section."""
 
 import re
 from collections import Counter
@@ -7,31 +7,31 @@ from dataclasses import dataclass, field
 
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Line
-from holdfast.summary.local.concepts import content
-from holdfast.summary.local.ranking import Space, spread
-from holdfast.summary.tools.call_sentences import open_call
+from holdfast.summary.local.concepts import content_words
+from holdfast.summary.local.ranking import SentenceVectors, select_diverse
+from holdfast.summary.sections import DECISIONS, PENDING, REQUESTS, STEPS
+from holdfast.summary.tools.call_sentences import format_open_call
 from holdfast.summary.tools.pairing import ToolCall
 from holdfast.text.sentences import Sentence
-from holdfast.text.shortening import shorten, width_of
+from holdfast.text.shortening import display_width, shorten
 
-DECISIONS, REQUESTS, PENDING, STEPS = 7, 6, 7, 10
-_LEAD_WIDTH, _WIDTH, STEP_WIDTH = 240, 190, 150
-_LEADING = 1.3
-"""The weight of the line that says what it was all about."""
-_SOURCES = 3
-_SAME_SENTENCE = 0.6
-"""The part of a sentence that a rule must be to stand for all of it."""
-_RESOLVED = 0.55
-_MEANINGFUL, _RULED, _OPEN_WORDS = 3, 2, 2
-_POLITE = re.compile(
+_MAX_LEAD_WIDTH, _MAX_WIDTH, MAX_STEP_WIDTH = 240, 190, 150
+_LEAD_WEIGHT = 1.3
+"""The weight of the first request and of the result, relative to the best line of their sections."""
+_MAX_SOURCES = 3
+_MIN_RULE_SHARE = 0.6
+"""Share of a sentence that a rule must be to replace it."""
+_MIN_RESOLVED_SHARE = 0.55
+_MIN_WORDS, _MIN_DECISION_WORDS, _MIN_PENDING_WORDS = 3, 2, 2
+_OFFERS_HELP = re.compile(
     r"anything else|any other question|how can i (?:help|assist)|还有(?:什么|其他)|还需要.{0,6}吗", re.IGNORECASE
 )
-_FOR_INPUT = re.compile(
+_ASKS_FOR_INPUT = re.compile(
     r"let me know|feel free|happy to (?:help|assist)|please (?:provide|share|confirm)|请(?:您)?(?:提供|告诉我)",
     re.IGNORECASE,
 )
-"""How an assistant asks for input: to answer is no task."""
-_ANNOUNCEMENT = re.compile(
+"""Phrases of an assistant that asks for input. An answer to them is not a pending task."""
+_NOT_A_STEP = re.compile(
     r"(?:let me|i'll|i will|i am going to|looking|checking|searching|reading|understood|noted|sorry|thank|hello|hi\b"
     r"|(?:i am|i'm|i'd be) (?:happy|glad|sorry|here|ready|able)|i can (?:help|assist)"
     r"|to (?:assist|help|proceed|book|begin|start)\b"
@@ -40,244 +40,304 @@ _ANNOUNCEMENT = re.compile(
     r"|我先|让我|我来|我会|好的|查看|查询|检查|正在|明白|您好|你好|非常|抱歉|请问|请您|很高兴|感谢|祝您|如果您|如有)",
     re.IGNORECASE,
 )
-"""How greetings, offers of help, polite phrases and announcements begin: none of them is something that was done."""
+"""Beginnings of greetings, offers of help, polite phrases and announcements. None of them reports an action."""
 _WIDE_ENDS = ("。", "\uff01", "\uff1f", "\uff1b")
-_CALLS_OF_A_TOOL, _CALLS = 2, 5
-OPEN_CALLS = 500
-_OPEN_CALL = 1.2
-"""The weight of a call without a result: more than of anything else that is open."""
-_LEAST = 0.3
-"""A step of less than this part of the best is none."""
+_MAX_CALLS_PER_TOOL, _MAX_CALLS = 2, 5
+MAX_OPEN_CALLS = 500
+_OPEN_CALL_WEIGHT = 1.2
+"""The weight of an open call: higher than of any other pending item."""
+_MIN_STEP_SHARE = 0.3
+"""A step with less than this share of the best step's weight is dropped."""
 
 
 @dataclass(slots=True)
-class Choice:
-    """Sentences already used, so that none is told twice."""
+class Selection:
+    """The sentences of a conversation, and those that are already used, so that no sentence is shown twice."""
 
     sentences: list[Sentence]
-    space: Space
-    last: int
+    vectors: SentenceVectors
+    last_index: int
+    """The index of the last message."""
     used: set[int] = field(default_factory=set)
+    """The `id()` of each sentence that is used."""
     rules: set[int] = field(default_factory=set)
-    """Those that are shown as rules."""
-    again: dict[str, list[Sentence]] = field(default_factory=dict)
-
+    """The `id()` of each sentence that is shown as a rule."""
+    by_text: dict[str, list[Sentence]] = field(default_factory=dict)
     order: dict[int, int] = field(default_factory=dict)
+    """The position of each sentence by its `id()`."""
 
     def __post_init__(self) -> None:
-        for at, each in enumerate(self.sentences):
-            self.again.setdefault(each.text, []).append(each)
-            self.order[id(each)] = at
+        for position, sentence in enumerate(self.sentences):
+            self.by_text.setdefault(sentence.text, []).append(sentence)
+            self.order[id(sentence)] = position
 
-    def free(self) -> list[Sentence]:
-        return [each for each in self.sentences if id(each) not in self.used]
+    def unused(self) -> list[Sentence]:
+        return [sentence for sentence in self.sentences if id(sentence) not in self.used]
 
-    def use(self, rules: Sequence[Line]) -> None:
-        """Take the sentences that are shown as rules out of the choice. A question around a rule is still one."""
-        given = {(line.sources[0], line.text) for line in rules if line.sources}
+    def mark_rules(self, rules: Sequence[Line]) -> None:
+        """Mark the sentences that consist mostly of a rule as used. A question around a rule stays unused."""
         texts: dict[int, list[str]] = {}
-        for seq, text in given:
+        for seq, text in {(line.sources[0], line.text) for line in rules if line.sources}:
             texts.setdefault(seq, []).append(text)
-        for each in self.sentences:
-            around = texts.get(each.sources[0], ()) if each.role == "user" else ()
-            if any(text in each.text and len(text) >= _SAME_SENTENCE * len(each.text) for text in around):
-                self.rules.add(id(each))
+        for sentence in self.sentences:
+            rule_texts = texts.get(sentence.sources[0], ()) if sentence.role == "user" else ()
+            if any(text in sentence.text and len(text) >= _MIN_RULE_SHARE * len(sentence.text) for text in rule_texts):
+                self.rules.add(id(sentence))
         self.used |= self.rules
 
-    def lines(self, chosen: Sequence[tuple[Sentence, float]], width: int, *, alike: bool = True) -> list[Line]:
-        """The chosen as lines, in the order they were said; each also cites the messages that say the same.
+    def to_lines(self, chosen: Sequence[tuple[Sentence, float]], width: int) -> list[Line]:
+        """Mark sentences as used and return them as lines in their order.
 
-        With `alike`, one stands for all of its shape and tells how many there were.
+        A line also cites the messages that repeat its sentence. A line of a routine shows how often it occurred.
         """
-        top = max((weight for _, weight in chosen), default=1.0) or 1.0
-        found: list[Line] = []
+        max_weight = max((weight for _, weight in chosen), default=1.0) or 1.0
+        lines: list[Line] = []
         for sentence, weight in sorted(chosen, key=lambda pair: self.order[id(pair[0])]):
             self.used.add(id(sentence))
             sources = list(sentence.sources)
-            for other in self.again[sentence.text]:
+            for other in self.by_text[sentence.text]:
                 self.used.add(id(other))
-                if len(sources) < _SOURCES:
+                if len(sources) < _MAX_SOURCES:
                     sources += [seq for seq in other.sources if seq not in sources]
             text = shorten(sentence.text, width)
-            if alike and sentence.times > 1:
-                text = f"{text} (×{sentence.times})"  # noqa: RUF001 - times, not an x
-            found.append(Line(text, sources, round(weight / top, 3)))
-        return found
+            if sentence.occurrences > 1:
+                text = f"{text} (×{sentence.occurrences})"  # noqa: RUF001 - a multiplication sign, not an x
+            lines.append(Line(text, sources, round(weight / max_weight, 3)))
+        return lines
 
     def recency(self, sentence: Sentence) -> float:
-        return sentence.place / self.last if self.last else 1.0
+        return sentence.message_index / self.last_index if self.last_index else 1.0
 
 
-def meaningful(sentence: Sentence, words: int = _MEANINGFUL) -> bool:
-    """Whether a sentence says something on its own: "Yes, do that." does not."""
-    return len(content(sentence.words)) >= words - any(each.kind != "name" for each in sentence.literals)
+def is_meaningful(sentence: Sentence, min_words: int = _MIN_WORDS) -> bool:
+    """Return whether a sentence is clear without its context: "Yes, do that." is not."""
+    has_literal = any(literal.kind != "name" for literal in sentence.literals)
+    return len(content_words(sentence.words)) >= min_words - has_literal
 
 
-def decisions(choice: Choice) -> list[Line]:
-    found = [
-        (each, (1.0 + 0.4 * (each.role == "user") + 0.3 * bool(each.literals)) * (0.6 + 0.4 * each.centrality))
-        for each in choice.free()
-        if "decision" in each.cues
-        and each.origin == "said"
-        and each.role in {"user", "assistant"}
-        and not each.common
-        and not (each.role == "assistant" and "request" in each.cues)
-        and meaningful(each, _RULED)
+def select_decisions(selection: Selection) -> list[Line]:
+    candidates = [
+        (
+            sentence,
+            (1.0 + 0.4 * (sentence.role == "user") + 0.3 * bool(sentence.literals)) * (0.6 + 0.4 * sentence.centrality),
+        )
+        for sentence in selection.unused()
+        if "decision" in sentence.cues
+        and sentence.origin == "prose"
+        and sentence.role in {"user", "assistant"}
+        and not sentence.is_common
+        and not (sentence.role == "assistant" and "request" in sentence.cues)
+        and is_meaningful(sentence, _MIN_DECISION_WORDS)
     ]
-    return choice.lines(spread(found, DECISIONS, choice.space), _WIDTH)
+    return selection.to_lines(select_diverse(candidates, DECISIONS.max_lines, selection.vectors), _MAX_WIDTH)
 
 
-def requests(choice: Choice) -> list[Line]:
-    """The first message of weight leads with its own words, then the requests near the heart of the conversation."""
-    asked = [each for each in choice.sentences if each.role == "user" and each.origin == "said" and not each.routine]
-    asked = [each for each in asked if id(each) not in choice.rules] or asked
-    first = next((each for each in asked if meaningful(each, _RULED)), None)
+def select_requests(selection: Selection) -> list[Line]:
+    """Return the sentences of the first meaningful request as one line, then the most central other requests."""
+    by_user = [
+        sentence
+        for sentence in selection.sentences
+        if sentence.role == "user" and sentence.origin == "prose" and not sentence.is_routine
+    ]
+    by_user = [sentence for sentence in by_user if id(sentence) not in selection.rules] or by_user
+    first = next((sentence for sentence in by_user if is_meaningful(sentence, _MIN_DECISION_WORDS)), None)
     if first is None:
-        return choice.lines([(each, 1.0) for each in asked[:1]], _WIDTH)
-    opening = [each for each in asked if each.place == first.place and (meaningful(each) or "request" in each.cues)]
-    # A rule is told as a rule; only where the request itself is one is it told as both.
-    opening = [each for each in opening if id(each) not in choice.used] or [first]
-    telling = [each for each in asked if "request" in each.cues and meaningful(each)]
-    lead = _joined(opening, _LEAD_WIDTH)
-    choice.used |= {id(each) for each in lead}
-    rest = [
-        (each, (0.5 + 0.5 * each.centrality) * (1.0 if "question" not in each.cues else 0.8) * _length(each))
-        for each in telling
-        if id(each) not in choice.used
+        return selection.to_lines([(sentence, 1.0) for sentence in by_user[:1]], _MAX_WIDTH)
+    opening = [
+        sentence
+        for sentence in by_user
+        if sentence.message_index == first.message_index and (is_meaningful(sentence) or "request" in sentence.cues)
     ]
-    told = "".join(_spaced(shorten(each.text, _LEAD_WIDTH)) for each in lead).strip()
-    spoken = Line(told, first.sources, _LEADING)
-    return [spoken, *choice.lines(spread(rest, REQUESTS - 1, choice.space), _WIDTH)]
+    # A rule is shown as a rule. Only a request that is itself a rule is shown as both.
+    opening = [sentence for sentence in opening if id(sentence) not in selection.used] or [first]
+    requests = [sentence for sentence in by_user if "request" in sentence.cues and is_meaningful(sentence)]
+    lead = _fit_sentences(opening, _MAX_LEAD_WIDTH)
+    selection.used |= {id(sentence) for sentence in lead}
+    candidates = [
+        (
+            sentence,
+            (0.5 + 0.5 * sentence.centrality)
+            * (1.0 if "question" not in sentence.cues else 0.8)
+            * _length_weight(sentence),
+        )
+        for sentence in requests
+        if id(sentence) not in selection.used
+    ]
+    text = "".join(_with_space(shorten(sentence.text, _MAX_LEAD_WIDTH)) for sentence in lead).strip()
+    others = select_diverse(candidates, REQUESTS.max_lines - 1, selection.vectors)
+    return [Line(text, first.sources, _LEAD_WEIGHT), *selection.to_lines(others, _MAX_WIDTH)]
 
 
-def _spaced(text: str) -> str:
+def _with_space(text: str) -> str:
     return text if text.endswith(_WIDE_ENDS) else f"{text} "
 
 
-def _joined(sentences: Sequence[Sentence], width: int) -> list[Sentence]:
-    """As many sentences from the first on as the width holds; the first request among them always."""
-    asking = next((each for each in sentences if "request" in each.cues), sentences[0])
-    left = width - width_of(asking.text)
-    chosen = [asking]
-    for each in sentences:
-        if each is not asking and width_of(each.text) < left:
-            left -= width_of(each.text)
-            chosen.append(each)
-    return [each for each in sentences if each in chosen]
+def _fit_sentences(sentences: Sequence[Sentence], width: int) -> list[Sentence]:
+    """Return the first request, and as many of the other sentences from the first on as fit `width` with it."""
+    request = next((sentence for sentence in sentences if "request" in sentence.cues), sentences[0])
+    left = width - display_width(request.text)
+    chosen = [request]
+    for sentence in sentences:
+        if sentence is not request and display_width(sentence.text) < left:
+            left -= display_width(sentence.text)
+            chosen.append(sentence)
+    return [sentence for sentence in sentences if sentence in chosen]
 
 
-def open_calls(calls: Sequence[ToolCall], messages: Sequence[Message]) -> list[Line]:
-    """Every call without a result, the newest of very many: an agent that forgets one makes it again."""
-    waiting = [call for call in calls if call.is_open][-OPEN_CALLS:]
-    return [Line(open_call(call), [messages[call.place].seq], _OPEN_CALL, call.key) for call in waiting]
-
-
-def pending(choice: Choice) -> list[Line]:
-    """What was said to be open and not said to be done later; and what was left without an answer."""
-    found: list[tuple[Sentence, float]] = []
-    results = [
-        each
-        for each in choice.sentences
-        if "result" in each.cues and each.origin in {"said", "call"} and each.role != "user"
+def open_call_lines(calls: Sequence[ToolCall], messages: Sequence[Message]) -> list[Line]:
+    """Return a line for each open call, the newest ones if there are very many. An agent repeats a forgotten call."""
+    open_calls = [call for call in calls if call.is_open][-MAX_OPEN_CALLS:]
+    return [
+        Line(format_open_call(call), [messages[call.message_index].seq], _OPEN_CALL_WEIGHT, call.key)
+        for call in open_calls
     ]
-    for each in choice.free():
-        if each.role == "assistant" and (_POLITE.search(each.text) or _FOR_INPUT.search(each.text)):
+
+
+def select_pending(selection: Selection) -> list[Line]:
+    """Return the open items that no later result resolves, and the requests of the last message."""
+    candidates: list[tuple[Sentence, float]] = []
+    results = [
+        sentence
+        for sentence in selection.sentences
+        if "result" in sentence.cues and sentence.origin in {"prose", "call"} and sentence.role != "user"
+    ]
+    for sentence in selection.unused():
+        if sentence.role == "assistant" and (
+            _OFFERS_HELP.search(sentence.text) or _ASKS_FOR_INPUT.search(sentence.text)
+        ):
             continue
-        if "pending" in each.cues and each.origin == "said" and meaningful(each, _OPEN_WORDS) and not _asks(each):
-            done = any(later.place > each.place and resolves(later.words, each.words) for later in results)
-            if not done:
-                found.append((each, 0.4 + 0.6 * choice.recency(each) + 0.2 * (each.role == "user")))
-    found += [(each, 1.1) for each in unanswered(choice) if id(each) not in choice.used]
-    return choice.lines(spread(found, PENDING, choice.space), _WIDTH)
+        if (
+            "pending" in sentence.cues
+            and sentence.origin == "prose"
+            and is_meaningful(sentence, _MIN_PENDING_WORDS)
+            and not _is_request(sentence)
+        ):
+            is_done = any(
+                later.message_index > sentence.message_index and resolves(later.words, sentence.words)
+                for later in results
+            )
+            if not is_done:
+                weight = 0.4 + 0.6 * selection.recency(sentence) + 0.2 * (sentence.role == "user")
+                candidates.append((sentence, weight))
+    candidates += [(sentence, 1.1) for sentence in unanswered_requests(selection) if id(sentence) not in selection.used]
+    return selection.to_lines(select_diverse(candidates, PENDING.max_lines, selection.vectors), _MAX_WIDTH)
 
 
-def _asks(sentence: Sentence) -> bool:
-    """Whether it asks for something now, which the messages after it answered."""
+def _is_request(sentence: Sentence) -> bool:
+    """Return whether a sentence asks for something at once, so that the messages after it are the answer."""
     return "question" in sentence.cues or (sentence.role == "user" and "request" in sentence.cues)
 
 
-def unanswered(choice: Choice) -> list[Sentence]:
-    """The requests and questions of the last message, whoever spoke."""
-    closing = [each for each in choice.sentences if each.place == choice.last and each.origin == "said"]
+def unanswered_requests(selection: Selection) -> list[Sentence]:
+    """Return the requests and questions of the last message: of a user both, of others only questions."""
+    closing = [
+        sentence
+        for sentence in selection.sentences
+        if sentence.message_index == selection.last_index and sentence.origin == "prose"
+    ]
     if not closing:
         return []
     wanted = {"request", "question"} if closing[0].role == "user" else {"question"}
-    return [each for each in closing if each.cues & wanted and meaningful(each, 1) and not _POLITE.search(each.text)][
-        :3
-    ]
+    return [
+        sentence
+        for sentence in closing
+        if sentence.cues & wanted and is_meaningful(sentence, 1) and not _OFFERS_HELP.search(sentence.text)
+    ][:3]
 
 
-def resolves(later: frozenset[str], open_: frozenset[str]) -> bool:
-    """Whether a result speaks of the same things as an open item."""
-    wanted = content(open_)
-    return len(wanted) >= _MEANINGFUL and len(wanted & later) / len(wanted) >= _RESOLVED
+def resolves(result_words: frozenset[str], pending_words: frozenset[str]) -> bool:
+    """Return whether a result has most of the words of a pending item."""
+    wanted = content_words(pending_words)
+    return len(wanted) >= _MIN_WORDS and len(wanted & result_words) / len(wanted) >= _MIN_RESOLVED_SHARE
 
 
-def steps(choice: Choice, outcome: Sentence | None) -> list[Line]:
-    """What was done, in the order it was done. What came of it all is the step that matters most."""
-    found: list[tuple[Sentence, float]] = []
-    for each in choice.free():
+def select_steps(selection: Selection, result: Sentence | None) -> list[Line]:
+    """Return the actions of the conversation in order. The `result` has the highest weight."""
+    candidates: list[tuple[Sentence, float]] = []
+    for sentence in selection.unused():
         if (
-            each.role in {"user", "system"}
-            or each.routine
-            or each.origin in {"output", "code", "shown", "open"}
-            or "question" in each.cues
+            sentence.role in {"user", "system"}
+            or sentence.is_routine
+            or sentence.origin in {"output", "code", "image", "open_call"}
+            or "question" in sentence.cues
         ):
             continue
-        weight = 0.5 + 0.5 * each.centrality
-        if each.origin == "said":
-            if not meaningful(each) or _ANNOUNCEMENT.match(each.text):
+        weight = 0.5 + 0.5 * sentence.centrality
+        if sentence.origin == "prose":
+            if not is_meaningful(sentence) or _NOT_A_STEP.match(sentence.text):
                 continue
-            if each.common:
+            if sentence.is_common:
                 weight *= 0.4
-            weight *= 1.0 + 0.6 * ("result" in each.cues) + 0.3 * ("error" in each.cues) + 0.3 * choice.recency(each)
+            weight *= (
+                1.0
+                + 0.6 * ("result" in sentence.cues)
+                + 0.3 * ("error" in sentence.cues)
+                + 0.3 * selection.recency(sentence)
+            )
         else:
-            weight *= 1.3 if each.origin == "failure" else 0.8
-        found.append((each, weight * _length(each)))
-    chosen = spread(_varied(found), STEPS, choice.space, against=0.8)
-    least = _LEAST * max((weight for _, weight in chosen), default=0.0)
-    chosen = [pair for pair in chosen if pair[1] >= least]
-    if outcome is not None:
-        chosen.append((outcome, _LEADING * max((weight for _, weight in chosen), default=1.0)))
-    return choice.lines(chosen, STEP_WIDTH)
+            weight *= 1.3 if sentence.origin == "failed_call" else 0.8
+        candidates.append((sentence, weight * _length_weight(sentence)))
+    chosen = select_diverse(_limit_calls(candidates), STEPS.max_lines, selection.vectors, penalty=0.8)
+    min_weight = _MIN_STEP_SHARE * max((weight for _, weight in chosen), default=0.0)
+    chosen = [pair for pair in chosen if pair[1] >= min_weight]
+    if result is not None:
+        chosen.append((result, _LEAD_WEIGHT * max((weight for _, weight in chosen), default=1.0)))
+    return selection.to_lines(chosen, MAX_STEP_WIDTH)
 
 
-def _varied(found: Sequence[tuple[Sentence, float]]) -> list[tuple[Sentence, float]]:
-    """Of each tool only the best calls, those of rare tools before others: a log read twenty times is one step."""
-    kept = [pair for pair in found if pair[0].origin == "said"]
-    calls = [(each.text.partition("(")[0], each, weight) for each, weight in found if each.origin != "said"]
+def _limit_calls(candidates: Sequence[tuple[Sentence, float]]) -> list[tuple[Sentence, float]]:
+    """Return the prose, and the best calls of each tool. Calls of a tool that is called often lose weight."""
+    kept = [pair for pair in candidates if pair[0].origin == "prose"]
+    calls = [
+        (sentence.text.partition("(")[0], sentence, weight)
+        for sentence, weight in candidates
+        if sentence.origin != "prose"
+    ]
     counts = Counter(name for name, *_ in calls)
-    weighed = [(name, each, weight / counts[name] ** 0.4) for name, each, weight in calls]
+    weighed = [(name, sentence, weight / counts[name] ** 0.4) for name, sentence, weight in calls]
     taken: Counter[str] = Counter()
-    for name, each, weight in sorted(weighed, key=lambda call: (-call[2], call[1].place)):
-        if taken[name] < _CALLS_OF_A_TOOL and taken.total() < _CALLS:
+    for name, sentence, weight in sorted(weighed, key=lambda call: (-call[2], call[1].message_index)):
+        if taken[name] < _MAX_CALLS_PER_TOOL and taken.total() < _MAX_CALLS:
             taken[name] += 1
-            kept.append((each, weight))
+            kept.append((sentence, weight))
     return kept
 
 
-def _length(sentence: Sentence) -> float:
-    """Neither a greeting nor a page."""
-    width = width_of(sentence.text)
-    return min(1.0, width / 40) * (1.0 if width <= _WIDTH else 0.8)
+def _length_weight(sentence: Sentence) -> float:
+    """Return a factor that lowers the weight of very short and of very long sentences."""
+    width = display_width(sentence.text)
+    return min(1.0, width / 40) * (1.0 if width <= _MAX_WIDTH else 0.8)
 
 
-def outcome(choice: Choice) -> Sentence | None:
-    """The latest result of weight in the assistant's words, or the last thing that a tool did; not used from now on."""
-    found = [
-        (each, (1 + ("result" in each.cues) + 2.5 * choice.recency(each) + each.centrality + 0.5 * bool(each.literals)))
-        for each in choice.free()
-        if each.origin == "said"
-        and each.role == "assistant"
-        and not each.common
-        and not each.cues & {"pending", "question"}
-        and meaningful(each)
-        and not _ANNOUNCEMENT.match(each.text)
+def select_result(selection: Selection) -> Sentence | None:
+    """Return the latest important result in the assistant's words, or else the last tool call. Mark it as used."""
+    candidates = [
+        (
+            sentence,
+            (
+                1
+                + ("result" in sentence.cues)
+                + 2.5 * selection.recency(sentence)
+                + sentence.centrality
+                + 0.5 * bool(sentence.literals)
+            ),
+        )
+        for sentence in selection.unused()
+        if sentence.origin == "prose"
+        and sentence.role == "assistant"
+        and not sentence.is_common
+        and not sentence.cues & {"pending", "question"}
+        and is_meaningful(sentence)
+        and not _NOT_A_STEP.match(sentence.text)
     ]
-    if not found:
-        found = [(each, choice.recency(each)) for each in choice.free() if each.origin in {"call", "failure"}]
-    if not found:
+    if not candidates:
+        candidates = [
+            (sentence, selection.recency(sentence))
+            for sentence in selection.unused()
+            if sentence.origin in {"call", "failed_call"}
+        ]
+    if not candidates:
         return None
-    best = max(found, key=lambda pair: (pair[1] * _length(pair[0]), pair[0].place))[0]
-    choice.used.add(id(best))
+    best = max(candidates, key=lambda pair: (pair[1] * _length_weight(pair[0]), pair[0].message_index))[0]
+    selection.used.add(id(best))
     return best

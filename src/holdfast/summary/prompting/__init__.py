@@ -1,1 +1,1 @@
-"""Summaries by a model: the prompt, and the parsing of its answer."""
+"""Summaries by a language model: the prompt, and the parsing of its reply."""

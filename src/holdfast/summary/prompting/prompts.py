@@ -1,4 +1,4 @@
-"""How a model is asked for a summary, and what its answer says."""
+"""Prompts that ask a language model for a summary, and the parsing of its replies."""
 
 import hashlib
 import re
@@ -12,24 +12,27 @@ import msgspec
 from holdfast.model.messages import Message
 from holdfast.model.parts import ContextPart, ImagePart, Part, ProviderPart, TextPart, ToolPart, as_text
 from holdfast.model.summaries import Line, Prompt, Reply, Summary
-from holdfast.summary.local.concepts import content
-from holdfast.summary.local.reading import language_of
+from holdfast.summary.local.concepts import content_words
+from holdfast.summary.local.reading import detect_language
 from holdfast.summary.prompting.json_repair import find_object
-from holdfast.text.sentences import words_of
+from holdfast.summary.sections import ABSTRACT_FIELDS, CONSTRAINTS, FACTS, MODEL_SECTIONS
+from holdfast.summary.tools.pairing import OPEN_STATUSES
+from holdfast.text.sentences import extract_words
 from holdfast.text.tokens import estimate
 
-PHRASES = ("topic", "intent", "result", "status")
-LISTS = ("steps", "requests", "concepts", "decisions", "constraints", "facts", "pending")
-FRAME = 150
-"""Tokens of what stands around a conversation in a prompt."""
-MIN_ROOM = 300
-MAX_PHRASE = 500
-MAX_LIST = 60
-MAX_RULE = 200
-SHARED_WORDS = 0.34
-"""The share of a line's words that a message must have to be taken for its source."""
+LIST_FIELDS = tuple(section.field for section in MODEL_SECTIONS)
+FRAME_TOKENS = 150
+"""Tokens of a prompt's user message without the conversation and the earlier summary."""
+MIN_MESSAGE_TOKENS = 300
+MAX_TEXT_CHARS = 500
+MAX_LIST_ITEMS = 60
+MAX_RULE_CHARS = 200
+MIN_SHARED_WORDS = 0.34
+"""Share of a line's words that a message must have to be taken as its source."""
 
-_LINE = {
+_CITATION_KEYS = ("sources", "source", "messages", "ids", "id")
+"""Keys that models use for the sources of a line; the first one is asked for."""
+_LINE_SCHEMA = {
     "type": "object",
     "properties": {"text": {"type": "string"}, "sources": {"type": "array", "items": {"type": "string"}}},
     "required": ["text", "sources"],
@@ -38,49 +41,51 @@ _LINE = {
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        **{name: {"type": "string"} for name in PHRASES},
-        **{name: {"type": "array", "items": _LINE} for name in LISTS},
+        **{name: {"type": "string"} for name in ABSTRACT_FIELDS},
+        **{name: {"type": "array", "items": _LINE_SCHEMA} for name in LIST_FIELDS},
     },
-    "required": [*PHRASES, *LISTS],
+    "required": [*ABSTRACT_FIELDS, *LIST_FIELDS],
     "additionalProperties": False,
 }
 
 
-def room(input_tokens: int, earlier: str = "") -> int:
-    """The tokens that are left for messages in a prompt of `input_tokens`."""
-    taken = estimate(_system()) + estimate(msgspec.json.encode(SCHEMA).decode()) + estimate(earlier) + FRAME
-    return max(MIN_ROOM, input_tokens - taken)
+def tokens_for_messages(input_tokens: int, earlier: str = "") -> int:
+    """Return how many tokens of messages fit into a prompt of `input_tokens`."""
+    schema = msgspec.json.encode(SCHEMA).decode()
+    other_tokens = estimate(_system_prompt()) + estimate(schema) + estimate(earlier) + FRAME_TOKENS
+    return max(MIN_MESSAGE_TOKENS, input_tokens - other_tokens)
 
 
-def chunks(messages: Sequence[Message], bound_tokens: int) -> list[list[Message]]:
-    """The messages in runs that each fit `bound_tokens`, as few as go in order.
+def split_into_chunks(messages: Sequence[Message], max_tokens: int) -> list[list[Message]]:
+    """Split messages into as few chunks of at most `max_tokens` as their order allows.
 
-    A tool call stays with its result if both fit one run. A message that does not fit any is cut in the middle.
+    A tool call stays with its result if both fit one chunk. A message that is too long for a chunk is truncated in the
+    middle.
     """
-    found: list[list[Message]] = []
+    chunks: list[list[Message]] = []
     left = 0
     for unit in _units(messages):
         costs = [_cost(message) for message in unit]
-        pieces = [(unit, sum(costs))] if sum(costs) <= bound_tokens else _alone(unit, costs, bound_tokens)
+        pieces = [(unit, sum(costs))] if sum(costs) <= max_tokens else _split_unit(unit, costs, max_tokens)
         for piece, cost in pieces:
             if cost > left:
-                found.append([])
-                left = bound_tokens
-            found[-1].extend(piece)
+                chunks.append([])
+                left = max_tokens
+            chunks[-1].extend(piece)
             left -= cost
-    return found
+    return chunks
 
 
-def ask(messages: Sequence[Message], *, max_tokens: int, earlier: str = "") -> Prompt:
-    """The prompt for a summary of `messages`, which follow what `earlier` tells."""
-    said = "\n".join(_turn(f"m{place}", message) for place, message in enumerate(messages, 1))
-    # A mark that holds what it encloses cannot be written inside it.
-    mark = hashlib.sha256(f"{earlier}\0{said}".encode(errors="replace")).hexdigest()[:12]
+def build_prompt(messages: Sequence[Message], *, max_tokens: int, earlier: str = "") -> Prompt:
+    """Build the prompt for a summary of `messages`. `earlier` summarises the conversation before them."""
+    conversation = "\n".join(_format_turn(f"m{number}", message) for number, message in enumerate(messages, 1))
+    # A text cannot contain its own hash, so no message can forge the closing mark.
+    mark = hashlib.sha256(f"{earlier}\0{conversation}".encode(errors="replace")).hexdigest()[:12]
     before = f'<earlier id="{mark}">\n{earlier}\n</earlier id="{mark}">\n\n' if earlier else ""
     return Prompt(
-        system=_system(),
+        system=_system_prompt(),
         user=(
-            f'{before}<conversation id="{mark}">\n{said}\n</conversation id="{mark}">\n\n'
+            f'{before}<conversation id="{mark}">\n{conversation}\n</conversation id="{mark}">\n\n'
             f"Summarise the conversation above, in its language, as a JSON object of at most {max_tokens // 2} words."
         ),
         max_tokens=max_tokens,
@@ -89,8 +94,8 @@ def ask(messages: Sequence[Message], *, max_tokens: int, earlier: str = "") -> P
     )
 
 
-def ask_again(prompt: Prompt, reply: Reply) -> Prompt:
-    """The same prompt with word of what was wrong with the answer."""
+def build_retry_prompt(prompt: Prompt, reply: Reply) -> Prompt:
+    """Build a prompt that repeats the request and states why the reply could not be used."""
     text = reply.text
     if not text.strip():
         problem = "it was empty"
@@ -100,77 +105,84 @@ def ask_again(prompt: Prompt, reply: Reply) -> Prompt:
         problem = "it was not a JSON object"
     else:
         problem = "it was not a JSON object with the fields that were asked for"
-    quoted = f" It began: {_flat(text)[:200]}" if text.strip() else ""
+    quoted = f" It began: {_collapse_spaces(text)[:200]}" if text.strip() else ""
     again = f"\n\nYour last answer could not be used: {problem}.{quoted}\nAnswer with the JSON object and nothing else."
     return msgspec.structs.replace(prompt, user=prompt.user + again)
 
 
-def read(text: str, messages: Sequence[Message]) -> Summary | None:
-    """The summary that a model's answer holds, with the numbers of the messages it rests on; None if it holds none.
+def parse_reply(text: str, messages: Sequence[Message]) -> Summary | None:
+    """Parse the summary in a model's reply, with the sequence numbers of its sources. Return None if it has none.
 
-    Mistakes in the JSON are repaired and types made to fit. A line that cites no message of the conversation gets the
-    one that says it, or is dropped if none does.
+    Invalid JSON is repaired and values are converted to the expected types. A line without a valid source gets the
+    message that has most of its words, or is dropped.
     """
-    found = find_object(text, {*PHRASES, *LISTS})
-    if found is None:
+    reply = find_object(text, {*ABSTRACT_FIELDS, *LIST_FIELDS})
+    if reply is None:
         return None
     sources = _Sources(messages)
-    phrases = {name: _phrase(found.get(name)) for name in PHRASES}
-    lists = {name: _lines(found.get(name), sources) for name in LISTS}
-    if not any(phrases.values()) and not any(lists.values()):
+    texts = {name: _parse_text(reply.get(name)) for name in ABSTRACT_FIELDS}
+    lists = {name: _parse_lines(reply.get(name), sources) for name in LIST_FIELDS}
+    if not any(texts.values()) and not any(lists.values()):
         return None
-    lists["constraints"], others = _verbatim(lists["constraints"], messages)
-    lists["facts"] += others
-    return Summary(language=language_of(messages), **phrases, **lists)  # type: ignore[arg-type]  # each is its field's
+    lists[CONSTRAINTS.field], other_lines = _separate_rules(lists[CONSTRAINTS.field], messages)
+    lists[FACTS.field] += other_lines
+    return Summary(language=detect_language(messages), **texts, **lists)  # type: ignore[arg-type]  # each fits its field
 
 
-def _verbatim(lines: list[Line], messages: Sequence[Message]) -> tuple[list[Line], list[Line]]:
-    """Rules in a user's own words, and the others: what a tool demands binds nobody, nor does a paraphrase."""
-    spoken = {message.seq: _flat(message.text).casefold() for message in messages if message.role == "user"}
-    kept: list[Line] = []
+def _separate_rules(lines: list[Line], messages: Sequence[Message]) -> tuple[list[Line], list[Line]]:
+    """Separate the lines that are literally in a user's message. Rules of tools and paraphrases are not binding."""
+    texts = {message.seq: _collapse_spaces(message.text).casefold() for message in messages if message.role == "user"}
+    rules: list[Line] = []
     others: list[Line] = []
     for line in lines:
-        text = line.text.strip(" .!").casefold()
-        is_rule = len(text) <= MAX_RULE and any(text in spoken.get(seq, "") for seq in line.sources)
-        (kept if is_rule else others).append(line)
-    return kept, others
+        rule = line.text.strip(" .!").casefold()
+        is_rule = len(rule) <= MAX_RULE_CHARS and any(rule in texts.get(seq, "") for seq in line.sources)
+        (rules if is_rule else others).append(line)
+    return rules, others
 
 
 @cache
-def _system() -> str:
+def _system_prompt() -> str:
     return (files("holdfast.summary.prompting") / "summary.md").read_text("utf-8").strip()
 
 
 def _units(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    """Runs that a border should not split: from each tool call to its result."""
-    last: dict[str, int] = {}
-    for place, message in enumerate(messages):
-        last.update(dict.fromkeys(_calls(message), place))
+    """Split messages into units that stay in one chunk if they fit: from each tool call to the last use of its id.
+
+    The exact spans of `context.archive_boundary` are not needed here: a unit that is too long is split.
+    """
+    last_use: dict[str, int] = {}
+    for index, message in enumerate(messages):
+        last_use.update(dict.fromkeys(_tool_ids(message), index))
     unit: list[Message] = []
-    until = 0
-    for place, message in enumerate(messages):
-        if unit and place > until and (message.role != "tool" or _calls(message)):
+    unit_end = 0
+    for index, message in enumerate(messages):
+        if unit and index > unit_end and (message.role != "tool" or _tool_ids(message)):
             yield unit
             unit = []
         unit.append(message)
-        until = max([until, *(last[call] for call in _calls(message))])
+        unit_end = max([unit_end, *(last_use[tool_id] for tool_id in _tool_ids(message))])
     if unit:
         yield unit
 
 
-def _calls(message: Message) -> list[str]:
+def _tool_ids(message: Message) -> list[str]:
     return [part.tool_id for part in message.parts if isinstance(part, ToolPart) and part.tool_id]
 
 
-def _alone(unit: list[Message], costs: list[int], bound: int) -> list[tuple[list[Message], int]]:
-    whole = [message if cost <= bound else _cut(message, bound) for message, cost in zip(unit, costs, strict=True)]
-    return [([message], min(cost, bound)) for message, cost in zip(whole, costs, strict=True)]
+def _split_unit(unit: list[Message], costs: list[int], max_tokens: int) -> list[tuple[list[Message], int]]:
+    """Split a unit that is too long into single messages, truncated if necessary, with their costs."""
+    fitting = [
+        message if cost <= max_tokens else _truncate(message, max_tokens)
+        for message, cost in zip(unit, costs, strict=True)
+    ]
+    return [([message], min(cost, max_tokens)) for message, cost in zip(fitting, costs, strict=True)]
 
 
-def _cut(message: Message, bound: int) -> Message:
-    """The beginning and the end of a message, and how much is missing between them."""
-    body = _body(message)
-    kept = int(len(body) * bound / max(1, _cost(message)))
+def _truncate(message: Message, max_tokens: int) -> Message:
+    """Return the beginning and the end of a message, with a note of how much is missing between them."""
+    body = _format_body(message)
+    kept = int(len(body) * max_tokens / max(1, _cost(message)))
     while True:
         kept = int(kept * 0.95)
         head, tail = kept - kept // 3, kept // 3
@@ -178,25 +190,25 @@ def _cut(message: Message, bound: int) -> Message:
         shorter = msgspec.structs.replace(
             message, parts=[TextPart(body[:head] + note + (body[-tail:] if tail else ""))]
         )
-        if kept == 0 or _cost(shorter) <= bound:
+        if kept == 0 or _cost(shorter) <= max_tokens:
             return shorter
 
 
 def _cost(message: Message) -> int:
-    return estimate(_turn("m1000", message)) + 1
+    return estimate(_format_turn("m1000", message)) + 1
 
 
-def _turn(alias: str, message: Message) -> str:
-    """A message as the model reads it. Only a real turn begins a line with an alias in brackets."""
-    body = re.sub(r"(^|[\n\r\v\f\x85\u2028\u2029])(?=\[m\d)", r"\1 ", _body(message))
+def _format_turn(alias: str, message: Message) -> str:
+    """Format a message for the model. Text inside it that looks like the start of another turn is indented."""
+    body = re.sub(r"(^|[\n\r\v\f\x85\u2028\u2029])(?=\[m\d)", r"\1 ", _format_body(message))
     return f"[{alias}] {message.role}: {body}"
 
 
-def _body(message: Message) -> str:
-    return "\n".join(text for part in message.parts if (text := _told(part)))
+def _format_body(message: Message) -> str:
+    return "\n".join(text for part in message.parts if (text := _format_part(part)))
 
 
-def _told(part: Part) -> str:
+def _format_part(part: Part) -> str:
     match part:
         case TextPart():
             return part.text
@@ -205,88 +217,88 @@ def _told(part: Part) -> str:
         case ImagePart():
             return f"(an image: {part.description or part.url})" if not part.url.startswith("data:") else "(an image)"
         case ToolPart():
-            return _call(part)
+            return _format_tool_part(part)
         case ProviderPart():
             return part.text or part.readable
 
 
-def _call(part: ToolPart) -> str:
-    """A call, a result, or both: a call and its result may be in different messages, so neither is called pending."""
-    name, given, output = part.tool_name or "a tool", as_text(part.tool_input), as_text(part.tool_output)
-    if part.tool_status in {"pending", "running"} and not output:
-        return f"(called {name} with {given or 'nothing'})"
+def _format_tool_part(part: ToolPart) -> str:
+    """Format a call, a result, or both. A call is not marked as open, because its result may be in another message."""
+    name, arguments, output = part.tool_name or "a tool", as_text(part.tool_input), as_text(part.tool_output)
+    if part.tool_status in OPEN_STATUSES and not output:
+        return f"(called {name} with {arguments or 'nothing'})"
     ended = "failed" if part.tool_status == "error" else "answered"
     outcome = f"{ended}: {output}" if output else f"{ended} with nothing"
-    return f"(called {name} with {given}; it {outcome})" if given else f"({name} {outcome})"
+    return f"(called {name} with {arguments}; it {outcome})" if arguments else f"({name} {outcome})"
 
 
 class _Sources:
-    """Which messages a line rests on."""
+    """Finds the source messages of lines."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = messages
         self._words: list[frozenset[str]] | None = None
 
-    def cited(self, given: Any, text: str) -> list[int]:
-        """The messages that `given` cites, else the one that says most of `text`, else none."""
-        found: list[int] = []
-        for one in given if isinstance(given, list) else [given]:
-            if isinstance(one, str | int) and not isinstance(one, bool):
-                found += [self._messages[place - 1].seq for place in _places(str(one), len(self._messages))]
-        return list(dict.fromkeys(found)) or self._saying(text)
+    def find(self, citations: Any, text: str) -> list[int]:
+        """Return the messages that `citations` names, else the one with most words of `text`, else none."""
+        seqs: list[int] = []
+        for citation in citations if isinstance(citations, list) else [citations]:
+            if isinstance(citation, str | int) and not isinstance(citation, bool):
+                numbers = _cited_numbers(str(citation), len(self._messages))
+                seqs += [self._messages[number - 1].seq for number in numbers]
+        return list(dict.fromkeys(seqs)) or self._find_by_words(text)
 
-    def _saying(self, text: str) -> list[int]:
-        words = content(words_of(text))
+    def _find_by_words(self, text: str) -> list[int]:
+        words = content_words(extract_words(text))
         if not words:
             return []
         if self._words is None:
-            self._words = [words_of(_body(message)) for message in self._messages]
-        shared = [len(words & theirs) / len(words) for theirs in self._words]
-        best = max(range(len(shared)), key=lambda place: shared[place], default=None)
-        return [self._messages[best].seq] if best is not None and shared[best] >= SHARED_WORDS else []
+            self._words = [extract_words(_format_body(message)) for message in self._messages]
+        shared = [len(words & message_words) / len(words) for message_words in self._words]
+        best = max(range(len(shared)), key=lambda index: shared[index], default=None)
+        return [self._messages[best].seq] if best is not None and shared[best] >= MIN_SHARED_WORDS else []
 
 
-def _places(cited: str, last: int) -> Iterator[int]:
-    """The places that a citation names, one by one (`m3`, `3`, `m3, m5`) or as a range (`m3-m5`)."""
-    for first, end in re.findall(r"(?<![\w.-])[mM]?(\d{1,6})(?:\s*[-\u2013]\s*[mM]?(\d{1,6}))?(?![\w.])", cited):
+def _cited_numbers(citation: str, last: int) -> Iterator[int]:
+    """Return the message numbers that a citation names: single ones (`m3`, `3`, `m3, m5`) and ranges (`m3-m5`)."""
+    for first, end in re.findall(r"(?<![\w.-])[mM]?(\d{1,6})(?:\s*[-\u2013]\s*[mM]?(\d{1,6}))?(?![\w.])", citation):
         yield from range(max(1, int(first)), min(last, int(end or first)) + 1)
 
 
-def _lines(told: Any, sources: _Sources) -> list[Line]:
-    found: dict[str, Line] = {}
-    for one in _items(told)[:MAX_LIST]:
-        cites: Any = []
-        if isinstance(one, dict):
-            cites = next((one[name] for name in ("sources", "source", "messages", "ids", "id") if name in one), [])
-        text = _phrase(one)
-        seqs = sources.cited(cites, text) if text else []
-        if seqs and text not in found:
-            found[text] = Line(text, seqs)
-    return list(found.values())
+def _parse_lines(value: Any, sources: _Sources) -> list[Line]:
+    lines: dict[str, Line] = {}
+    for item in _parse_items(value)[:MAX_LIST_ITEMS]:
+        citations: Any = []
+        if isinstance(item, dict):
+            citations = next((item[name] for name in _CITATION_KEYS if name in item), [])
+        text = _parse_text(item)
+        seqs = sources.find(citations, text) if text else []
+        if seqs and text not in lines:
+            lines[text] = Line(text, seqs)
+    return list(lines.values())
 
 
-def _items(told: Any) -> list[Any]:
-    """A list as it is; one item, or lines of text with or without bullets, as a list."""
-    if isinstance(told, list):
-        return told
-    if isinstance(told, str):
-        return [re.sub(r"^\s*(?:[-*\u2022]|\d+[.)])\s+", "", line) for line in told.splitlines()]
-    return [told] if isinstance(told, dict) else []
+def _parse_items(value: Any) -> list[Any]:
+    """Return a list unchanged, an object as a list of one, and a text as a list of its lines without bullets."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, str):
+        return [re.sub(r"^\s*(?:[-*\u2022]|\d+[.)])\s+", "", line) for line in value.splitlines()]
+    return [value] if isinstance(value, dict) else []
 
 
-def _phrase(told: Any) -> str:
-    """One line of text from whatever stands where one was asked for."""
-    if isinstance(told, dict):
-        told = told.get("text") or max(
-            (value for value in told.values() if isinstance(value, str)), key=len, default=""
-        )
-    if isinstance(told, list):
-        told = "; ".join(filter(None, map(_phrase, told)))
-    if told is None or isinstance(told, bool):
+def _parse_text(value: Any) -> str:
+    """Return one line of text, whatever type the model used."""
+    if isinstance(value, dict):
+        texts = (inner for inner in value.values() if isinstance(inner, str))
+        value = value.get("text") or max(texts, key=len, default="")
+    if isinstance(value, list):
+        value = "; ".join(filter(None, map(_parse_text, value)))
+    if value is None or isinstance(value, bool):
         return ""
-    text = _flat(str(told))
-    return text if len(text) <= MAX_PHRASE else f"{text[: MAX_PHRASE - 3]}..."
+    text = _collapse_spaces(str(value))
+    return text if len(text) <= MAX_TEXT_CHARS else f"{text[: MAX_TEXT_CHARS - 3]}..."
 
 
-def _flat(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())

@@ -1,10 +1,10 @@
-"""The Chinese words by which a standing rule or preference is recognised, and where its clause begins and ends."""
+"""Finds the clauses of standing rules and preferences in a Chinese sentence."""
 
 # ruff: noqa: RUF001 - the punctuation of Chinese
 import re
 
-from holdfast.summary.rules.clauses import Segment, Sentence, quoted
-from holdfast.summary.rules.english import MAX_CLAUSE, Clause
+from holdfast.summary.rules.english import MAX_CLAUSE_CHARS, Clause
+from holdfast.summary.rules.splitting import Segment, Sentence, has_quote
 
 HAN = re.compile(r"[\u3400-\u9fff]")
 _RULE = re.compile(
@@ -24,25 +24,25 @@ _RULE = re.compile(
     r"|叫我.{1,8}(?:就行|就好|吧)|(?:回答|回复|答案|代码|变量|注释|单位|价格|日期|金额|文件|邮件|报告).{0,10}(?:统一|一律|尽量|控制|不用|要用|都用|都写|都要|带上)|(?:周末"
     r"|周[一二三四五六日]|晚上|早上).{0,3}(?:我|我们)?(?:一般|从来|都|基本)?不(?!想|好|太|知)"
 )
-_WHEN = re.compile(r"(?:的时候|时)(?:请|也|都|要|先|把|用|不|别|尽量|一定|只|务必|给)|(?:的时候|时)$")
-_DOING = re.compile(r"^(?:请|也|都|要|先|把|用|不要|别|尽量|一定|只|务必|给)|(?:写上|标上|附上|注明|带上|加上)")
-_TALK = re.compile(
+_AT_TIMES = re.compile(r"(?:的时候|时)(?:请|也|都|要|先|把|用|不|别|尽量|一定|只|务必|给)|(?:的时候|时)$")
+_ACTION = re.compile(r"^(?:请|也|都|要|先|把|用|不要|别|尽量|一定|只|务必|给)|(?:写上|标上|附上|注明|带上|加上)")
+_NO_RULE = re.compile(
     r"不要紧|要不要|必须要吗|可不可|不可能|不得不|不得了|[区特分级识类性]别|别的|能不能|最多的|尽量快|不要了|千万(?:级|元|用户|条|别急)|[\d一二三四五六七八九十]千万"
 )
-_PRESENT = re.compile(
+_ONLY_NOW = re.compile(
     r"下个?月|先(?:别|不要|不用|不管)|当时|那时|那天|小时候|以前|最后改|今天|今晚|明天|昨天|这次|这周|下周|上周|刚才|上次|去年|目前|暂时|(?<![出表体])现在(?!起|开始)"
 )
-_OTHERS = re.compile(
+_OTHER_PEOPLE = re.compile(
     r"(?:他|她|他们|同事|领导|服务员|客服|老师|老板|上司|导师|医生|合同|说明书|规则|妈妈?|爸爸?|爱人|邻居|物业|网站|对方|系统|脚本|文档|规定|[姐哥弟妹])(?!妹)[^，]{0,8}(?:总是"
     r"|从来|说|写(?:了|道|着|的)|要求|规定|必须|禁止|不让|觉得|认为)"
 )
-_ASKS = re.compile(
+_QUESTION = re.compile(
     r"吗|呢|是不是|要不要|能不能|可不可以|有没有|会不会|什么|怎么|怎样|如何|哪|多少|多久|几[个点天次]|还是应该|为何|合适|是否|对不对"
 )
-_LEAD = re.compile(
+_LEADING_WORDS = re.compile(
     r"[\s*]*(?:所以|但是|但|另外说明一下|另外|还有|而且|并且|因此|那么|不过|对了|然后|嗯|好的|好|哦|最后|注意|记住|请注意|同时|顺便|其次|首先)?(?:[,，:：\s])*"
 )
-_TAIL = re.compile(
+_CONTINUATION = re.compile(
     r".{2,18}(?:无所谓|就够了|就行了?|就好|都行|都可以|没关系|不重要|都会.{1,6}|才行|为主|更好)[。.！!]?$|[\s*]*(?:不(?!过|然|错|好意思|知道|好)|也|但|而|除|都|就|则"
     r"|只|或|并|尤其|包括|哪怕|即使|否则不|如果|除非|以免)|.{0,8}保持"
 )
@@ -52,68 +52,76 @@ _CONDITION = re.compile(
 _EMPTY = re.compile(
     r"[\s*]*(?:这一点|这个|那个|它|这)?(?:一定要|必须|千万|务必|不要|都要)[^\u3400-\u9fff]*$|[\s*]*(?:这个|这|那个|它)(?:一定要|必须|务必).{1,4}$"
 )
-_NO_TAIL = re.compile(r"[\s*]*(?:我|你|他|她|谢|好|行|对|这|那|上次|去年|所以|因为|先看|怎)")
-_OPENS = re.compile(r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|凡是|凡|每次|每当|遇到|以后凡是|只要)")
-_MAX_GROWN, _SHORT = 80, 7
+_NO_CONTINUATION = re.compile(r"[\s*]*(?:我|你|他|她|谢|好|行|对|这|那|上次|去年|所以|因为|先看|怎)")
+_OPENS_CONDITION = re.compile(r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|凡是|凡|每次|每当|遇到|以后凡是|只要)")
+_MAX_EXTENDED_CHARS, _SHORT_SEGMENT_CHARS = 80, 7
 
 
-def clauses(sentence: Sentence, *, announced: bool) -> list[Clause]:
-    """The rules and preferences in a Chinese sentence, as places in its text."""
-    segments = sentence.segments[: _question(sentence)] if sentence.asks else sentence.segments
+def find_clauses(sentence: Sentence, *, announced: bool) -> list[Clause]:
+    """Return the rules and preferences of a Chinese sentence, as positions in its text.
+
+    `announced` means that the sentence is an item of a list of rules. Each of its segments is then a rule.
+    """
+    segments = sentence.segments[: _question_index(sentence)] if sentence.is_question else sentence.segments
     found: list[Clause] = []
     for number, segment in enumerate(segments):
         if found and segment.start < found[-1].end:
             continue
         text = sentence.lower[segment.start : segment.end]
-        if not (announced or _rules(sentence, segments, number, text)):
+        if not (announced or _states_rule(sentence, segments, number, text)):
             continue
-        clause = _grow(sentence, segments, number)
+        clause = _extend_clause(sentence, segments, number)
         if clause.end > clause.start:
             found.append(clause)
     return found
 
 
-def _rules(sentence: Sentence, segments: list[Segment], number: int, text: str) -> bool:
-    if quoted(text) or _PRESENT.search(text) or _OTHERS.search(text) or (sentence.asks and _ASKS.search(text)):
+def _states_rule(sentence: Sentence, segments: list[Segment], number: int, text: str) -> bool:
+    if has_quote(text) or _ONLY_NOW.search(text) or _OTHER_PEOPLE.search(text):
         return False
-    bare = _TALK.sub("  ", text)
-    if _EMPTY.match(bare):
+    if sentence.is_question and _QUESTION.search(text):
         return False
-    if _RULE.search(bare):
+    text = _NO_RULE.sub("  ", text)
+    if _EMPTY.match(text):
+        return False
+    if _RULE.search(text):
         return True
-    if when := _WHEN.search(bare):
+    if when := _AT_TIMES.search(text):
         following = segments[number + 1] if number + 1 < len(segments) else None
-        after = sentence.lower[following.start : following.end] if following else ""
-        return bool(_DOING.search(bare[when.start() + 1 :].lstrip("的时候"))) or bool(_DOING.search(after))
+        next_text = sentence.lower[following.start : following.end] if following else ""
+        return bool(_ACTION.search(text[when.start() + 1 :].lstrip("的时候"))) or bool(_ACTION.search(next_text))
     return False
 
 
-def _question(sentence: Sentence) -> int:
+def _question_index(sentence: Sentence) -> int:
+    """Return the index of the segment with which the question begins."""
     number = max(0, len(sentence.segments) - 1)
-    while number and _ASKS.search(sentence.lower, *sentence.segments[number - 1]):
+    while number and _QUESTION.search(sentence.lower, *sentence.segments[number - 1]):
         number -= 1
     return number
 
 
-def _grow(sentence: Sentence, segments: list[Segment], number: int) -> Clause:
+def _extend_clause(sentence: Sentence, segments: list[Segment], number: int) -> Clause:
+    """Extend a segment that states a rule by the condition before it and the continuations after it."""
     lower, segment = sentence.lower, segments[number]
-    lead = _LEAD.match(lower, segment.start, segment.end)
+    lead = _LEADING_WORDS.match(lower, segment.start, segment.end)
     start, end = (lead.end() if lead else segment.start), segment.end
     for following in segments[number + 1 :]:
         text = lower[following.start : following.end]
-        opened = lower[segment.start : segment.end].rstrip("，, ")
-        complete = end != segment.end or not (_WHEN.search(opened) or _OPENS.match(opened))
-        short = len(text.strip()) <= _SHORT and not _NO_TAIL.match(text)
-        if complete and not short and not _TAIL.match(text):
+        first_text = lower[segment.start : segment.end].rstrip("，, ")
+        is_complete = end != segment.end or not (_AT_TIMES.search(first_text) or _OPENS_CONDITION.match(first_text))
+        is_short = len(text.strip()) <= _SHORT_SEGMENT_CHARS and not _NO_CONTINUATION.match(text)
+        if is_complete and not is_short and not _CONTINUATION.match(text):
             break
-        if quoted(text) or following.end - start > _MAX_GROWN or _PRESENT.search(text):
+        if has_quote(text) or following.end - start > _MAX_EXTENDED_CHARS or _ONLY_NOW.search(text):
             break
         end = following.end
     if number:
-        before = segments[number - 1]
-        if _CONDITION.fullmatch(lower[before.start : before.end]) and not quoted(lower[before.start : before.end]):
-            lead = _LEAD.match(lower, before.start, before.end)
-            start = lead.end() if lead else before.start
+        previous = segments[number - 1]
+        condition = lower[previous.start : previous.end]
+        if _CONDITION.fullmatch(condition) and not has_quote(condition):
+            lead = _LEADING_WORDS.match(lower, previous.start, previous.end)
+            start = lead.end() if lead else previous.start
     while end > start and lower[end - 1] in " ，。；：！,.;:!*":
         end -= 1
-    return Clause(start, min(end, start + MAX_CLAUSE))
+    return Clause(start, min(end, start + MAX_CLAUSE_CHARS))

@@ -1,4 +1,4 @@
-"""Where the clause of a standing rule or preference begins and ends in an English sentence."""
+"""Finds the clauses of standing rules and preferences in an English sentence."""
 
 import re
 from itertools import pairwise
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from holdfast.summary.rules import english_patterns as patterns
 from holdfast.summary.rules import preferences, sentence_context, statements
-from holdfast.summary.rules.clauses import Segment, Sentence, quoted
+from holdfast.summary.rules.splitting import Segment, Sentence, has_quote
 
-MAX_CLAUSE = 200
-_MAX_TAIL_WORDS, _MAX_FRAGMENT_WORDS = 4, 8
-_PLEASE = len(", please")
-_PREMISES = (
+MAX_CLAUSE_CHARS = 200
+_MAX_CONTINUATION_WORDS, _MAX_FRAGMENT_WORDS = 4, 8
+_PLEASE_CHARS = len(", please")
+_PREMISE_STARTS = (
     "i ",
     "i'm ",
     "i've ",
@@ -25,20 +25,20 @@ _PREMISES = (
     "considering ",
     "seeing ",
 )
-_EACH = frozenset({"each", "every", "always", "whenever", "before"})
-_CONTINUES = ("i ", "i'", "we ", "we'", "my ", "our ")
-_COORDINATED = (" and ", " but ")
-_MAX_GAP = 6
-_OWN_WORDS = ("i ", "i'", "we ", "we'", "my ", "our ", "please ")
-_BY_THEIR_WORDS = (
-    patterns.STOP,
-    patterns.PERSONAL,
-    patterns.IN_MIND,
-    patterns.FILLER,
-    patterns.MANNER,
-    patterns.ORDERING,
-    patterns.WITH_ME,
-    patterns.ANY_YOU,
+_REPEATED_WORDS = frozenset({"each", "every", "always", "whenever", "before"})
+_SPEAKER_STARTS = ("i ", "i'", "we ", "we'", "my ", "our ")
+_CONJUNCTIONS = (" and ", " but ")
+_MAX_GAP_CHARS = 6
+_OWN_WORD_STARTS = ("i ", "i'", "we ", "we'", "my ", "our ", "please ")
+_COMMAND_PATTERNS = (
+    patterns.STOP_DOING,
+    patterns.HOW_TO_TREAT_ME,
+    patterns.KEEP_IN_MIND,
+    patterns.NO_FILLER,
+    patterns.TONE,
+    patterns.CONTENT_ORDER,
+    patterns.YOUR_ANSWERS,
+    patterns.ANYTHING_YOU_DO,
 )
 
 
@@ -47,284 +47,297 @@ class Clause(NamedTuple):
     end: int
 
 
-def announces(sentence: Sentence) -> bool:
-    """Whether a list of rules follows."""
-    return sentence.text.endswith(":") and bool(patterns.ANNOUNCES.search(sentence.lower))
+def announces_rules(sentence: Sentence) -> bool:
+    """Return whether the sentence introduces a list of rules."""
+    return sentence.text.endswith(":") and bool(patterns.RULE_LIST_HEADING.search(sentence.lower))
 
 
-def clauses(sentence: Sentence, *, announced: bool) -> list[Clause]:
-    """The rules and preferences in a sentence, as places in its text."""
-    if not announced and sentence.words.isdisjoint(patterns.GATE):
+def find_clauses(sentence: Sentence, *, announced: bool) -> list[Clause]:
+    """Return the rules and preferences of a sentence, as positions in its text.
+
+    `announced` means that the sentence is an item of a list of rules. It is then a rule as a whole.
+    """
+    if not announced and sentence.words.isdisjoint(patterns.TRIGGER_WORDS):
         return []
-    if sentence_context.TASK.match(sentence.lower) and not patterns.STANDING.search(sentence.lower):
+    if sentence_context.ONE_TIME_ORDER.match(sentence.lower) and not patterns.LASTING.search(sentence.lower):
         return []
-    limit = _question(sentence) if sentence.asks else len(sentence.segments)
+    limit = _question_index(sentence) if sentence.is_question else len(sentence.segments)
     segments = sentence.segments[:limit] + [
         segment
         for segment in sentence.segments[limit + 1 :]
-        if sentence.lower.startswith(_PREMISES, statements.head_of(sentence, segment))
+        if sentence.lower.startswith(_PREMISE_STARTS, statements.content_start(sentence, segment))
     ]
-    if announced and segments and not sentence.asks:
-        return [Clause(segments[0].start, _within(sentence.lower, segments[0].start, segments[-1].end))]
+    if announced and segments and not sentence.is_question:
+        return [Clause(segments[0].start, _limit_end(sentence.lower, segments[0].start, segments[-1].end))]
     found: list[Clause] = []
-    reported = False
+    is_reported = False
     for number, segment in enumerate(segments):
         if found and segment.start < found[-1].end:
             continue
-        after = sentence.lower[segments[number - 1].end : segment.start] if number else ""
-        reported = reported and "so" not in after
-        own = sentence.lower.startswith(_OWN_WORDS, statements.head_of(sentence, segment))
-        if reported and not own and not sentence.lower.startswith("so ", segment.start):
+        border = sentence.lower[segments[number - 1].end : segment.start] if number else ""
+        is_reported = is_reported and "so" not in border
+        is_own = sentence.lower.startswith(_OWN_WORD_STARTS, statements.content_start(sentence, segment))
+        if is_reported and not is_own and not sentence.lower.startswith("so ", segment.start):
             continue
-        reported = reported or (
-            not sentence.words.isdisjoint(sentence_context.REPORTING)
-            and bool(sentence_context.REPORTS.search(sentence.lower, segment.start, segment.end))
+        is_reported = is_reported or (
+            not sentence.words.isdisjoint(sentence_context.REPORTING_WORDS)
+            and bool(sentence_context.REPORTED_BY_OTHERS.search(sentence.lower, segment.start, segment.end))
         )
-        span = _span(sentence, segments, number, segment) or statements.marked(sentence, segments, number)
+        span = _rule_span(sentence, segments, number) or statements.find_marked_rule(sentence, segments, number)
         if span is None:
             continue
-        clause = _grow(sentence, segments, number, *span)
+        clause = _extend_clause(sentence, segments, number, *span)
         text = sentence.lower[clause.start : clause.end]
-        if not _quotes(text) and (not patterns.PRESENT.search(text) or text.startswith("only ")):
+        if not _quotes_others(text) and (not patterns.ONLY_NOW.search(text) or text.startswith("only ")):
             found.append(clause)
-    return _joined(sentence.lower, found)
+    return _merge_adjacent(sentence.lower, found)
 
 
-def _joined(lower: str, clauses: list[Clause]) -> list[Clause]:
-    """Clauses in which the speaker goes on about the same: "I'm not into X, I'd take Y any day" is one."""
-    joined: list[Clause] = []
+def _merge_adjacent(lower: str, clauses: list[Clause]) -> list[Clause]:
+    """Merge clauses in which the speaker continues the same thought: "I'm not into X, I'd take Y any day"."""
+    merged: list[Clause] = []
     for clause in clauses:
         if (
-            joined
-            and clause.start - joined[-1].end <= _MAX_GAP
-            and clause.end - joined[-1].start <= MAX_CLAUSE
-            and lower.startswith(_CONTINUES, clause.start)
-            and sentence_context.GAP.fullmatch(lower, joined[-1].end, clause.start)
+            merged
+            and clause.start - merged[-1].end <= _MAX_GAP_CHARS
+            and clause.end - merged[-1].start <= MAX_CLAUSE_CHARS
+            and lower.startswith(_SPEAKER_STARTS, clause.start)
+            and sentence_context.CLAUSE_GAP.fullmatch(lower, merged[-1].end, clause.start)
         ):
-            joined[-1] = Clause(joined[-1].start, clause.end)
+            merged[-1] = Clause(merged[-1].start, clause.end)
             continue
-        joined.append(clause)
-    return joined
+        merged.append(clause)
+    return merged
 
 
-def _quotes(text: str) -> bool:
-    """Whether words of others are quoted, other than the few that are to be used: 'signed "Kind regards"'."""
-    return quoted(text) and not sentence_context.MENTIONS.search(text)
+def _quotes_others(text: str) -> bool:
+    """Return whether the text quotes other people. Words that are to be used do not count: 'signed "Kind regards"'."""
+    return has_quote(text) and not sentence_context.WORDS_TO_USE.search(text)
 
 
-def _question(sentence: Sentence) -> int:
-    """The number of the segment with which the question begins."""
+def _question_index(sentence: Sentence) -> int:
+    """Return the index of the segment with which the question begins."""
     for number, segment in enumerate(sentence.segments):
-        if patterns.ASKS.match(sentence.lower, statements.head_of(sentence, segment), segment.end):
+        if patterns.QUESTION_START.match(sentence.lower, statements.content_start(sentence, segment), segment.end):
             return number
     last = sentence.segments[-1] if sentence.segments else Segment(0, 0)
-    if sentence.lower[last.start : last.end].strip() in patterns.TAGS:
+    if sentence.lower[last.start : last.end].strip() in patterns.QUESTION_TAGS:
         return len(sentence.segments) - 1
-    if len(sentence.segments) == 1 and patterns.RIGHT.search(sentence.lower, last.start, last.end):
+    if len(sentence.segments) == 1 and patterns.CLAUSE_END.search(sentence.lower, last.start, last.end):
         return 1
     return len(sentence.segments) - 1
 
 
-def _span(sentence: Sentence, segments: list[Segment], number: int, segment: Segment) -> tuple[int, int] | None:
-    """Where the rule of a segment begins, and where the words end by which it was recognised."""
-    lower = sentence.lower
-    head = statements.head_of(sentence, segment)
-    word = lower[head : head + 24].partition(" ")[0].strip("*")
-    if word == "my" and (way := preferences.MY_WAY.match(lower, head)):
-        return head, way.end()
-    commands = word in patterns.COMMAND_HEADS or "nothing" in sentence.words
+def _rule_span(sentence: Sentence, segments: list[Segment], number: int) -> tuple[int, int] | None:
+    """Return where the rule of a segment begins, and where the words end by which it was recognised."""
+    lower, segment = sentence.lower, segments[number]
+    start = statements.content_start(sentence, segment)
+    word = lower[start : start + 24].partition(" ")[0].strip("*")
+    if word == "my" and (found := preferences.MY_RULE_IS_TO.match(lower, start)):
+        return start, found.end()
+    can_be_command = word in patterns.COMMAND_FIRST_WORDS or "nothing" in sentence.words
     return (
-        (_command(lower, head, segment.end) if commands else None)
-        or statements.preference(sentence, segment)
-        or statements.judgement(sentence, head, segment)
-        or statements.duty(sentence, head, segment)
-        or _instruction(sentence, segments, number, head, word)
+        (_command_span(lower, start, segment.end) if can_be_command else None)
+        or statements.find_preference(sentence, segment)
+        or statements.find_judgement(sentence, start, segment)
+        or statements.find_obligation(sentence, start, segment)
+        or _instruction_span(sentence, segments, number, start, word)
     )
 
 
-def _command(lower: str, head: int, end: int) -> tuple[int, int] | None:
-    """A command that stands by its own words: "never ...", "do not ...", "hands off ..."."""
-    if patterns.ENCOURAGES.search(lower, head, end):
+def _command_span(lower: str, start: int, end: int) -> tuple[int, int] | None:
+    """Find a command that is a rule by its own words: "never ...", "do not ...", "hands off ..."."""
+    if patterns.ENCOURAGEMENT.search(lower, start, end):
         return None
-    if always := patterns.ALWAYS.match(lower, head, end):
+    if always := patterns.ALWAYS_OR_NEVER.match(lower, start, end):
         verb = always[1]
-        inflected = (verb.endswith("s") and verb not in patterns.BASE_IN_S) or verb.endswith(("ed", "ing"))
-        if verb not in patterns.NOT_ALWAYS and not inflected:
-            return head, always.end()
-    negated = patterns.DO_NOT.match(lower, head, end)
-    if negated and (negated[1] not in patterns.TALK or patterns.FIRM.match(lower, negated.start(1), end)):
-        return head, negated.end()
-    for pattern in _BY_THEIR_WORDS:
-        if found := pattern.match(lower, head, end):
-            return head, found.end()
+        is_inflected = (verb.endswith("s") and verb not in patterns.BASE_VERBS_IN_S) or verb.endswith(("ed", "ing"))
+        if verb not in patterns.NO_COMMAND_AFTER_ALWAYS and not is_inflected:
+            return start, always.end()
+    ban = patterns.DO_NOT.match(lower, start, end)
+    if ban and (ban[1] not in patterns.NO_BAN_VERBS or patterns.EXPLICIT_BAN.match(lower, ban.start(1), end)):
+        return start, ban.end()
+    for pattern in _COMMAND_PATTERNS:
+        if found := pattern.match(lower, start, end):
+            return start, found.end()
     for pattern in (
-        patterns.BARE_NO,
-        patterns.ONLY,
-        patterns.NO,
-        patterns.NOTHING,
+        patterns.NO_PLURAL,
+        patterns.ONLY_VERB,
+        patterns.SCOPED_NO,
+        patterns.NOTHING_THAT,
         patterns.HANDS_OFF,
-        patterns.KEEP,
+        patterns.KEEP_WITHIN,
         patterns.AT_MOST,
-        patterns.UNIVERSAL,
+        patterns.EVERYTHING_IN,
     ):
-        if found := pattern.match(lower, head, end):
+        if found := pattern.match(lower, start, end):
             if pattern in (
-                patterns.ONLY,
-                patterns.UNIVERSAL,
-                patterns.NOTHING,
-            ) and patterns.FINITE.search(_first_words(lower[found.end() : end])):
+                patterns.ONLY_VERB,
+                patterns.EVERYTHING_IN,
+                patterns.NOTHING_THAT,
+            ) and patterns.FINITE_VERB.search(_before_condition(lower[found.end() : end])):
                 continue
-            return head, found.end()
+            return start, found.end()
     return None
 
 
-def _first_words(text: str) -> str:
-    """What a fragment says before a condition, where a verb is no verb of its own."""
+def _before_condition(text: str) -> str:
+    """Return the part of a fragment before a condition. A verb of the condition does not make it a full sentence."""
     cut = re.search(r"\b(?:if|when|that|which|after|before|you|until|unless)\b", text)
     return text[: cut.start()] if cut else text
 
 
-def _instruction(
-    sentence: Sentence, segments: list[Segment], number: int, head: int, word: str
+def _instruction_span(
+    sentence: Sentence, segments: list[Segment], number: int, start: int, word: str
 ) -> tuple[int, int] | None:
-    """A request that holds beyond the present: by a time, a condition, or a word such as "every"."""
-    if word not in patterns.IMPERATIVES and sentence.words.isdisjoint(patterns.INSTRUCTING):
+    """Find a request that holds beyond the current task, by a time, a condition, or a word such as "every"."""
+    if word not in patterns.IMPERATIVE_VERBS and sentence.words.isdisjoint(patterns.INSTRUCTION_WORDS):
         return None
     lower, segment = sentence.lower, segments[number]
-    if patterns.LANGUAGE.match(lower, head, segment.end):
-        return head, segment.end
-    marker = patterns.STANDING.match(lower, head, segment.end)
+    if patterns.ANSWER_LANGUAGE.match(lower, start, segment.end):
+        return start, segment.end
+    marker = patterns.LASTING.match(lower, start, segment.end)
     if marker and not marker.group().endswith(("you", "we", " i", "whenever")):
         rest = lower[marker.end() : segment.end].lstrip(" *")
-        for before in ("please ", "always ", "never ", "please "):
-            rest = rest.removeprefix(before)
+        for adverb in ("please ", "always ", "never ", "please "):
+            rest = rest.removeprefix(adverb)
         word = rest.partition(" ")[0]
-    if word in patterns.IMPERATIVES:
-        return _imperative(sentence, segments, number, head, word)
-    return _conditional(sentence, segments, number, head, word) or _fragment(sentence, segments, number, head)
+    if word in patterns.IMPERATIVE_VERBS:
+        return _imperative_span(sentence, segments, number, start, word)
+    return _conditional_span(sentence, segments, number, start, word) or _fragment_span(
+        sentence, segments, number, start
+    )
 
 
-def _imperative(
-    sentence: Sentence, segments: list[Segment], number: int, head: int, word: str
+def _imperative_span(
+    sentence: Sentence, segments: list[Segment], number: int, start: int, word: str
 ) -> tuple[int, int] | None:
     lower, segment = sentence.lower, segments[number]
-    if lower.startswith("let me know", head) and sentence.words.isdisjoint(_EACH):
+    if lower.startswith("let me know", start) and sentence.words.isdisjoint(_REPEATED_WORDS):
         return None
-    whole, begun = (head, segment.end), (head, head + len(word))
-    once = word in patterns.ONE_OFF and "time" not in lower[head : segment.end]
-    if patterns.CONTRAST.search(lower, *whole) or (patterns.STANDING.search(lower, *whole) and not once):
+    whole, first_word = (start, segment.end), (start, start + len(word))
+    is_one_off = word in patterns.ONE_OFF_VERBS and "time" not in lower[start : segment.end]
+    if patterns.BUT_NOT.search(lower, *whole) or (patterns.LASTING.search(lower, *whole) and not is_one_off):
         return whole
-    if patterns.EACH.search(lower, *whole) and not once and word != "run":
+    if patterns.EACH_OR_ALWAYS.search(lower, *whole) and not is_one_off and word != "run":
         return whole
-    if patterns.BEFORE.search(lower, *whole) or patterns.OUTPUT.search(lower, *whole):
+    if patterns.BEFORE_ACTING.search(lower, *whole) or patterns.ALL_OUTPUTS.search(lower, *whole):
         return whole
-    if number and patterns.GENERIC_CONDITION.match(lower, *statements.body_of(sentence, segments[number - 1])):
-        return begun
+    if number and patterns.GENERIC_CONDITION.match(lower, *statements.content_span(sentence, segments[number - 1])):
+        return first_word
     following = segments[number + 1 : number + 4]
     return (
-        begun
-        if any(patterns.STANDING.match(lower, *statements.body_of(sentence, each)) for each in following)
+        first_word
+        if any(patterns.LASTING.match(lower, *statements.content_span(sentence, each)) for each in following)
         else None
     )
 
 
-def _conditional(
-    sentence: Sentence, segments: list[Segment], number: int, head: int, word: str
+def _conditional_span(
+    sentence: Sentence, segments: list[Segment], number: int, start: int, word: str
 ) -> tuple[int, int] | None:
-    """What is to be done whenever something happens: after a comma, or in the same breath."""
+    """Find an action that a general condition demands, after a comma or without one."""
     lower, segment = sentence.lower, segments[number]
     if number and word not in patterns.NO_COMMAND_AFTER_CONDITION:
-        before = statements.body_of(sentence, segments[number - 1])
+        before = statements.content_span(sentence, segments[number - 1])
         condition = patterns.FUTURE_CONDITION.match(lower, *before)
-        if condition and (_commands(word) or " you " in condition.group() + " "):
-            return head, head + len(word)
-    condition = patterns.GENERIC_CONDITION.match(lower, head, segment.end)
-    if condition and _commanded(lower[condition.end() : segment.end].split()):
-        return head, segment.end
-    if patterns.STRONG.search(lower, head, segment.end) and _commands(word):
-        return head, segment.end
+        if condition and (_may_be_command(word) or " you " in condition.group() + " "):
+            return start, start + len(word)
+    condition = patterns.GENERIC_CONDITION.match(lower, start, segment.end)
+    if condition and _has_command(lower[condition.end() : segment.end].split()):
+        return start, segment.end
+    if patterns.EXPLICITLY_LASTING.search(lower, start, segment.end) and _may_be_command(word):
+        return start, segment.end
     return None
 
 
-def _fragment(sentence: Sentence, segments: list[Segment], number: int, head: int) -> tuple[int, int] | None:
-    """Words without a verb: "prices in euros please", "free cancellation only"."""
+def _fragment_span(sentence: Sentence, segments: list[Segment], number: int, start: int) -> tuple[int, int] | None:
+    """Find a request without a verb: "prices in euros please", "free cancellation only"."""
     lower, segment = sentence.lower, segments[number]
-    text = lower[head : segment.end]
-    if sentence.asks or " " not in text.strip() or patterns.FINITE.search(text):
+    text = lower[start : segment.end]
+    if sentence.is_question or " " not in text.strip() or patterns.FINITE_VERB.search(text):
         return None
-    if patterns.FORMAT.match(lower[head : segment.end + _PLEASE]):
-        return head, segment.end
-    only = text.rstrip(" .!").endswith(" only")
-    if only and len(text.split()) <= _MAX_FRAGMENT_WORDS:
-        return head, segment.end
-    polite = "please" in text or lower[segment.end : segment.end + _PLEASE].strip(" ,.!") == "please"
+    if patterns.FORMAT_REQUEST.match(lower[start : segment.end + _PLEASE_CHARS]):
+        return start, segment.end
+    ends_with_only = text.rstrip(" .!").endswith(" only")
+    if ends_with_only and len(text.split()) <= _MAX_FRAGMENT_WORDS:
+        return start, segment.end
+    has_please = "please" in text or lower[segment.end : segment.end + _PLEASE_CHARS].strip(" ,.!") == "please"
     following = segments[number + 1 : number + 4]
-    later = lower[segment.start : following[-1].end if following else segment.end]
-    return (head, segment.end) if polite and (only or patterns.STANDING.search(later)) else None
+    context = lower[segment.start : following[-1].end if following else segment.end]
+    return (start, segment.end) if has_please and (ends_with_only or patterns.LASTING.search(context)) else None
 
 
-def _commands(word: str) -> bool:
-    """Whether a word at the head of a clause may be a command: no word of the closed classes, no inflected form."""
+def _may_be_command(word: str) -> bool:
+    """Return whether the first word of a clause can be a command: no function word and no inflected form."""
     return (
         word.isalpha()
-        and word not in patterns.CLOSED
+        and word not in patterns.FUNCTION_WORDS
         and not word.endswith(("ing", "ed", "ly"))
-        and (not word.endswith("s") or word in patterns.BASE_IN_S)
+        and (not word.endswith("s") or word in patterns.BASE_VERBS_IN_S)
     )
 
 
-def _commanded(words: list[str]) -> bool:
-    """Whether a command follows a condition without a comma: "if there are two papers choose the open one"."""
+def _has_command(words: list[str]) -> bool:
+    """Return whether a command follows a condition without a comma: "if there are two papers choose the open one"."""
     return any(
-        word in patterns.IMPERATIVES and before.isalpha() and before not in patterns.CLOSED
+        word in patterns.IMPERATIVE_VERBS and before.isalpha() and before not in patterns.FUNCTION_WORDS
         for before, word in pairwise(words[:-1])
     )
 
 
-def _grow(sentence: Sentence, segments: list[Segment], number: int, start: int, cue_end: int) -> Clause:
-    """From the recognised words to the clause: with its condition before and its exceptions after."""
+def _extend_clause(sentence: Sentence, segments: list[Segment], number: int, start: int, cue_end: int) -> Clause:
+    """Extend the recognised words to the whole clause, with the condition before it and the exceptions after it."""
     lower = sentence.lower
-    at_head = start <= statements.head_of(sentence, segments[number])
+    starts_segment = start <= statements.content_start(sentence, segments[number])
     first = number
     number = max(at for at, each in enumerate(segments) if each.start < cue_end or at == number)
     segment = segments[number]
-    cut = patterns.RIGHT.search(lower, min(cue_end, segment.end), segment.end)
-    if cut and lower.startswith(_COORDINATED, cut.start()):
+    cut = patterns.CLAUSE_END.search(lower, min(cue_end, segment.end), segment.end)
+    if cut and lower.startswith(_CONJUNCTIONS, cut.start()):
         rest = Segment(cut.start() + len(" and "), segment.end)
-        cut = None if statements.preference(sentence, rest) or statements.judgement(sentence, rest.start, rest) else cut
+        if statements.find_preference(sentence, rest) or statements.find_judgement(sentence, rest.start, rest):
+            cut = None
     end = cut.start() if cut else segment.end
     if not cut:
         for following in segments[number + 1 :]:
             text = lower[following.start : following.end]
-            short = len(text.split()) <= _MAX_TAIL_WORDS and not patterns.NO_TAIL.match(text.lstrip(" *\"'"))
-            if not (short or patterns.TAIL.match(text)) or quoted(text) or following.end - start > MAX_CLAUSE:
+            if not _continues_rule(text) or has_quote(text) or following.end - start > MAX_CLAUSE_CHARS:
                 break
-            cut = patterns.RIGHT.search(lower, following.start + 1, following.end)
+            cut = patterns.CLAUSE_END.search(lower, following.start + 1, following.end)
             end = cut.start() if cut else following.end
             if cut:
                 break
-    if at_head:
-        for before in reversed(segments[:first]):
-            head = statements.head_of(sentence, before)
+    if starts_segment:
+        for preceding in reversed(segments[:first]):
+            condition_start = statements.content_start(sentence, preceding)
             if (
-                not patterns.CONDITION.match(lower, head, before.end)
-                or end - head > MAX_CLAUSE
-                or quoted(lower[head : before.end])
+                not patterns.CONDITION.match(lower, condition_start, preceding.end)
+                or end - condition_start > MAX_CLAUSE_CHARS
+                or has_quote(lower[condition_start : preceding.end])
             ):
                 break
-            start = head
-    return Clause(start, _within(lower, start, end))
+            start = condition_start
+    return Clause(start, _limit_end(lower, start, end))
 
 
-def _within(lower: str, start: int, end: int) -> int:
-    """The end of a clause of at most 200 characters, cut where a clause or at least a word ends."""
+def _continues_rule(text: str) -> bool:
+    """Return whether a segment belongs to the rule before it, such as a short phrase or an exception."""
+    is_short = len(text.split()) <= _MAX_CONTINUATION_WORDS
+    if is_short and not patterns.NO_CONTINUATION.match(text.lstrip(" *\"'")):
+        return True
+    return patterns.CONTINUATION.match(text) is not None
+
+
+def _limit_end(lower: str, start: int, end: int) -> int:
+    """Return the end of a clause of at most 200 characters, cut at the end of a phrase or at least of a word."""
     while end > start and lower[end - 1] in " ,;:.!*(-":
         end -= 1
-    if end - start <= MAX_CLAUSE:
+    if end - start <= MAX_CLAUSE_CHARS:
         return end
-    reach = start + MAX_CLAUSE
+    limit = start + MAX_CLAUSE_CHARS
     for marks in ((", ", "; ", " - ", ": "), (" if ", " when ", " unless ", " but ", " and ", " or "), (" ",)):
-        at = max(lower.rfind(mark, start + MAX_CLAUSE // 4, reach) for mark in marks)
+        at = max(lower.rfind(mark, start + MAX_CLAUSE_CHARS // 4, limit) for mark in marks)
         if at > 0:
             return at
-    return reach
+    return limit

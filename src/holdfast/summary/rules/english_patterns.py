@@ -1,10 +1,10 @@
-"""The English words of commands, duties, conditions and questions, as patterns over clauses in small letters."""
+"""English patterns of commands, conditions and questions. They match clauses in lower case."""
 
-from holdfast.summary.rules.ellipses import ELLIPTIC
-from holdfast.summary.rules.judgements import ABOUT_ME, FACTS
-from holdfast.summary.rules.obligations import DUTIES
-from holdfast.summary.rules.phrases import Gates, any_of, phrase, word_set
+from holdfast.summary.rules.judgements import ABOUT_ME, PERSONAL_FACTS
+from holdfast.summary.rules.obligations import OBLIGATIONS
+from holdfast.summary.rules.phrases import PatternIndex, any_of, phrase, word_set
 from holdfast.summary.rules.preferences import FIRST_PERSON
+from holdfast.summary.rules.subjectless import SUBJECTLESS
 
 _ANSWER = any_of(
     """answers? / repl(?:y|ies) / responses? / explanations? / e?mails? / messages? / summar(?:y|ies)
@@ -28,25 +28,31 @@ _TONE = any_of(
     polite / friendly / light / neutral / practical / concrete / crisp / tight / terse / straight / snappy / low-key
     gentle / civil / professional / clean / relaxed / to the point / critical / harsh / strict / specific / honest"""
 )
-LEAD = phrase(
+LEADING_WORDS = phrase(
     r"[\"'*\s]{0,4}(?:(?:and|but|so|also|please|then|ok|okay|btw|plus|just|still|well|oh|now|hence|yes|hmm"
     r"|hey|actually|anyway"
     r"|by the way|right|great|thanks|remember|note|important|again|therefore|thus|instead|besides|oh and|next) ){0,5}"
 )
-TALK = word_set(
+"""Words at the beginning of a segment that carry no content."""
+NO_BAN_VERBS = word_set(
     """worry mind bother wait think know forget hesitate panic laugh be get rush hurry spend feel apologise
     apologize stress sweat believe care understand see remember recall really have need you we they i want even
     own just go sure like stop let expect make"""
 )
-NOT_ALWAYS = word_set(
+"""Verbs after "don't" that usually form no ban: "don't worry"."""
+NO_COMMAND_AFTER_ALWAYS = word_set(
     """mind again been was is are were had has have am i you we they he she it the a an so there here easy in on at
     of to wanted loved thought seen heard tried happened get gets got sure welcome possible true works fails
     good better worse too that this nice fun open as one quite really such happy saw glad ready knew did
     grateful felt came found knowing about just will would can could feel know remember said told went took made
     gave felt want hurts and or once"""
 )
-BASE_IN_S = word_set("""pass press discuss process express access address focus miss cross assess dismiss guess""")
-IMPERATIVES = word_set(
+"""Words after "always" or "never" that form no command: "never mind"."""
+BASE_VERBS_IN_S = word_set(
+    """pass press discuss process express access address focus miss cross assess dismiss guess"""
+)
+"""Base forms of verbs that end in s and are therefore not inflected."""
+IMPERATIVE_VERBS = word_set(
     """use keep add show give tell run end put quiz begin start answer reply respond write explain ask stop hand
     address include send list mark cite name call round convert format commit push open close check test sign
     post log store save leave quote choose pick take make set limit stick stay work speak talk translate
@@ -59,35 +65,40 @@ IMPERATIVES = word_set(
     wait pause break walk guide teach correct challenge respect ensure say try turn estimate credit anonymise anonymize
     redact mask replace swap substitute strip trim shorten restrict get find go"""
 )
-ONE_OFF = word_set(
+ONE_OFF_VERBS = word_set(
     """check list go read find look fix review count delete remove open compare download convert print"""
 )
-ALWAYS = phrase(r"(?:always|never|(?:do not|don't|dont) ever|never ever|under no circumstances|at no time) ([a-z']+)")
+"""Commands that usually apply once, even with "every": "check every file"."""
+ALWAYS_OR_NEVER = phrase(
+    r"(?:always|never|(?:do not|don't|dont) ever|never ever|under no circumstances|at no time) ([a-z']+)"
+)
 DO_NOT = phrase(
     r"(?:do not|don't|dont) (?!tell me (?:i|it|that|you|this|we|he|she|there)\b|get me wrong|[a-z]+ (?:the|it|this"
     r"|that|my) ?[^,]{0,40} (?:until|before) (?:i|i've|we|we've)\b)([a-z']+)"
 )
-ENCOURAGES = phrase(r"\b(?:give up|quit on|lose hope|stop believing)\b")
-FIRM = phrase(
+ENCOURAGEMENT = phrase(r"\b(?:give up|quit on|lose hope|stop believing)\b")
+EXPLICIT_BAN = phrase(
     r"go (?:over|above|beyond|near|below|through|into)|make (?:any|changes|up|assumptions|promises)|let "
     r"|stop (?:before|until)"
     r"|be (?:too |so |overly )?(?:verbose|formal|polite|chatty|brief|wordy|vague|shy of)|just (?:give|tell"
     r"|say|paste|write|show|agree)"
 )
-ONLY = phrase(
+"""Phrases that form a ban although their verb is one of NO_BAN_VERBS: "don't go over ..."."""
+ONLY_VERB = phrase(
     r"(?:only (?!the |kidding|joking|had|have|has|because|then|a |an |one|two|three|four|problem|thing|issue|question"
     r"|now|just"
     r"|yesterday|today|took"
     r"|works|fails|got|saw|i |we |when i |if i |half|about|recently|after (?:i|we) )[a-z]+)"
 )
-NO = phrase(
+SCOPED_NO = phrase(
     r"no (?!problem|worries|idea|need|way|rush|hurry|matter|doubt|wonder|thanks|one|longer|clue|luck"
     r"|chance|difference|surprise"
     r"|pressure|stress|big deal|reply|answer|response)[a-z-]+.{0,60}\b(?:please|ever|anywhere|whatsoever"
     r"|at all costs|in (?:my|our|any|all"
     r"|the (?:text|prose|code|output|answers?))|unless (?:i|we)|without (?:my|our|asking)|under any)\b"
 )
-BARE_NO = phrase(
+"""A ban with its scope: "no jargon in my answers"."""
+NO_PLURAL = phrase(
     r"no (?!errors?|warnings?|changes?|results?|signs?|symptoms?|luck|repl|news|response|difference|access|idea|time"
     r"|kids|money|word|answers?|one\b|need|problem|worries|matter|rush|thanks|way|clue|longer|doubt|wonder|chance"
     r"|big deal|pressure|surprise|hurry|success|progress|logs?|such|sense|space|signal|more\b(?! than))[a-z-]+(?:s"
@@ -96,14 +107,14 @@ BARE_NO = phrase(
     r"|that|unless|except) "
 )
 """A ban at the beginning of a sentence: "no emojis in the codebase"."""
-FILLER = phrase(
+NO_FILLER = phrase(
     r"(?:spare me|skip|drop|cut|lose|leave out|ditch|save|hold|go easy on|ease up on|cut out|cut down on|no|without"
     r"|enough with"
     r"|less|fewer|lay off|forget|avoid|zero|leave off|omit)(?: (?:the|all|any|your|those|of the|with the|me the"
     rf"|more)){{0,2}}"
     rf"(?: [a-z-]+)? {_FILLER}\b"
 )
-MANNER = phrase(
+TONE = phrase(
     rf"(?:you (?:can|may|could|should|don't have to|needn't) )?(?:always |please |just |safely |feel free to )?"
     r"(?:(?:keep|make) (?:it|things|your [a-z]+|(?:the |all "
     rf"|any )?{_ANSWER}) (?:[a-z]+ ){{0,2}}{_TONE}(?: and [a-z]+)? (?:with|for)"
@@ -123,7 +134,7 @@ _PIECE = any_of(
     verdict|recommendation|bad news|good news|theory|examples?|main point|key point|takeaway|details
     big picture|basics|tl;?dr|questions?|context)"""
 )
-ORDERING = phrase(
+CONTENT_ORDER = phrase(
     r"(?:(?:always )?(?:lead|open|start|begin|finish|close|end|kick off|hit me)(?: (?:off|out|your [a-z]+"
     rf"|each [a-z]+|every [a-z]+))? with {_PIECE}\b(?! of (?:the|this))"
     rf"|{_PIECE} (?:first|up front|upfront|at the top|at the end|last)\b|{_PIECE} (?:before|after) {_PIECE}"
@@ -138,11 +149,11 @@ ORDERING = phrase(
     r"|without (?:asking|my|being)|any|anything|every|everything"
     r"|unless|whenever|always|never|at all times)\b)"
 )
-WITH_ME = phrase(
+YOUR_ANSWERS = phrase(
     rf"(?:your (?:{_ANSWER}|[a-z]+ {_ANSWER}) (?:should|must|need|has to|have to|can|may|ought)|in (?:all |any )?your"
     rf" {_ANSWER})\b"
 )
-ANY_YOU = phrase(
+ANYTHING_YOU_DO = phrase(
     r"(?:any|each|every|all|whatever|whichever|everything|anything|no) [^\x1a?]{0,60}\b(?:you|i|we|your|my"
     r"|our)\b(?! (?:said|told"
     r"|wrote|sent|gave|did|have|suggested|recommended|mentioned|made|tried|found|know|can think|want|like|need|see"
@@ -151,7 +162,7 @@ ANY_YOU = phrase(
     r"|carr(?:y|ies)|includes?|uses?|is to|are to|ought to|(?:is|are) (?:in|written|signed|formatted|named)|can't"
     r"|cannot|may)\b"
 )
-NOTHING = phrase(
+NOTHING_THAT = phrase(
     r"(?:(?:on|for|at|in|during|with) [^\x1a]{1,40} )?nothing (?:that|which|with|containing|involving"
     r"|longer|over|above|below|more|before|after|older|from) "
 )
@@ -159,7 +170,7 @@ HANDS_OFF = phrase(
     r"(?:hands off|stay away from|keep away from|stay out of|keep out of|keep your hands off"
     r"|steer clear of|leave .{1,60} (?:alone|untouched|as is|as it is|as they are|unchanged)\b)"
 )
-KEEP = phrase(
+KEEP_WITHIN = phrase(
     r"(?:keep|stay|remain) (?!going|in mind|it\b|this\b|that\b|up\b|posted|me posted|calm"
     r"|safe).{0,80}\b(?:under|below|within|above|at most|short|brief|unchanged|as is|strictly|apart"
     r"|separate|out of)\b"
@@ -168,20 +179,21 @@ AT_MOST = phrase(
     r"(?:at most|no more than|not more than|maximum|max|a maximum of) .{0,6}(?:\d|one|two|three|four|five"
     r"|six|ten|half|a )"
 )
-UNIVERSAL = phrase(
+EVERYTHING_IN = phrase(
     r"(?:everything|every [a-z-]+|each [a-z-]+|all [a-z-]+) (?:in|with|by|via|as|under|below|above|without"
     r"|on|at) "
 )
-FINITE = phrase(
+FINITE_VERB = phrase(
     r"\b(?:is|are|was|were|am|has|had|have|does|did|do|will|would|can|could|should|says|said|went|got|came"
     r"|looks|seems|works|fails|'s|'re|i|we|he|she|they)\b"
 )
-REPORTED = phrase(
+REPORTED_SPEECH = phrase(
     r"\b(?:says?|said|told|wrote|writes|insists|claims|thinks|swears|stands|demands|according"
     r"|documentation|thinking|heard|reads|guess|suppose|whether|wonder|if it is true|true that|why|how"
     r"|what|looks like|seems|apparently|turns out|means that|meant|it looks)\b"
 )
-STANDING = phrase(
+"""Words before a statement that make it a report or a guess."""
+LASTING = phrase(
     r"\b(?:from (?:now|here|today|this point) on(?:wards?)?|from here on out|going forward"
     r"|in (?:the )?future|henceforth|every (?:single )?time|each time"
     r"|any time|by default|as a (?:general )?rule|until further notice|at all times|no matter (?:what"
@@ -197,11 +209,12 @@ STANDING = phrase(
     r"|without exception|always|never|every week|every day|every (?:mon|tues|wednes|thurs|fri|satur"
     r"|sun)day)\b"
 )
-STRONG = phrase(
+"""Words that make a request hold beyond the current task."""
+EXPLICITLY_LASTING = phrase(
     r"\b(?:from (?:now|here|today) on(?:wards?)?|going forward|whenever|every time|each time|by default"
     r"|until further notice|at all times|in future)\b"
 )
-CLOSED = word_set(
+FUNCTION_WORDS = word_set(
     """i you he she it we they this that these those the a an my your his her its our their there here what which
     who how why when where is are was were am be do does did have has had can could would will shall should must
     may might not no if so because since as at in on of for with from by to and or but than then while after
@@ -210,13 +223,14 @@ CLOSED = word_set(
     perhaps even also too very just only whenever apparently sometimes often usually always never it's i'm
     that's there's"""
 )
-EACH = phrase(r"\b(?:every|each(?! other)|always|never)\b")
-INSTRUCTING = word_set(
+"""Words that are no command at the beginning of a clause."""
+EACH_OR_ALWAYS = phrase(r"\b(?:every|each(?! other)|always|never)\b")
+INSTRUCTION_WORDS = word_set(
     """now here today forward future henceforth every each any default rule notice times matter once everything
     anything whatever whichever all whenever throughout exception always never only please when if answer reply
     respond speak talk"""
 )
-COMMANDING = word_set(
+COMMAND_WORDS = word_set(
     """never don't dont not only no nothing hands off stay keep leave most than max maximum everything every each
     all stop quit refrain spare skip cut drop less fewer lay lose ditch save hold zero enough easy
     i'd lead open start begin finish close end kick hit free expect first last before after should ought appreciate
@@ -224,7 +238,7 @@ COMMANDING = word_set(
     steer rather call
     assume explain let's warn tell remind ask need prefer my"""
 )
-COMMAND_HEADS = word_set(
+COMMAND_FIRST_WORDS = word_set(
     """always never do don't dont under at stop quit refrain spare skip leave cut drop make keep bear please
     remember note be you know only no nothing on for in during with hands stay steer remain not max maximum a
     everything every each all call assume explain let's warn tell remind alert notify ask no there's it don't
@@ -260,13 +274,13 @@ FUTURE_CONDITION = phrase(
     r"| are) (?:ever )?(?:unsure|uncertain|not (?:sure|certain)|in doubt)"
     r"|whenever|every time|each time|when in doubt)\b"
 )
-LANGUAGE = phrase(
+ANSWER_LANGUAGE = phrase(
     r"(?:answer|reply|respond|speak|talk)(?: (?:to )?me)?(?: only)? in (?:plain |simple )?(?:english"
     r"|german|french|spanish|italian|portuguese"
     r"|dutch|swedish|norwegian|danish|polish|russian|chinese|mandarin|japanese|korean|turkish|arabic|hindi"
     r"|greek|czech)\b"
 )
-STOP = phrase(
+STOP_DOING = phrase(
     r"(?:stop|quit) (?:using|adding|apologi[sz]ing|saying|calling|asking|writing|suggesting|sending|giving"
     r"|putting|repeating|explaining|making|telling)\b"
     r"|refrain from\b|spare me\b|(?:skip|leave out|cut|drop) (?:the |all )?(?:pleasantries|intros?"
@@ -276,7 +290,7 @@ STOP = phrase(
     r"|be sure|take care) (?:not to|never to|you (?:don't|never))\b"
     r"|make (?:it a (?:rule|habit)|a point of)\b"
 )
-PERSONAL = phrase(
+HOW_TO_TREAT_ME = phrase(
     r"(?:call|address) me (?!back|when|if|at|on|tomorrow|later|again)|assume (?:i |no |that i )"
     r"|explain (?:everything |things |it )?(?:to me )?(?:like|as if) i|let's (?:always|never|avoid|stick to|not ever)"
     r"|(?:warn|tell|remind|alert|notify|stop|correct|ask) me (?:if|when|whenever|before|every|as soon as"
@@ -287,27 +301,27 @@ PERSONAL = phrase(
     r"|i'd appreciate it if you|no [a-z]+(?: [a-z]+)? (?:and|or) no |go easy on (?!me|yourself|him|her|them)"
     r"|prefer [a-z]+ "
 )
-IN_MIND = phrase(
+KEEP_IN_MIND = phrase(
     r"(?:(?:always |please )?(?:keep|bear) in mind|(?:always |please )?remember|don't forget|do not forget"
     r"|please note|note|be aware|you (?:need|have|should|ought) to know|know) that (?!you|this|it"
     r"|the (?:meeting|deadline)|i (?:need|want|have to|must|only have|asked|told|said))"
 )
-FORMAT = phrase(
+FORMAT_REQUEST = phrase(
     r"(?!the |a |an |that |this |one |two |three |my |some |yes|no |more |another "
     r"|same )[a-z-]{4,} (?:[a-z-]+ )?(?:in|as|with|without|by) .{2,80}\bplease\b|(?:short|brief|concise"
     r"|longer|detailed|metric|plain|simple) [a-z]+ .{0,40}\bplease\b"
 )
-BEFORE = phrase(
+BEFORE_ACTING = phrase(
     r"\b(?:before (?:you|any|anything|every|each|[a-z]+ing)|first if you|(?:past|by|with) me (?:first"
     r"|before))\b"
 )
-OUTPUT = phrase(
+ALL_OUTPUTS = phrase(
     r"\ball (?:of )?(?:the |your |my |our )?(?:summaries|answers|replies|mails|emails|messages|results"
     r"|figures|prices|amounts|dates|times|comments|reports|updates|notes|plots|numbers|distances"
     r"|temperatures|timestamps|names|code|commits|drafts|invoices|quotes)\b"
 )
-CONTRAST = phrase(r"\b(?:and|but) (?:not|never) (?:in|as|with|by|the|on|to)\b")
-PRESENT = phrase(
+BUT_NOT = phrase(r"\b(?:and|but) (?:not|never) (?:in|as|with|by|the|on|to)\b")
+ONLY_NOW = phrase(
     r"\b(?:today|tonight|this time|right now|at the moment|tomorrow|this (?:week|evening|morning|afternoon"
     r"|weekend|month|once|one|sentence|ticket|paragraph)|by (?:mon|tues|wednes|thurs|fri|satur|sun)day"
     r"|just this once|currently|last (?:year|time|week|month|night)|yesterday|any ?more questions|for now"
@@ -316,7 +330,8 @@ PRESENT = phrase(
     r"|letter|meeting|chapter|birthday)"
     r"|in the end)\b"
 )
-RIGHT = phrase(
+"""Words that limit a request to the current task."""
+CLAUSE_END = phrase(
     r",? \(?(?:because|otherwise|since (?:our|i|we|the|it|my|they|he|she|that|your|this)|as (?:i|we|it"
     r"|they|he|she|my|the|our) |so (?:what|how|which|could|can|would|do|does|where|is|are|i |we |the |it "
     r"|he |she |they |my |if |please|that (?:i|we))"
@@ -325,19 +340,22 @@ RIGHT = phrase(
     r"|what (?:would|do|is|are|can|should)|how (?:would|do|can|should)|could you|can you|would you|do you"
     r"|- )"
 )
-TAIL = phrase(
+"""Words with which something else begins, so that the clause ends before them."""
+CONTINUATION = phrase(
     r"[\"'*\s]{0,3}(?:and |but |or )?(?:not|except|unless|if|when|whenever|even|give|only|rather|ever"
     r"|every|each|also in|without|no matter|for (?:anything|everything|whatever|all)|in (?:anything"
     r"|everything|whatever|all|every|my|our)"
     r"|from (?:now|here|today)|including|like|at least|at most|as long as|until|before (?!you ask)"
     r"|whatever|never|always|preferably|no matter|apart from|other than|instead of|as well)\b"
 )
-NO_TAIL = phrase(
+"""The beginning of a segment that belongs to the rule before it."""
+NO_CONTINUATION = phrase(
     r"(?:so|because|since|i|we|it|he|she|they|my|thanks|thank|ok|okay|right|what|which|how|why|when (?:is"
     r"|does)|could|can|would|do|does|is|are|and then|then|you see|otherwise|as|though|hence|alright|yes"
     r"|no$|that|this|there)\b"
 )
-ASKS = phrase(
+"""The beginning of a short segment that does not belong to the rule before it."""
+QUESTION_START = phrase(
     r"(?:what|which|who|whom|whose|when (?:is|was|does|do|did|will|can|should|would|are)|where|why|how"
     r"|(?:is|are|was|were) (?!to\b)|do (?!not\b)|does|did|can|could|would|will|shall|should|must|may|might"
     r"|have (?:you|i|we)|has|had|am|isn't|aren't"
@@ -345,12 +363,14 @@ ASKS = phrase(
     r"|i was wondering|wondering|tell me (?:what|which|how|why|if|whether)|(?:in|at|for|on|by|with|from"
     r"|to) (?:what|which))\b"
 )
-GATES = Gates(FIRST_PERSON, ELLIPTIC, ABOUT_ME, FACTS, DUTIES)
-GATE = COMMANDING.union(INSTRUCTING, GATES.words)
-TAGS = frozenset(
+PATTERN_INDEX = PatternIndex(FIRST_PERSON, SUBJECTLESS, ABOUT_ME, PERSONAL_FACTS, OBLIGATIONS)
+TRIGGER_WORDS = COMMAND_WORDS.union(INSTRUCTION_WORDS, PATTERN_INDEX.words)
+"""A sentence with none of these words holds no rule."""
+QUESTION_TAGS = frozenset(
     {"ok?", "okay?", "right?", "alright?", "please?", "got it?", "understood?", "clear?", "deal?", "yes?", "agreed?"}
 )
-ANNOUNCES = phrase(
+"""Short questions after a statement: "..., ok?"."""
+RULE_LIST_HEADING = phrase(
     r"\b(?:rules?|guidelines?|preferences|conventions|always|never|instructions|in mind|remember"
     r"|conditions|requirements|standards|principles|don'ts)\b"
 )

@@ -1,42 +1,42 @@
-"""Patterns of words, with the words that must be there before a pattern is tried."""
+"""Builds patterns of words, and an index that selects the patterns which can match a sentence."""
 
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Gated(NamedTuple):
-    """A pattern and its gate: a sentence with none of these words cannot match, and most sentences have none."""
+class TriggeredPattern(NamedTuple):
+    """A pattern and its trigger words: a sentence with none of them cannot match, and most sentences have none."""
 
-    gate: frozenset[str]
+    triggers: frozenset[str]
     pattern: re.Pattern[str]
 
 
-class Gates:
-    """Finds the patterns whose gates a sentence opens in the time of its words, however many patterns there are."""
+class PatternIndex:
+    """Finds the patterns that can match a sentence. The time depends on its words, not on the number of patterns."""
 
-    def __init__(self, *groups: Sequence[Gated]) -> None:
+    def __init__(self, *groups: Sequence[TriggeredPattern]) -> None:
         self._groups = len(groups)
         self._patterns = [(number, each.pattern) for number, group in enumerate(groups) for each in group]
-        self._opened: dict[str, list[int]] = {}
-        for place, each in enumerate(each for group in groups for each in group):
-            for word in each.gate:
-                self._opened.setdefault(word, []).append(place)
-        self.words = frozenset(self._opened)
+        self._by_word: dict[str, list[int]] = {}
+        for index, each in enumerate(each for group in groups for each in group):
+            for word in each.triggers:
+                self._by_word.setdefault(word, []).append(index)
+        self.words = frozenset(self._by_word)
 
-    def opened(self, words: frozenset[str]) -> list[list[re.Pattern[str]]]:
-        """The patterns worth trying, of each group in their order."""
-        opened: list[list[re.Pattern[str]]] = [[] for _ in range(self._groups)]
-        for place in sorted({place for word in words & self.words for place in self._opened[word]}):
-            number, pattern = self._patterns[place]
-            opened[number].append(pattern)
-        return opened
+    def find_candidates(self, words: frozenset[str]) -> list[list[re.Pattern[str]]]:
+        """Return the patterns of each group that a sentence with these words can match, in their order."""
+        candidates: list[list[re.Pattern[str]]] = [[] for _ in range(self._groups)]
+        for index in sorted({index for word in words & self.words for index in self._by_word[word]}):
+            group, pattern = self._patterns[index]
+            candidates[group].append(pattern)
+        return candidates
 
 
 def phrase(pattern: str) -> re.Pattern[str]:
-    """A pattern of words; a space stands for a gap, which may hold the signs of emphasis.
+    """Compile a pattern of words. A space in it also matches the asterisks of Markdown emphasis.
 
-    The apostrophe of "don't" and "I'm" may be missing.
+    The apostrophe of "don't" and "I'm" is optional.
 
     >>> bool(phrase("never again").search("**never** again"))
     True
@@ -49,7 +49,7 @@ def phrase(pattern: str) -> re.Pattern[str]:
 
 
 def any_of(words: str) -> str:
-    """The pattern for one of several phrases, which stand one per line or, on one line, apart by a slash.
+    """Return the pattern for one of several phrases, which are separated by slashes or line breaks.
 
     >>> any_of("a lot / a bit")
     '(?:a lot|a bit)'
@@ -58,9 +58,9 @@ def any_of(words: str) -> str:
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words, also as they are written without an apostrophe."""
+    """Return the words, each also in its spelling without an apostrophe."""
     return frozenset(each for word in words.split() for each in (word, word.replace("n't", "nt").replace("i'm", "im")))
 
 
-def gated(gate: str, pattern: str | re.Pattern[str]) -> Gated:
-    return Gated(word_set(gate), phrase(pattern) if isinstance(pattern, str) else pattern)
+def triggered(triggers: str, pattern: str | re.Pattern[str]) -> TriggeredPattern:
+    return TriggeredPattern(word_set(triggers), phrase(pattern) if isinstance(pattern, str) else pattern)

@@ -1,6 +1,6 @@
-"""The English frames of preferences and habits: a subject, a predicate, a generic object."""
+"""English patterns of preferences and habits: a subject, a predicate, a general object."""
 
-from holdfast.summary.rules.phrases import any_of, gated, phrase, word_set
+from holdfast.summary.rules.phrases import any_of, phrase, triggered, word_set
 
 _ADVERB = any_of(
     """really / much / strongly / generally / usually / always / personally / also / definitely / do / very much
@@ -11,7 +11,7 @@ _ADVERB = any_of(
 _I = rf"\b(?:i|we)(?:'d always|'d generally|'d usually)?(?: {_ADVERB}){{0,3}}"
 _I_AM = rf"\b(?:i'm|i am|we're|we are)(?: {_ADVERB}| very| so| pretty| too| way| more| a bit| far| never| not){{0,3}}"
 DEGREE = any_of("big / huge / great / no / massive / total / real / bit of a / bit of an / right / strict / lifelong")
-_THING = any_of(
+_ATTITUDE = any_of(
     """fan of / partial to / keen on / fond of / averse to / into / big on / hot on / strict about / strict on
     careful with / careful about / particular about / picky about / fussy about / sensitive to / sensitive about
     comfortable with / used to / crazy about / mad about / nuts about / wary of / suspicious of / sceptical of
@@ -26,22 +26,13 @@ _THING = any_of(
     (?!good|nice|busy|bad)[a-z-]+(?: [a-z-]+)? (?:person|lover|eater|learner|sleeper)(?! (?:of|in) (?:the|this)\b)
     night owl / early bird / purist / minimalist / perfectionist / introvert / slow reader / light sleeper"""
 )
-THING_WORDS = """fan partial keen fond averse into big hot strict careful particular picky fussy sensitive comfortable
+ATTITUDE_WORDS = """
+fan partial keen fond averse into big hot strict careful particular picky fussy sensitive comfortable
 used crazy mad nuts wary suspicious sceptical skeptical scared afraid terrified nervous drawn attached loyal committed
 devoted sucker stickler believer lover enthusiast friend advocate hater creature one person hopeless useless terrible
 bad good lost all opposed favour favor against best worst old-fashioned old school more kind sort type happier happiest
 better most eater learner sleeper night early purist minimalist perfectionist introvert slow light huge"""
-_CHOOSE = any_of(
-    """choose / pick / go / take / travel / fly / eat / drink / use / buy / book / stay / order / cook / wear / drive
-    write / read / start / begin / work / want / like / need / pay / invest / share / keep / put / round
-    cite / commit
-    deploy / merge / test / format / sign / publish / skip / spend / carry / do / listen / watch / play / sleep / train
-    run / cycle / plant / grow / sow / bake / plan / pack / rent / shop / sit / borrow / lend / gamble / answer / study
-    revise / practi[sc]e / tip / bring / fix / repair / name / indent / ship / support / accept / meet / trust / mix
-    allow / deal with / speak / take part / serve / add / water / touch / sell / sign up / freeze / swim
-    ride / bet"""
-)
-_MENTAL = any_of(
+_NO_CHOICE = any_of(
     """wrote / bought / brought / built / caught / chose / drew / drove / ate / fell / flew / grew / held
     led / lent / met
     paid / ran / sang / sat / sold / sent / slept / spent / spoke / stood / swam / taught / threw / woke
@@ -58,23 +49,24 @@ _MENTAL = any_of(
     like / love / enjoy / trust (?:you|it|that|this|the|him|her) / thank / promise / owe / regret / stop
     let / be / give / speak for"""
 )
-"""Verbs of the mind and of chance: what people always or never do with these is no choice of theirs."""
-_AT_ALL = (
+"""Verbs after "I always" or "I never" that state no choice: "I never know", "I always forget"."""
+_OBJECT = (
     r"(?!it\b|that\b|this\b|them\b|well|much|so\b|anything else|each other|enough|too\b|out of|the same"
     r"|up\b|wrong|into)"
 )
+"""Excludes objects that refer to the current task: "it", "this", "the same"."""
 _BETTER = (
     r"(?:(?:much|far|so much|a lot|way|even|most|a bit|little) )?"
     r"(?:best|better|more|worse|faster|easier|badly|easily|well)"
 )
 
 FIRST_PERSON = (
-    gated(
+    triggered(
         "prefer favour favor dislike detest loathe despise abhor adore resent distrust hate fancy",
         rf"{_I} (?:prefer|favou?r|dislike|detest|loathe|despise|abhor|adore|resent|distrust|mistrust"
         r"|hate(?! to (?:say|ask|admit|break|bother|be)))\b",
     ),
-    gated(
+    triggered(
         "like love enjoy",
         rf"{_I} (?:like|love|enjoy)\b(?= )(?! (?:the (?!taste|smell|sound|texture|sort|kind|window|aisle|outdoors)"
         r"|this|that|these|those|them|him|her|she|he|how|what|where|why|your (?!answers|repl|responses|explanations"
@@ -85,17 +77,17 @@ FIRST_PERSON = (
         r"|whether))|crazy|hell|mad|all of|every (?:minute|bit)|being here|both|some of|my (?:new|old|own|job|boss"
         r"|friend|wife|husband|mother|dog|cat|life|work)|talking to|i\b|we\b|a (?:lot|bit)|most)\b)",
     ),
-    gated(
+    triggered(
         "appreciate", rf"{_I} appreciate (?:it when|when|people who|honest|direct|blunt|straight|short|plain|brevity)"
     ),
-    gated(
+    triggered(
         "want need expect",
         rf"{_I} (?:want|need|expect) (?:(?:your (?:answers|replies|responses|explanations|code|comments|suggestions)"
         r"|answers|explanations|everything (?!to go|about|i|you)|every (?!minute|bit)|each (?!other)|things"
         r"|at least|at most)\b|[^\x1a]{1,50} from you\b|you to (?:always|never|only|not|please always)\b)",
     ),
-    gated("like", r"\b(?:i|we)(?:'d| would) like you to (?:always|never|only|not)\b"),
-    gated(
+    triggered("like", r"\b(?:i|we)(?:'d| would) like you to (?:always|never|only|not)\b"),
+    triggered(
         """lean gravitate tend go opt swear stick insist believe rely live aim default shy steer stay keep thrive
         object
         care look side err draw struggle value treasure cherish crave loves avoid value refuse trust""",
@@ -109,13 +101,13 @@ FIRST_PERSON = (
         r"|tend to (?:want|use|like|avoid|go|choose|pick|write|work|need|read|take|eat|skip|forget|buy|order|cook"
         r"|stay))\b",
     ),
-    gated(
+    triggered(
         "stand bear eat drink digest tolerate abide stomach handle have lift climb do without tell face cope",
         rf"{_I} (?:can't|cannot|can not) (?:stand|bear|eat|drink|digest|tolerate|abide|stomach|cope with|do without"
         r"|(?:handle|have|lift|climb|do|face)(?= )(?! (?:it|that|this|them|the|more|anything|much|my|a)\b)"
         r"|tell red from green)\b|\b(?:i|we) (?:could|can) (?:happily |easily )?(?:do|live) without\b",
     ),
-    gated(
+    triggered(
         "don't do",
         rf"{_I} (?:don't|do not) (?:really |usually |particularly |much |even |ever |generally |normally )?"
         r"(?:(?:like|care for|enjoy)(?! (?:the|this|that|how|your|these|those|him|her|where|what|to (?:say|admit"
@@ -123,33 +115,32 @@ FIRST_PERSON = (
         r"|wish|believe in|touch|do well (?:with|on|in)|get on with|need (?:[a-z-]+ )?(?:explanations|hand-?holding"
         r"|sugar-?coating|cushioning|flattery|disclaimers|warnings|pep talks|reminders|lectures))\b",
     ),
-    gated("want never wish", r"\b(?:i|we) (?:(?:do not|don't) want|never want|never wish)\b"),
-    gated(
+    triggered("want never wish", r"\b(?:i|we) (?:(?:do not|don't) want|never want|never wish)\b"),
+    triggered(
         "don't do won't will never",
-        rf"{_I} (?:don't|do not|won't|will not|never|refuse to) (?!{_MENTAL}\b)[a-z]+(?: (?:in|on|at|with|to|for|out"
+        rf"{_I} (?:don't|do not|won't|will not|never|refuse to) (?!{_NO_CHOICE}\b)[a-z]+(?: (?:in|on|at|with|to|for|out"
         r"|up))?(?= )"
         r" (?!the|my|this|that|these|those|him|her|you|your|how|what|why|any of|now|here|there|today"
-        rf"|tonight){_AT_ALL}[a-z0-9]",
+        rf"|tonight){_OBJECT}[a-z0-9]",
     ),
-    gated(
+    triggered(
         "only mostly mainly exclusively solely rarely seldom hardly basically strictly",
-        rf"{_I} (?:only|mostly|mainly|exclusively|solely|rarely|seldom|hardly ever|strictly)(?: ever)? (?!{_MENTAL}\b"
-        r"|just|want to"
-        rf"|need to)[a-z]+(?= ) {_AT_ALL}",
+        rf"{_I} (?:only|mostly|mainly|exclusively|solely|rarely|seldom|hardly ever|strictly)(?: ever)?"
+        rf" (?!{_NO_CHOICE}\b|just|want to|need to)[a-z]+(?= ) {_OBJECT}",
     ),
-    gated(
+    triggered(
         "always generally usually normally typically rule",
         r"\b(?:i|we)(?:'d| would)? (?:always|generally|usually|normally|typically|as a rule"
-        rf"|basically)(?: only)? (?!{_MENTAL}\b)"
-        rf"[a-z]+(?= ) {_AT_ALL}",
+        rf"|basically)(?: only)? (?!{_NO_CHOICE}\b)"
+        rf"[a-z]+(?= ) {_OBJECT}",
     ),
-    gated(
+    triggered(
         "more better less rather",
-        rf"\b(?:i|we)(?: {_ADVERB})? (?!{_MENTAL}\b)[a-z]+ [^\x1a]{{0,60}}\b(?:more|better|less"
+        rf"\b(?:i|we)(?: {_ADVERB})? (?!{_NO_CHOICE}\b)[a-z]+ [^\x1a]{{0,60}}\b(?:more|better|less"
         r"|rather) (?:[a-z]+ )?than (?!i thought|expected"
         r"|that|this|the (?:last|other|one))[a-z]",
     ),
-    gated(
+    triggered(
         "come learned learnt grown sworn given gone cut stopped switched banned ruled",
         r"\b(?:i've|i have|we've|we have)(?: all| long| always| completely){0,2} (?:come to (?:prefer|appreciate|like"
         r"|love|hate|rely|value|enjoy)"
@@ -158,7 +149,7 @@ FIRST_PERSON = (
         r"|stopped (?:eating|drinking|buying|using|flying|driving|smoking|taking|watching)"
         r"|switched to [a-z]+ for good|banned|ruled out)\b",
     ),
-    gated(
+    triggered(
         "happily gladly could never catch find see",
         r"\b(?:i|we)(?:'d| would|'ll| will) (?:happily|gladly|always happily) (?:pay|take|trade|give up|skip|spend"
         r"|wait|walk|drive|sacrifice)\b"
@@ -166,7 +157,7 @@ FIRST_PERSON = (
         r"|drink) [^\x1a]{2,50}\b(?:all day|every day|forever"
         r"|for hours|any time|daily|for ever)\b|\byou(?:'ll never| will never| won't) (?:catch|find|see|get) me\b",
     ),
-    gated(
+    triggered(
         "switch zone get lose glaze freeze panic shut struggle",
         r"\b(?:i|we)(?: always| just| usually| easily| quickly| tend to| really)? (?:switch off|zone out"
         r"|lose (?:the thread|interest|focus|track"
@@ -176,14 +167,14 @@ FIRST_PERSON = (
         r"|panic) (?:when|whenever|if|from|by|in"
         r"|with|on|at|as soon as)\b(?! (?:the|this|that|it|my)\b)",
     ),
-    gated(
+    triggered(
         "need want",
         r"\b(?:i|we) (?:(?:always )?need (?!the|this|that|it|to|your|some help|help)[^\x1a]{2,50} (?:to (?:understand"
         r"|concentrate|focus|learn"
         r"|function|sleep|remember|follow|get going|feel|see how)|before i|when i|in writing)\b"
         r"|want [a-z]+(?: [a-z]+)? (?:kept|left) (?:out|off))",
     ),
-    gated(
+    triggered(
         """dread fear bristle cringe recoil tire roll warm set put place rate take make feel fall get vote hooked
         live run worship covet
         shudder grumble delight revel bore root weigh rank""",
@@ -199,7 +190,7 @@ FIRST_PERSON = (
         r"|revel in|root for|come alive|make do"
         r" with|have two left|get by (?:on|with))\b",
     ),
-    gated(
+    triggered(
         "by with on to",
         r"\b(?:i'm|i am|we're|we are)(?: (?:easily|always|never|not|quickly|often|totally|really|just"
         r"|very)){0,2} (?:bored|put off|turned off|thrown|moved"
@@ -208,7 +199,7 @@ FIRST_PERSON = (
         r"|fussed|convinced|impressed|allergic|addicted|a convert|immune|resistant|indifferent|blind|deaf)"
         r" (?:by|with|on|to|about)\b(?! (?:the|this|that|it|your|my)\b)",
     ),
-    gated(
+    triggered(
         "need want expect like",
         rf"\b(?:i|we)(?: {_ADVERB}| will|'ll|'d| would)? (?:need|want|expect|like) (?!to know|you to (?:write|make|do"
         rf"|check)|the)[^\x1a]{{2,90}}\b(?:with each|for each|with"
@@ -216,48 +207,49 @@ FIRST_PERSON = (
         r"|at all times|from now on|with any|in any"
         r"|for any)\b",
     ),
-    gated(
+    triggered(
         "want",
         r"\b(?:i|we) (?:don't|do not|never) (?:ever )?want to (?:hear|read|see|know|talk|be told|think"
         r"|discuss)(?: a word| anything)?(?: about| of)?"
         r" (?!the|this|that|it\b|my|your|him|her|them|what|how|why|if)[a-z]",
     ),
-    gated(
+    triggered(
         "you",
         r"\b(?:i|we)(?:'d| would) (?:really |much |always )?(?:prefer|rather|ask|appreciate)(?: it if"
         r"| that)? you (?:didn't|not|never|don't|always|asked|kept|used"
         r"|stuck|only|to (?:not|always|never))\b|\bi ask you (?:not to|to (?:always|never))\b",
     ),
-    gated(
+    triggered(
         "most only max longest",
         r"\bthe (?:most|only [a-z]+|maximum|longest|furthest) (?:i|we)(?:'ll|'d| will| would"
         r"| can)(?: ever)? [a-z]+\b[^\x1a]{1,50} (?:is|are)\b",
     ),
-    gated(
-        "always never", rf"\b(?:i|we)(?:'ll| will) (?:always|never) (?!{_MENTAL}\b)[a-z]+ (?!it\b|that\b|this\b)[a-z]"
+    triggered(
+        "always never",
+        rf"\b(?:i|we)(?:'ll| will) (?:always|never) (?!{_NO_CHOICE}\b)[a-z]+ (?!it\b|that\b|this\b)[a-z]",
     ),
-    gated(
+    triggered(
         "out gone",
         r"\bif (?:it|there|something|a|an|any)[^\x1a]{3,50} (?:i'm|i am|we're) (?:out|gone|not interested"
         r"|not coming)\b",
     ),
-    gated("kind who", r"\b(?:is|are) the only (?:[a-z]+ ){1,3}(?:i|we)(?:'d| would|'ll| can| ever)?\b"),
-    gated(
+    triggered("kind who", r"\b(?:is|are) the only (?:[a-z]+ ){1,3}(?:i|we)(?:'d| would|'ll| can| ever)?\b"),
+    triggered(
         "can",
         r"\b(?:i|we) [a-z]+ [^\x1a]{2,60} (?:where|wherever|whenever|when|if|as often as|as much as) (?:i|we) can\b",
     ),
-    gated("any", r"\b(?:i|we)(?:'d| would) [a-z]+ [^\x1a]{2,60} any ?(?:time|day)\b"),
-    gated(
+    triggered("any", r"\b(?:i|we)(?:'d| would) [a-z]+ [^\x1a]{2,60} any ?(?:time|day)\b"),
+    triggered(
         "than",
         rf"\b(?:i|we)(?: {_ADVERB})? (?!know|think|thought|was|am"
         rf"|had)[a-z]+ [^\x1a]{{1,40}} [a-z]{{2,}}er than (?!i thought|expected|that|this|the|last|usual)[a-z]",
     ),
-    gated(
+    triggered(
         "point appeal",
         r"\b(?:i|we) (?:don't|do not|never) (?:really |quite )?(?:see|get|understand) the (?:point|appeal|fuss"
         r"|hype) (?:of|in|about|with)\b",
     ),
-    gated(
+    triggered(
         """easily home the freak nerd snob junkie geek fanatic addict stickler pedant skeptic sceptic nut buff lark
         owl owls birds larks
         homebody worrier planner coward beginner novice purist newbie bird minimalist""",
@@ -268,14 +260,16 @@ FIRST_PERSON = (
         r"|pedant|skeptic|sceptic|nut|buff|lark|owls?|early birds?|larks|homebody|worrier|planner|coward|beginner"
         r"|novice|newbie|purist|minimalist)\b)",
     ),
-    gated(
+    triggered(
         "i",
         r"\bmy (?:wife|husband|partner|girlfriend|boyfriend|family|kids|friends) and i (?:are (?:both "
         r"|all )?(?!looking|planning|going|thinking"
         r"|trying|in |at |on )|(?:prefer|like|love|hate|don't|never|always|only|both) )[a-z]+",
     ),
-    gated("only", r"\b(?:i|we) (?:work|train|cook|eat|buy|shop|pay|travel|write|deal|play|live) [^\x1a]{1,60} only\b"),
-    gated(
+    triggered(
+        "only", r"\b(?:i|we) (?:work|train|cook|eat|buy|shop|pay|travel|write|deal|play|live) [^\x1a]{1,60} only\b"
+    ),
+    triggered(
         """patience time tolerance use appetite stomach interest spot weakness thing tooth preference dislike aversion
         phobia fear horror love passion head attention""",
         r"\b(?:i've|i have|we've|we have|i|we)(?: got| had)?(?: always had| never had)? (?:a |an |no |little |zero "
@@ -285,15 +279,15 @@ FIRST_PERSON = (
         r"|preference|dislike|aversion|horror|love|passion|head|need) (?:for|of|to|in|about)\b"
         r"|sweet tooth|phobia|fear of|short attention)",
     ),
-    gated(THING_WORDS, rf"{_I_AM} (?:(?:an? )?(?:{DEGREE} )?){_THING}\b"),
-    gated(
+    triggered(ATTITUDE_WORDS, rf"{_I_AM} (?:(?:an? )?(?:{DEGREE} )?){_ATTITUDE}\b"),
+    triggered(
         "always never",
         r"\b(?:i've|i have|we've|we have|have) (?:always|never)(?: really| much)? (?:liked|loved|preferred|hated"
         r"|disliked"
         r"|avoided|enjoyed|trusted|believed in|cared (?:for|about)|warmed to|found|favou?red|got(?:ten)? on with|had a"
-        rf"|seen the (?:point|appeal)|understood the (?:point|appeal)|been (?:an? )?(?:{DEGREE} )?{_THING})",
+        rf"|seen the (?:point|appeal)|understood the (?:point|appeal)|been (?:an? )?(?:{DEGREE} )?{_ATTITUDE})",
     ),
-    gated(
+    triggered(
         "rather sooner",
         r"\b(?:i|we)(?:'d| would)(?: (?:always|generally|usually|much|far|in general|really|still)){0,2} (?:rather"
         r"|sooner)\b"
@@ -301,13 +295,13 @@ FIRST_PERSON = (
         r"|whenever"
         r"|if i can|when (?:i|we|you))\b)",
     ),
-    gated(
+    triggered(
         "over",
         rf"\b(?:i|we)(?:'d| would|'ll| will)?(?: {_ADVERB})? (?:take|choose|pick|go for"
         rf"|have) [^\x1a]{{2,60}} over (?!the (?:weekend"
         r"|next|holiday|summer|winter|last|phone|course|counter)|\d)[a-z]",
     ),
-    gated(
+    triggered(
         "best better more worse faster easier badly easily well",
         r"\b(?:i|we)(?: always| usually| generally| just| tend to| seem to)? (?:learn|work|think|understand|remember"
         r"|sleep"
@@ -317,14 +311,14 @@ FIRST_PERSON = (
         r"(?: (?:with|when|if|in|at|from|by|without|on|to|after|before|as|once|under|alone|than|out of)\b|$"
         r"|(?=[.,;!]))",
     ),
-    gated(
+    triggered(
         "find",
         rf"{_I} find (?!the |it |that |this |out|my |a |an |myself|any)[^\x1a]{{1,60}} (?:more|easier|harder|better"
         r"|clearer|worse|less|too|distracting|annoying|confusing|unreadable|helpful|useful|most|off-putting|tedious"
         r"|boring"
         r"|exhausting|overwhelming|stressful|ugly|hard to (?:read|follow|digest)|patroni[sz]ing|creepy|irritating)\b",
     ),
-    gated(
+    triggered(
         "what all thing",
         r"\b(?:what|the (?:one )?thing|all) (?:i|we)(?: [a-z]+)?(?: ever)? (?:(?:value|like|love|hate|care about"
         r"|look for"
@@ -334,18 +328,18 @@ FIRST_PERSON = (
         r"|the"
         r"|that|this|some|your|for)\b)",
     ),
-    gated(
+    triggered(
         "use write name format indent spell call document deploy measure",
         r"\b(?:we|i) (?:use|write|name|format|indent|spell|call|document|deploy"
         r"|measure) [^\x1a]{1,80}\b(?:here|in this (?:project|repo|repository|team|house|company)|throughout"
         r"|everywhere|and not|for everything)\b",
     ),
-    gated(
+    triggered(
         "write code comment document",
         r"\b(?:i|we) (?:write|code|comment|document) (?:everything |only |my [a-z]+ )?(?:in"
         r"|with) (?!the morning|a hurry|this|that|my|a |an )",
     ),
-    gated(
+    triggered(
         "my our",
         r"\b(?:my|our) (?:(?:own|personal|usual|general|absolute|total|overall|daily|monthly|biggest|weekly|hard|only"
         r"|one"
@@ -360,27 +354,33 @@ FIRST_PERSON = (
         r"|leans?"
         r"|tends? to|goes to)",
     ),
-    gated("budget limit maximum ceiling", r"\bthe (?:total |overall |whole )?(?:budget|limit|maximum|ceiling) is\b"),
-    gated("preference", r"\b(?:my|our|a) (?:strong |clear |general )?preference for\b"),
-    gated("rule", r"\b(?:the|our|my|one|house|ground) rule(?: [a-z]+){0,3} is\b"),
+    triggered(
+        "budget limit maximum ceiling", r"\bthe (?:total |overall |whole )?(?:budget|limit|maximum|ceiling) is\b"
+    ),
+    triggered("preference", r"\b(?:my|our|a) (?:strong |clear |general )?preference for\b"),
+    triggered("rule", r"\b(?:the|our|my|one|house|ground) rule(?: [a-z]+){0,3} is\b"),
 )
-STARTS = phrase(r"\b(?:i|we|my|our|im|ive|there|the|if|is|are|what|all|you|house|ground|a|one)\b")
+FIRST_WORDS = phrase(r"\b(?:i|we|my|our|im|ive|there|the|if|is|are|what|all|you|house|ground|a|one)\b")
 """The words with which a pattern of FIRST_PERSON begins."""
-SELF = word_set(
+SPEAKER_WORDS = word_set(
     """i'll we'll in on for with you me i we my our i'm i'd we'd we're i've ive we've a the what all have
     there's there"""
 )
-MY_WAY = phrase(r"my (?:style|taste|preference|rule|habit|policy|approach|way)\b[^\x1a]{0,60} is to [a-z]+")
-HABITUAL = phrase(r"\b(?:always|never|generally|usually|normally|typically)\b")
-PREFERENCE_TALK = phrase(r"(?:not to say|it|that|this|them|him|her|those|these)\b(?! (?:when|if|kind|kinds|sort))")
-PRESENT_CHOICE = phrase(
+"""A sentence with none of these words states no preference of the speaker."""
+MY_RULE_IS_TO = phrase(r"my (?:style|taste|preference|rule|habit|policy|approach|way)\b[^\x1a]{0,60} is to [a-z]+")
+HABIT = phrase(r"\b(?:always|never|generally|usually|normally|typically)\b")
+NO_GENERAL_OBJECT = phrase(r"(?:not to say|it|that|this|them|him|her|those|these)\b(?! (?:when|if|kind|kinds|sort))")
+"""Objects of a preference that refer to the current task: "I prefer this"."""
+CURRENT_CHOICE = phrase(
     r"(?:to (?:say|admit|know|think|hear|bother|ask|be (?:a|that))|the (?:idea|way|look|sound|one|first"
     r"|second|third|last|other|new|later|earlier|\d+|thought|fact|result|version|colou?r|design|logo|title|ending"
     r"|layout|name|wording|tone|font|picture|draft|[a-z]+ (?:one|version|option|title|draft))"
     r"|how|your(?! (?:answers|replies|explanations|responses))|what you"
     r"|a (?:replacement|refund|new)|to see (?:it|this|that))\b(?! (?:when|if|kind|kinds|sort))"
 )
-WANT_TALK = phrase(
+"""A choice for the current task: "I prefer the second version"."""
+GENERAL_AVERSION = phrase(
     r"(?:i|we) (?:do not|don't) want (?:any|anything|anyone|you to|my|our|your|to (?:ever|see any|hear any"
     r"|read any|be (?:contacted|called|asked))|.{1,80} (?:unless|without|ever|anywhere|in any|at all)\b)"
 )
+"""A "don't want" that holds in general: "I don't want any ..."."""

@@ -1,8 +1,8 @@
-"""What stands around a rule in English: what announces it, what makes it a story, another's words or an order."""
+"""English patterns of the words around a rule, and of sentences that are narration, reports or one-time orders."""
 
 from holdfast.summary.rules.phrases import phrase, word_set
 
-SUFFIX = phrase(
+RULE_SUFFIX = phrase(
     r"(?:and |but )?(?:(?:that's|thats|that is)(?: (?:just|simply|always))? (?:how (?:i|we)|the way (?:i|we)|who (?:i"
     r"|we)|me$|us$|my (?:style|way|thing|rule|taste)"
     r"|our (?:style|way|thing|rule)|a rule|non-negotiable|not negotiable)|(?:i |we )?(?:always|never) (?:have|has|did"
@@ -15,8 +15,8 @@ SUFFIX = phrase(
     r"|everywhere|throughout|all of them$|each and every|for (?:religious|medical|health|ethical|legal) reasons"
     r"|every (?:single )?time|fight me)\b"
 )
-"""What people add to a rule, as the segment after it."""
-PREFIX = phrase(
+"""A segment after a statement that marks it as a rule."""
+RULE_PREFIX = phrase(
     r"(?:(?:my|our|company|house|school|office|family|golden|old) (?:[a-z]+ )?(?:motto|rules?|policy|preference|limit"
     r"|budget|wish|request|mantra|principle)$|just so you know|(?:just )?for the record|fyi|for future reference"
     r"|for your information|(?:one|a) (?:small |quick )?(?:thing|note|request|rule|ask)(?: about me| you should know"
@@ -27,26 +27,26 @@ PREFIX = phrase(
     r"|emails)|so you know|for context about me|about me|full disclosure|for what it's worth|call me old-fashioned"
     r"|wherever possible|whenever possible)\b"
 )
-"""What people say before a rule."""
-NARRATES = phrase(
+"""A segment before a statement that marks it as a rule."""
+NARRATION = phrase(
     r"^(?:it|he|she|they|this|that|these|those|there|who|which|the|you're|that's|it's)\b|\b(?:was|were|wasn't|weren't"
     r"|had|did|didn't|went|got|said|told|thought|used to|came|took|is|are [a-z]+ing"
     r"|will|going to|today|yesterday|tomorrow|now|this|(?:i|we|you|he|she|they|it) [a-z]{3,}ed)\b|\x1a"
 )
-"""What tells a story or speaks of the present, however it is called."""
-REPORTING = word_set(
+"""Words of a statement about the past or the present, which is no rule even if it is marked as one."""
+REPORTING_WORDS = word_set(
     """told tells taught says said say states insists claims swears reckons recommend recommends advises demand
     demands wants
     according rules regulations terms guidelines statutes bylaws"""
 )
-REPORTS = phrase(
+REPORTED_BY_OTHERS = phrase(
     r"\b(?:(?:he|she|they|who|[a-z]+) (?:told|tells|taught) (?:me|us|him|her|them|everyone)|(?<!i\x20)(?:says|said"
     r"|(?:rules|people|they|guidelines|everyone|experts|docs|signs) say|states|insists|claims|swears|reckons"
     r"|recommends?|advises|demands?|wants us)\b"
     r"|according to|(?:rules|regulations|terms|guidelines|statutes|bylaws) (?:of|are|at|in|from)\b)"
 )
-"""Words of others: what follows in the sentence is theirs."""
-TASK = phrase(
+"""Words after which the rest of a sentence reports what other people demand."""
+ONE_TIME_ORDER = phrase(
     r"(?:(?:ok|okay|so|hi|hey|now|and|please|then),? ){0,2}(?:(?:can|could|would) you (?:please )?)?(?:(?:make|write"
     r"|draft|book|create|design|build|translate|rewrite|prepare|bake|compose|order)"
     r" (?:me |us )?(?:a|an|the|this|my|some|two|three) (?!point|habit|rule)|(?:i|we) (?:need|want) (?:a|an|the|this"
@@ -54,13 +54,15 @@ TASK = phrase(
     r"|sunday's) (?:[a-z]+ )?(?:invitation|card|letter|party|dinner|trip|essay|presentation|meeting|speech|cake|ad"
     r"|poster|e?mail|flyer|wedding|birthday),? )"
 )
-"""An order for something at hand: what else its sentence demands is meant for this one."""
-GAP = phrase(r"[,;]? ?(?:and|but)? ?")
-MENTIONS = phrase(
+"""An order for the current task. Other demands in its sentence apply only to this task."""
+CLAUSE_GAP = phrase(r"[,;]? ?(?:and|but)? ?")
+WORDS_TO_USE = phrase(
     r"\b(?:signed|with|as|say|saying|words?|phrase|called|named|titled|use|using|than|from|of"
     r"|like)[\x20,:]?\x1a{2,60}(?!\x1a)"
 )
-SCOPE = phrase(
+"""A quote of words that the answer is to use: "signed 'Kind regards'"."""
+LEADING_SCOPE = phrase(
     r"(?:in|on|for|with|at|when it comes to|as far as|where|when|if|after|before|during|as a|honestly|personally"
     r"|frankly|generally)\b[^\x1a,]{1,40} "
 )
+"""A scope before a preference: "in emails I prefer ..."."""

@@ -1,188 +1,192 @@
-"""The statements of an English sentence that hold: preferences, judgements, facts, duties."""
+"""Finds statements that hold in general in an English sentence: preferences, judgements, facts, obligations."""
 
 import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from holdfast.summary.rules import english_patterns as patterns
-from holdfast.summary.rules import judgements, obligations, preferences
-from holdfast.summary.rules import sentence_context as around
-from holdfast.summary.rules.clauses import Segment, Sentence
+from holdfast.summary.rules import judgements, obligations, preferences, sentence_context
+from holdfast.summary.rules.splitting import Segment, Sentence
 
-_MIN_GAPS, _MIN_WORDS = 3, 2
-_WOULD = ("would ", "could ", " if ", "whether ", " than ", " as ", " what ", " how ", " one ", " why ")
-_SUBORDINATED = (
-    *_WOULD,
-    " when ",
-    " whenever ",
-    " where ",
-    " while ",
-    " until ",
-    " before ",
-    " after ",
-    " once ",
-    " who ",
+_MIN_SPACES, _MIN_WORDS = 3, 2
+_SUBORDINATING = (
+    *("would ", "could ", " if ", "whether ", " than ", " as ", " what ", " how ", " one ", " why "),
+    *(" when ", " whenever ", " where ", " while ", " until ", " before ", " after ", " once ", " who "),
 )
-_NO_DUTY = frozenset({"i", "we", "you", "they", "he", "she", "do", "there", "this", "that", "my", "one", "how", "what"})
+"""Text before a statement that makes it a part of another statement."""
+_NO_OBLIGATION_SUBJECTS = frozenset(
+    {"i", "we", "you", "they", "he", "she", "do", "there", "this", "that", "my", "one", "how", "what"}
+)
 
 
-class _Opened(NamedTuple):
-    """The patterns that the words of a sentence allow."""
+class _Candidates(NamedTuple):
+    """The patterns that can match a sentence, by its words."""
 
     first_person: list[re.Pattern[str]]
-    elliptic: list[re.Pattern[str]]
+    subjectless: list[re.Pattern[str]]
     about_me: list[re.Pattern[str]]
-    facts: list[re.Pattern[str]]
+    personal_facts: list[re.Pattern[str]]
     obligations: list[re.Pattern[str]]
 
 
 @lru_cache(maxsize=16)
-def _opened(words: frozenset[str]) -> _Opened:
-    return _Opened(*patterns.GATES.opened(words))
+def _candidates(words: frozenset[str]) -> _Candidates:
+    return _Candidates(*patterns.PATTERN_INDEX.find_candidates(words))
 
 
-def head_of(sentence: Sentence, segment: Segment) -> int:
-    """Where a segment begins after words such as "and please"."""
-    lead = patterns.LEAD.match(sentence.lower, segment.start, segment.end)
+def content_start(sentence: Sentence, segment: Segment) -> int:
+    """Return where the content of a segment begins, after words such as "and please"."""
+    lead = patterns.LEADING_WORDS.match(sentence.lower, segment.start, segment.end)
     return lead.end() if lead else segment.start
 
 
-def body_of(sentence: Sentence, segment: Segment) -> tuple[int, int]:
-    return head_of(sentence, segment), segment.end
+def content_span(sentence: Sentence, segment: Segment) -> tuple[int, int]:
+    return content_start(sentence, segment), segment.end
 
 
-def preference(sentence: Sentence, segment: Segment) -> tuple[int, int] | None:
-    """What the speaker likes, wants or does as a habit."""
-    if sentence.words.isdisjoint(preferences.SELF):
+def find_preference(sentence: Sentence, segment: Segment) -> tuple[int, int] | None:
+    """Find what the speaker likes, wants or does as a habit."""
+    if sentence.words.isdisjoint(preferences.SPEAKER_WORDS):
         return None
-    starts = _starts(sentence.lower, segment)
-    places = [
-        place
-        for pattern in _opened(sentence.words).first_person
+    starts = _statement_starts(sentence.lower, segment)
+    spans = [
+        span
+        for pattern in _candidates(sentence.words).first_person
         for at in starts
         if (found := pattern.match(sentence.lower, at, segment.end))
-        and (place := _stated(sentence.lower, segment, found))
+        and (span := _preference_span(sentence.lower, segment, found))
     ]
-    if not places:
+    if not spans:
         return None
-    start, end = min(places)
-    scope = around.SCOPE.match(sentence.lower, head_of(sentence, segment), start)
+    start, end = min(spans)
+    scope = sentence_context.LEADING_SCOPE.match(sentence.lower, content_start(sentence, segment), start)
     return (scope.start() if scope and scope.end() == start else start), end
 
 
-def _starts(lower: str, segment: Segment) -> list[int]:
-    """Where a statement of the speaker may begin; trying patterns only there is much faster than a search."""
-    return [found.start() for found in preferences.STARTS.finditer(lower, segment.start, segment.end)]
+def _statement_starts(lower: str, segment: Segment) -> list[int]:
+    """Return where a statement of the speaker may begin. Matching only there is much faster than searching."""
+    return [found.start() for found in preferences.FIRST_WORDS.finditer(lower, segment.start, segment.end)]
 
 
-def _stated(lower: str, segment: Segment, found: re.Match[str]) -> tuple[int, int] | None:
-    """Where a preference is stated, unless it is about the thing at hand or somebody else's."""
+def _preference_span(lower: str, segment: Segment, found: re.Match[str]) -> tuple[int, int] | None:
+    """Return the span of a matched preference, or None if it is about the current task or another person."""
     start, words = found.start(), found.group()
     rest = lower[found.end() : segment.end].lstrip(" *")
-    unwanted = words.endswith(("not want", "n't want", "nt want"))
+    is_aversion = words.endswith(("not want", "n't want", "nt want"))
     if (
-        (unwanted and not preferences.WANT_TALK.match(lower, start, segment.end))
-        or (preferences.PRESENT_CHOICE.match(rest) and not preferences.HABITUAL.search(words))
-        or preferences.PREFERENCE_TALK.match(rest)
-        or (not rest.strip(" .!?*") and words.count(" ") < _MIN_GAPS)
-        or lower.endswith(_SUBORDINATED, 0, start)
-        or patterns.REPORTED.search(lower, segment.start, start)
+        (is_aversion and not preferences.GENERAL_AVERSION.match(lower, start, segment.end))
+        or (preferences.CURRENT_CHOICE.match(rest) and not preferences.HABIT.search(words))
+        or preferences.NO_GENERAL_OBJECT.match(rest)
+        or (not rest.strip(" .!?*") and words.count(" ") < _MIN_SPACES)
+        or lower.endswith(_SUBORDINATING, 0, start)
+        or patterns.REPORTED_SPEECH.search(lower, segment.start, start)
     ):
         return None
     return start, start + len(words.rstrip())
 
 
-def judgement(sentence: Sentence, head: int, segment: Segment) -> tuple[int, int] | None:
-    """What suits or annoys the speaker, and facts that bind them: "mornings suit me best", "I have asthma"."""
+def find_judgement(sentence: Sentence, start: int, segment: Segment) -> tuple[int, int] | None:
+    """Find what suits or annoys the speaker, and personal facts: "mornings suit me best", "I have asthma"."""
     lower = sentence.lower
-    for pattern in _opened(sentence.words).elliptic:
-        if found := pattern.match(lower, head, segment.end):
+    for pattern in _candidates(sentence.words).subjectless:
+        if found := pattern.match(lower, start, segment.end):
             return found.span()
-    if found := judgements.FOR_ME.match(lower, head, sentence.segments[-1].end):
-        return head, min(found.end(), segment.end)
-    if found := judgements.IT_WHEN.match(lower, head, segment.end):
+    if found := judgements.FOR_ME.match(lower, start, sentence.segments[-1].end):
+        return start, min(found.end(), segment.end)
+    if found := judgements.IT_WHEN.match(lower, start, segment.end):
         return found.span()
-    return fact(sentence, head, segment) or _effect(sentence, head, segment)
+    return _find_fact(sentence, start, segment) or _find_effect(sentence, start, segment)
 
 
-def fact(sentence: Sentence, head: int, segment: Segment) -> tuple[int, int] | None:
-    lower, facts = sentence.lower, _opened(sentence.words).facts
-    starts = [head, *_starts(lower, segment)] if facts else []
-    for pattern in facts:
+def _find_fact(sentence: Sentence, start: int, segment: Segment) -> tuple[int, int] | None:
+    lower, candidates = sentence.lower, _candidates(sentence.words).personal_facts
+    starts = [start, *_statement_starts(lower, segment)] if candidates else []
+    for pattern in candidates:
         found = next((match for at in starts if (match := pattern.match(lower, at, segment.end))), None)
         if (
             found
-            and not patterns.REPORTED.search(lower, segment.start, found.start())
-            and not lower.endswith(_SUBORDINATED, 0, found.start())
+            and not patterns.REPORTED_SPEECH.search(lower, segment.start, found.start())
+            and not lower.endswith(_SUBORDINATING, 0, found.start())
         ):
             return found.span()
     return None
 
 
-def _effect(sentence: Sentence, head: int, segment: Segment) -> tuple[int, int] | None:
-    """What a thing in general does to the speaker."""
+def _find_effect(sentence: Sentence, start: int, segment: Segment) -> tuple[int, int] | None:
+    """Find the effect of something in general on the speaker."""
     lower = sentence.lower
-    if judgements.DEFINITE.match(lower, head, segment.end):
+    if judgements.SPECIFIC_SUBJECT.match(lower, start, segment.end):
         return None
-    for pattern in _opened(sentence.words).about_me:
-        found = pattern.search(lower, head, segment.end)
-        if found and found.start() > head and not patterns.REPORTED.search(lower, segment.start, found.start()):
-            return head, found.end()
+    for pattern in _candidates(sentence.words).about_me:
+        found = pattern.search(lower, start, segment.end)
+        if found and found.start() > start and not patterns.REPORTED_SPEECH.search(lower, segment.start, found.start()):
+            return start, found.end()
     return None
 
 
-def marked(sentence: Sentence, segments: list[Segment], number: int) -> tuple[int, int] | None:
-    """A statement in the present that is called a rule before or after it: "..., that's just how we are"."""
+def find_marked_rule(sentence: Sentence, segments: list[Segment], number: int) -> tuple[int, int] | None:
+    """Find a statement that words before or after it mark as a rule: "..., that's just how we are"."""
     if len(segments) == 1:
         return None
     lower, segment = sentence.lower, segments[number]
-    head = head_of(sentence, segment)
-    before = number and around.PREFIX.match(lower, *body_of(sentence, segments[number - 1]))
-    after = number + 1 < len(segments) and around.SUFFIX.match(lower, *body_of(sentence, segments[number + 1]))
-    text = lower[head : segment.end]
-    if not (before or after) or len(text.split()) < _MIN_WORDS or around.NARRATES.search(text):
+    start = content_start(sentence, segment)
+    preceding = segments[number - 1] if number else None
+    following = segments[number + 1] if number + 1 < len(segments) else None
+    prefix = preceding and sentence_context.RULE_PREFIX.match(lower, *content_span(sentence, preceding))
+    suffix = following and sentence_context.RULE_SUFFIX.match(lower, *content_span(sentence, following))
+    text = lower[start : segment.end]
+    if not (prefix or suffix) or len(text.split()) < _MIN_WORDS or sentence_context.NARRATION.search(text):
         return None
-    return head, segments[number + 1].end if after else segment.end
+    return start, following.end if following and suffix else segment.end
 
 
-def duty(sentence: Sentence, head: int, segment: Segment) -> tuple[int, int] | None:
-    """A statement that binds: "the hotel must have ...", "... is off limits", an allergy."""
+def find_obligation(sentence: Sentence, start: int, segment: Segment) -> tuple[int, int] | None:
+    """Find a statement that binds: "the hotel must have ...", "... is off limits", an allergy."""
     lower = sentence.lower
-    for pattern in _opened(sentence.words).obligations:
-        if pattern in obligations.FROM_HEAD:
-            within = pattern.search(lower[head : segment.end])
-            span = (head + within.start(), head + within.end()) if within else None
-        else:
-            find = pattern.match if pattern in obligations.AT_HEAD else pattern.search
-            within = find(lower, head, segment.end)
-            span = within.span() if within else None
-        if (
-            span is None
-            or obligations.AT_HAND.match(lower, head, segment.end)
-            or (sentence.asks and obligations.QUERIES.match(lower, *body_of(sentence, sentence.segments[-1])))
-            or patterns.REPORTED.search(lower, segment.start, span[0])
-            or obligations.PAST.search(lower, segment.start, span[1])
-        ):
+    for pattern in _candidates(sentence.words).obligations:
+        span = _match_obligation(pattern, lower, start, segment.end)
+        if span is None or not _is_obligation(pattern, sentence, segment, start, span):
             continue
-        if pattern is obligations.MUST and (
-            obligations.NOT_MUST.match(lower, span[0], segment.end)
-            or obligations.MUST_SUBJECT.search(lower, head, segment.end)
-        ):
-            continue
-        first = lower[head:].partition(" ")[0]
-        if pattern is obligations.EVERY_HAS_TO and first in _NO_DUTY:
-            continue
-        if first == "it" and pattern is obligations.EVERY_HAS_TO and not obligations.IT_RUNS.match(lower, head):
-            continue
-        if first.startswith(("i'", "we'", "you'")) and pattern is obligations.EVERY_HAS_TO:
-            continue
-        if first in {"it", "they", "that", "this", "these"} and pattern in (
-            obligations.BARRED,
-            obligations.CONVENTION,
-        ):
-            continue
-        if patterns.ASKS.match(lower, head, segment.end) and first not in {"may", "must"}:
-            continue
-        inner = lower.rfind(" but ", head, span[0])
-        return (inner + 5 if inner > head else head), span[1]
+        but = lower.rfind(" but ", start, span[0])
+        return (but + len(" but ") if but > start else start), span[1]
     return None
+
+
+def _match_obligation(pattern: re.Pattern[str], lower: str, start: int, end: int) -> tuple[int, int] | None:
+    if pattern in obligations.SEARCHED_IN_CONTENT:
+        found = pattern.search(lower[start:end])
+        return (start + found.start(), start + found.end()) if found else None
+    find = pattern.match if pattern in obligations.MATCHED_AT_START else pattern.search
+    found = find(lower, start, end)
+    return found.span() if found else None
+
+
+def _is_obligation(
+    pattern: re.Pattern[str], sentence: Sentence, segment: Segment, start: int, span: tuple[int, int]
+) -> bool:
+    """Return False for statements about the current task, the past, guesses, questions and reports of others."""
+    lower, end = sentence.lower, segment.end
+    first_word = lower[start:].partition(" ")[0]
+    if (
+        obligations.CURRENT_TASK.match(lower, start, end)
+        or (sentence.is_question and _asks_confirmation(sentence))
+        or patterns.REPORTED_SPEECH.search(lower, segment.start, span[0])
+        or obligations.PAST_TENSE.search(lower, segment.start, span[1])
+        or (patterns.QUESTION_START.match(lower, start, end) and first_word not in {"may", "must"})
+    ):
+        return False
+    if pattern is obligations.MUST:
+        is_guess = obligations.MUST_AS_GUESS.match(lower, span[0], end)
+        return not is_guess and not obligations.MUST_WITHOUT_RULE.search(lower, start, end)
+    if pattern is obligations.HAS_TO:
+        if first_word in _NO_OBLIGATION_SUBJECTS or first_word.startswith(("i'", "we'", "you'")):
+            return False
+        return first_word != "it" or obligations.IT_HAS_TO_RUN.match(lower, start) is not None
+    if pattern in (obligations.FORBIDDEN_OR_REQUIRED, obligations.CONVENTION):
+        return first_word not in {"it", "they", "that", "this", "these"}
+    return True
+
+
+def _asks_confirmation(sentence: Sentence) -> bool:
+    span = content_span(sentence, sentence.segments[-1])
+    return obligations.CONFIRMATION_QUESTION.match(sentence.lower, *span) is not None

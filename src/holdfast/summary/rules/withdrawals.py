@@ -1,4 +1,4 @@
-"""Rules that were taken back, replaced or said again."""
+"""Detects withdrawals of rules, and removes rules that were withdrawn, replaced or repeated."""
 
 # ruff: noqa: RUF001 - the punctuation of Chinese
 import re
@@ -7,14 +7,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from holdfast.model.summaries import Line
-from holdfast.summary.rules.phrases import gated, word_set
+from holdfast.summary.rules.phrases import triggered, word_set
 
 MAX_WITHDRAWALS = 100
-_ABOUT, _ALLOWS, _REFERRED = "about: ", "allowed: ", "referred: "
-"""How the text of a withdrawal begins: what it takes back, what it allows again, or the words that mention a rule."""
-_MAX_SUBJECT, _MAX_REFERRED, _ALLOWED_CHARS = 200, 2_000, 80
+_ABOUT_PREFIX, _ALLOWED_PREFIX, _REFERRED_PREFIX = "about: ", "allowed: ", "referred: "
+"""What follows in the text of a withdrawal: its subject, what is allowed again, or words that mention the rule."""
+_MAX_SUBJECT_CHARS, _MAX_REFERRED_CHARS, _MAX_ALLOWED_CHARS = 200, 2_000, 80
 
-_STOP = word_set(
+_STOP_WORDS = word_set(
     """a an the and or but of to in on at for with by from as is are be been was were i we you me us my our your it its
     this that these those do does did don't dont not no never always only must mustn't should shall may can
     can't cannot will would i'd we'd i'm we're i've please any every each all everything anything nothing ever
@@ -26,7 +26,7 @@ _STOP = word_set(
 )
 _WORD = re.compile(r"[^\W_]+(?:['.,-][^\W_]+)*")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]+")
-_HAN_STOP = re.compile(
+_HAN_STOP_WORDS = re.compile(
     r"以后|今后|凡是|都|要|请|用|不要|必须|一律|不|我|你|的|了|时候|时|回答|吧|也|就|把|可以|再|先|还是|改回|任何|一定|所有|之前|刚才|说|规则|那条|关于"
 )
 _NEGATIVE = re.compile(
@@ -34,17 +34,17 @@ _NEGATIVE = re.compile(
     r"|prohibited|avoid|hate|dislike"
     r"|out of the question)\b|不要|禁止|严禁|不得|不许|不能|不准|别|切勿|绝不|不允许|讨厌"
 )
-_PERMITS = re.compile(
+_PERMISSION = re.compile(
     r"\b(?:you|we|they|it|people)(?: (?:may|can|could|are (?:now )?(?:allowed|free) to)|'re (?:allowed"
     r"|free) to)\s(.{1,120}?)\b(?:again|now|after all|from now on)\b"
     r"|\b(?:it's|it is|that's) (?:fine|ok|okay|all right|allowed) to (.{1,80}?) (?:again|now|after all)\b"
 )
-_RELIEVES = re.compile(
+_RELIEF = re.compile(
     r"\b(?:don't|do not|needn't) (?:need|have) to (.{1,100}?)(?: any ?more| any longer)\b"
     r"|\byou no longer (?:need|have) to (.{1,100})|\bno need to (.{1,80}?) (?:any ?more|any longer)"
 )
 _ALLOWED = re.compile(r"\b(?:is|are) (?:allowed|fine|ok|okay|permitted|possible) (?:again|now|after all)\b")
-_FORGETS = re.compile(
+_REVOCATION = re.compile(
     r"\b(?:forget|ignore|disregard|scrap|drop|scratch|cancel|never ?mind|take back|withdraw|strike|lift"
     r"|undo) (?:about )?"
     r"(?:everything |all )?(?:what i (?:said|told you|wrote|asked)(?: [a-z]+)? (?:about|on|regarding) ([^,.;]{1,100})"
@@ -54,7 +54,7 @@ _FORGETS = re.compile(
     r"|\b(?:changed|changing) my mind (?:about|on|regarding) ([^,.;]{1,100})"
     r"|\bwhat i said (?:[a-z]+ )?(?:about|on|regarding) ([^,.;]{1,80}?) (?:no longer|doesn't|does not|is|isn't)\b"
 )
-_ENDS = re.compile(
+_END_OF_RULE = re.compile(
     r"\b(?:that|this|the|my|our)\s(.{0,80}?)\b(?:no longer|doesn't|does not|don't) (?:apply|applies|hold|holds)\b"
     r"(?: any ?more)?"
     r"|\b(?:that|this|the|my|our)\s(.{0,60}?)\b(?:rule|limit|ban|restriction|requirement|instruction"
@@ -73,15 +73,15 @@ _CHINESE = re.compile(
     r"|(?:可以|允许|能)(?:重新)?(.{2,20}?)了$|不(?:用|需要|必)再(.{2,30})"
 )
 _THAT_RULE = re.compile(r"^\s*(?:rule|one|instruction|limit|ban|restriction|requirement|preference)?\s*$")
-_INSTEAD = re.compile(
+_REPLACEMENT = re.compile(
     r"\b(?:instead of|rather than|and no longer|not|and not|no longer) ([^,.;]{2,60})|而不是([^，。；]{1,20})"
     r"|不再用?([^，。；]{1,20})"
 )
-_CHANGE = re.compile(
+_CHANGE_WORDS = re.compile(
     r"\b(?:from now on|from here on|instead|again|actually|henceforth|going forward|no longer|any ?more"
     r"|change|switch)\b|以后|改|从现在|今后|还是"
 )
-_SPEAKS = re.compile(r"\b(?:answer|reply|respond|speak|talk|write back)\b|回答|回复|答复|说话|跟我说")
+_ANSWERING = re.compile(r"\b(?:answer|reply|respond|speak|talk|write back)\b|回答|回复|答复|说话|跟我说")
 _LANGUAGES = re.compile(
     r"\b(english|german|french|spanish|italian|portuguese|dutch|swedish|norwegian|danish|polish|russian"
     r"|chinese|mandarin|japanese|korean|turkish|arabic|hindi|greek|czech)\b|(中文|英文|英语|法语|德语|日语|日文|韩语"
@@ -93,166 +93,171 @@ _LIMIT = re.compile(
     r"|不超过|不低于|最多|至少|以内|上限|预算"
 )
 _NUMBER = re.compile(r"\d")
-_CONDITIONED = re.compile(r"\b(?:when|whenever|if|unless|except|for|in the|during)\b|如果|(?<!我的)时候|除")
-_ALIKE, _COVERED = 0.6, 0.6
-"""The share of words by which two rules are about the same thing, and by which a text mentions a rule."""
-_FEW, _MIN_STEM, _MAX_COMPARED = 2, 3, 50
+_CONDITION = re.compile(r"\b(?:when|whenever|if|unless|except|for|in the|during)\b|如果|(?<!我的)时候|除")
+_MIN_OVERLAP, _MIN_COVERAGE = 0.6, 0.6
+"""The share of common words from which two rules have the same subject, and from which a text mentions a rule."""
+_MIN_SHARED_WORDS, _MIN_STEM_CHARS, _MAX_COMPARED = 2, 3, 50
 
 
 class Subject(NamedTuple):
-    """What a rule is about, for comparing it with others."""
+    """The subject of a rule, for comparison with other rules."""
 
     words: frozenset[str]
-    plain: frozenset[str]
-    """Its words without numbers, if the rule is a limit; else none."""
-    negative: bool
-    restricts: bool
-    language: bool
-    """Whether it names a language to answer in."""
-    conditioned: bool
-    gives_up: list[frozenset[str]]
-    """What it explicitly puts something else in the place of."""
+    limit_words: frozenset[str]
+    """The words without numbers, if the rule is a limit. Otherwise empty."""
+    is_negative: bool
+    is_restriction: bool
+    is_answer_language: bool
+    """Whether the rule names the language of answers."""
+    has_condition: bool
+    replaced: list[frozenset[str]]
+    """The words of each thing that the rule replaces explicitly: "spaces instead of tabs"."""
 
 
 @lru_cache(maxsize=4_096)
-def subject(text: str) -> Subject:
+def parse_subject(text: str) -> Subject:
     lower = text.lower().replace("’", "'")
     words = content_words(lower)
-    instead = _INSTEAD.finditer(lower) if _CHANGE.search(lower) else ()
-    negative = bool(_NEGATIVE.search(lower))
+    replacements = _REPLACEMENT.finditer(lower) if _CHANGE_WORDS.search(lower) else ()
+    is_negative = bool(_NEGATIVE.search(lower))
+    is_limit = _LIMIT.search(lower) is not None
     return Subject(
         words=words,
-        plain=frozenset(word for word in words if not _NUMBER.search(word)) if _LIMIT.search(lower) else frozenset(),
-        negative=negative,
-        restricts=negative or "only" in lower or "只" in lower,
-        language=bool(_SPEAKS.search(lower) and _LANGUAGES.search(lower)),
-        conditioned=bool(_CONDITIONED.search(lower)),
-        gives_up=[given for each in instead if (given := content_words(" ".join(filter(None, each.groups()))))],
+        limit_words=frozenset(word for word in words if is_limit and not _NUMBER.search(word)),
+        is_negative=is_negative,
+        is_restriction=is_negative or "only" in lower or "只" in lower,
+        is_answer_language=bool(_ANSWERING.search(lower) and _LANGUAGES.search(lower)),
+        has_condition=bool(_CONDITION.search(lower)),
+        replaced=[old for each in replacements if (old := content_words(" ".join(filter(None, each.groups()))))],
     )
 
 
 def content_words(lower: str) -> frozenset[str]:
-    """The words that say what a text is about, in their short form; of Chinese, pairs of signs.
+    """Return the stems of the words that state the subject of a text; for Chinese, pairs of characters.
 
     >>> sorted(content_words("never deploy on fridays"))
     ['deploy', 'friday']
     """
-    words = {_stem(word) for word in _WORD.findall(lower) if word not in _STOP and not _HAN_RUN.search(word)}
+    words = {_stem(word) for word in _WORD.findall(lower) if word not in _STOP_WORDS and not _HAN_RUN.search(word)}
     for run in _HAN_RUN.findall(lower):
-        for piece in _HAN_STOP.split(run):
+        for piece in _HAN_STOP_WORDS.split(run):
             words |= {piece[at : at + 2] for at in range(max(1, len(piece) - 1))} if piece else set()
     return frozenset(words)
 
 
 def _stem(word: str) -> str:
     for ending in ("ing", "ies", "es", "ed", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM:
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS:
             return word[: -len(ending)].removesuffix("e")
-    return word.removesuffix("e") if len(word) > _MIN_STEM else word
+    return word.removesuffix("e") if len(word) > _MIN_STEM_CHARS else word
 
 
-_GATED = (
-    gated(
+_TRIGGERED_PATTERNS = (
+    triggered(
         "forget ignore disregard scrap drop scratch cancel nevermind mind back withdraw strike lift undo skip said",
-        _FORGETS,
+        _REVOCATION,
     ),
-    gated(
+    triggered(
         "apply applies hold holds count counts matter matters history gone off void lifted obsolete over"
         " cancelled withdrawn dropped",
-        _ENDS,
+        _END_OF_RULE,
     ),
-    gated("again now after", _PERMITS),
-    gated("more anymore longer", _RELIEVES),
-    gated("longer anymore more", _NO_LONGER),
+    triggered("again now after", _PERMISSION),
+    triggered("more anymore longer", _RELIEF),
+    triggered("longer anymore more", _NO_LONGER),
 )
-_GATE = word_set("").union(*(each.gate for each in _GATED))
+_TRIGGER_WORDS = word_set("").union(*(each.triggers for each in _TRIGGERED_PATTERNS))
 
 
 def may_withdraw(words: frozenset[str], lower: str) -> bool:
-    """Whether the patterns are worth trying: most sentences have none of their words."""
-    return not words.isdisjoint(_GATE) or not lower.isascii()
+    """Return whether a sentence can be a withdrawal, by its words. It is cheap, and most sentences cannot."""
+    return not words.isdisjoint(_TRIGGER_WORDS) or not lower.isascii()
 
 
-def withdrawal_of(lower: str, words: frozenset[str], before: str) -> str | None:
-    """What a sentence in small letters takes back, as the text of a withdrawal, or None.
+def parse_withdrawal(lower: str, words: frozenset[str], preceding: str) -> str | None:
+    """Return the text of a withdrawal for a sentence in lower case, or None if it withdraws nothing.
 
-    `before` is what was said last: "that rule no longer applies" is about a rule that was mentioned there.
+    `preceding` is the text before the sentence. "That rule no longer applies" refers to a rule mentioned there.
     """
     lower = lower.rstrip(" .!。！")
-    patterns = [pattern for gate, pattern in _GATED if not words.isdisjoint(gate)]
+    patterns = [pattern for triggers, pattern in _TRIGGERED_PATTERNS if not words.isdisjoint(triggers)]
     for pattern in patterns if lower.isascii() else [*patterns, _CHINESE]:
         found = pattern.search(lower)
         if found is None:
             continue
         about = " ".join(each for each in found.groups() if each and not _THAT_RULE.match(each))
         if content_words(about):
-            permits = pattern is _PERMITS or (pattern is _CHINESE and found[3])
-            about = lower if pattern is _CHINESE and found[3] else about
-            return f"{_ALLOWS if permits else _ABOUT}{about[:_MAX_SUBJECT].strip()}"
-        if pattern in (_FORGETS, _ENDS):
-            return f"{_REFERRED}{' '.join(sorted(content_words(before.lower())))[:_MAX_REFERRED]}"
+            is_chinese_permission = pattern is _CHINESE and found[3]
+            prefix = _ALLOWED_PREFIX if pattern is _PERMISSION or is_chinese_permission else _ABOUT_PREFIX
+            about = lower if is_chinese_permission else about
+            return f"{prefix}{about[:_MAX_SUBJECT_CHARS].strip()}"
+        if pattern in (_REVOCATION, _END_OF_RULE):
+            return f"{_REFERRED_PREFIX}{' '.join(sorted(content_words(preceding.lower())))[:_MAX_REFERRED_CHARS]}"
     allowed = _ALLOWED.search(lower)
-    about = lower[max(0, allowed.start() - _ALLOWED_CHARS) : allowed.start()] if allowed else ""
-    return f"{_ALLOWS}{about.strip()}" if content_words(about) else None
+    about = lower[max(0, allowed.start() - _MAX_ALLOWED_CHARS) : allowed.start()] if allowed else ""
+    return f"{_ALLOWED_PREFIX}{about.strip()}" if content_words(about) else None
 
 
-def takes_back_last(sentence: str) -> bool:
-    """Whether it takes back what was said immediately before: "scratch that"."""
+def withdraws_previous(sentence: str) -> bool:
+    """Return whether a sentence withdraws the rules of the sentence before it: "scratch that"."""
     return bool(_SCRATCH.search(sentence.lower()))
 
 
-def settle(rules: Sequence[Line], withdrawals: Sequence[Line]) -> list[Line]:
-    """The rules that hold, of an ordered list (oldest first) and of withdrawals that are newer than all of them.
+def active_rules(rules: Sequence[Line], withdrawals: Sequence[Line]) -> list[Line]:
+    """Return the rules that still hold. `rules` are ordered from old to new; all `withdrawals` are newer.
 
-    A rule said again counts in its newest wording and place. A newer rule replaces an older one by explicit words
-    ("instead of tabs"), by the language to answer in, by another number in the same words, or by demanding the opposite
-    of the same thing. Where it is not certain, both stay.
+    A repeated rule is kept in its newest wording and position. A newer rule replaces an older one by explicit words
+    ("instead of tabs"), by another language of answers, by another number in the same words, or by demanding the
+    opposite about the same subject. In case of doubt both are kept.
     """
-    subjects = [subject(line.text) for line in rules]
+    subjects = [parse_subject(line.text) for line in rules]
     dropped: set[int] = set()
     seen: dict[str, list[int]] = {}
-    for newer, about in enumerate(subjects):
-        older = {each for word in about.words for each in seen.get(word, ())} | set(seen.get("", ()))
-        if about.language:
-            seen.setdefault("", []).append(newer)
-        dropped |= {each for each in older if each not in dropped and _replaces(about, subjects[each])}
-        for word in about.words:
-            sharing = seen.setdefault(word, [])
-            sharing.append(newer)
-            del sharing[:-_MAX_COMPARED]
+    for index, subject in enumerate(subjects):
+        older = {each for word in subject.words for each in seen.get(word, ())} | set(seen.get("", ()))
+        if subject.is_answer_language:
+            seen.setdefault("", []).append(index)
+        dropped |= {each for each in older if each not in dropped and _replaces(subject, subjects[each])}
+        for word in subject.words:
+            with_word = seen.setdefault(word, [])
+            with_word.append(index)
+            del with_word[:-_MAX_COMPARED]
     for line in withdrawals:
-        dropped |= _withdrawn(line.text, subjects, dropped)
-    return [line for number, line in enumerate(rules) if number not in dropped]
+        dropped |= _find_withdrawn(line.text, subjects, dropped)
+    return [line for index, line in enumerate(rules) if index not in dropped]
 
 
-def _withdrawn(text: str, subjects: Sequence[Subject], dropped: set[int]) -> set[int]:
-    left = [number for number in range(len(subjects)) if number not in dropped]
-    if text.startswith(_REFERRED):
-        mentioned = frozenset(text.removeprefix(_REFERRED).split())
-        covered = [(len(subjects[each].words & mentioned) / max(1, len(subjects[each].words)), each) for each in left]
-        best = max(covered, default=(0.0, -1))
-        return {best[1]} if best[0] >= _COVERED else set()
-    if text.startswith(_ALLOWS):  # to allow something lifts a ban only if it names all that the ban is about
-        allowed = content_words(text.removeprefix(_ALLOWS))
-        bans = [each for each in left if subjects[each].restricts and subjects[each].words]
+def _find_withdrawn(text: str, subjects: Sequence[Subject], dropped: set[int]) -> set[int]:
+    """Return the indexes of the rules that a withdrawal removes."""
+    remaining = [index for index in range(len(subjects)) if index not in dropped]
+    if text.startswith(_REFERRED_PREFIX):
+        mentioned = frozenset(text.removeprefix(_REFERRED_PREFIX).split())
+        coverage = [
+            (len(subjects[each].words & mentioned) / max(1, len(subjects[each].words)), each) for each in remaining
+        ]
+        best = max(coverage, default=(0.0, -1))
+        return {best[1]} if best[0] >= _MIN_COVERAGE else set()
+    if text.startswith(_ALLOWED_PREFIX):  # a permission lifts a ban only if it names the whole subject of the ban
+        allowed = content_words(text.removeprefix(_ALLOWED_PREFIX))
+        bans = [each for each in remaining if subjects[each].is_restriction and subjects[each].words]
         return {each for each in bans if subjects[each].words <= allowed}
-    wanted = content_words(text.removeprefix(_ABOUT))
-    least = len(wanted) if len(wanted) <= _FEW else _ALIKE * len(wanted)
-    return {each for each in left if wanted and len(wanted & subjects[each].words) >= least}
+    withdrawn = content_words(text.removeprefix(_ABOUT_PREFIX))
+    min_shared = len(withdrawn) if len(withdrawn) <= _MIN_SHARED_WORDS else _MIN_OVERLAP * len(withdrawn)
+    return {each for each in remaining if withdrawn and len(withdrawn & subjects[each].words) >= min_shared}
 
 
 def _replaces(newer: Subject, older: Subject) -> bool:
-    if newer.language and older.language:
-        return newer.conditioned == older.conditioned
+    if newer.is_answer_language and older.is_answer_language:
+        return newer.has_condition == older.has_condition
     if newer.words == older.words:
         return bool(newer.words)
-    if not older.negative and any(given_up <= older.words for given_up in newer.gives_up):
+    if not older.is_negative and any(replaced <= older.words for replaced in newer.replaced):
         return True
     shared = len(newer.words & older.words)
-    if shared < _FEW:
+    if shared < _MIN_SHARED_WORDS:
         return False
-    if newer.negative != older.negative:
-        contained = shared == min(len(newer.words), len(older.words))
-        return contained and shared / len(newer.words | older.words) >= _ALIKE
-    numbered = newer.plain != newer.words and older.plain != older.words
-    return numbered and newer.plain == older.plain and len(newer.plain) >= _FEW
+    if newer.is_negative != older.is_negative:
+        is_contained = shared == min(len(newer.words), len(older.words))
+        return is_contained and shared / len(newer.words | older.words) >= _MIN_OVERLAP
+    have_numbers = newer.limit_words != newer.words and older.limit_words != older.words
+    return have_numbers and newer.limit_words == older.limit_words and len(newer.limit_words) >= _MIN_SHARED_WORDS

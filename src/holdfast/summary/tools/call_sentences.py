@@ -1,20 +1,20 @@
-"""Tool calls as sentences: what was asked, how it ended, and what came back as text."""
+"""Tool calls as sentences: the call, its outcome, and the lines of its output."""
 
 from collections.abc import Iterator
 
 from holdfast.model.parts import as_text
-from holdfast.summary.tools.pairing import ToolCall, tool_name
-from holdfast.summary.tools.structure import is_structured, pairs
-from holdfast.summary.tools.values import has_values, signature
-from holdfast.text.sentences import Piece, bounded, flat
-from holdfast.text.shortening import shorten, width_of
+from holdfast.summary.tools.pairing import ToolCall, tool_label
+from holdfast.summary.tools.structure import format_pairs, is_structured
+from holdfast.summary.tools.values import format_call, has_values
+from holdfast.text.sentences import Piece, head_and_tail, to_single_line
+from holdfast.text.shortening import display_width, shorten
 
-OUTPUT_CHARS = 4_000
-"""What is read of a tool's output, from its beginning and its end."""
-_ARGUMENTS_WIDTH, _FAILED_ARGUMENTS_WIDTH = 90, 60
-_OUTCOME_WIDTH = 160
-_LINE_CHARS = 400
-_ALARMS = (
+MAX_OUTPUT_CHARS = 4_000
+"""Characters read of a tool's output, from its beginning and its end."""
+_MAX_ARGUMENTS_WIDTH, _MAX_FAILED_ARGUMENTS_WIDTH = 90, 60
+_MAX_OUTCOME_WIDTH = 160
+_MAX_LINE_CHARS = 400
+_ERROR_WORDS = (
     "error",
     "Error",
     "Exception",
@@ -28,55 +28,62 @@ _ALARMS = (
     "异常",
     "超时",
 )
-_FAILED = ("error:", "error ", "traceback ", "exception:", "fatal:")
-_HEAD, _TAIL = 14, 8
+_FAILED_STARTS = ("error:", "error ", "traceback ", "exception:", "fatal:")
+_HEAD_LINES, _TAIL_LINES = 14, 8
 
 
-def sentences_of(call: ToolCall) -> Iterator[Piece]:
-    """The call in one sentence, with the error if it failed, then what came back. Values have lines of their own."""
-    lines = [line for line in _lines(call) if line]
+def call_sentences(call: ToolCall) -> Iterator[Piece]:
+    """Return the call as one sentence, with its error if it failed, then the lines of its output.
+
+    A call that is shown by its values has no sentence.
+    """
+    lines = [line for line in _output_lines(call) if line]
     if is_failed(call):
-        cause = _cause(lines)
-        short = signature(call, _FAILED_ARGUMENTS_WIDTH)
-        yield Piece(f"{short} → error: {shorten(cause, _OUTCOME_WIDTH)}" if cause else f"{short} → error", "failure")
-        lines = [line for line in lines if line != cause or width_of(line) > _OUTCOME_WIDTH]
+        cause = _error_line(lines)
+        formatted = format_call(call, _MAX_FAILED_ARGUMENTS_WIDTH)
+        outcome = f": {shorten(cause, _MAX_OUTCOME_WIDTH)}" if cause else ""
+        yield Piece(f"{formatted} → error{outcome}", "failed_call")
+        lines = [line for line in lines if line != cause or display_width(line) > _MAX_OUTCOME_WIDTH]
     elif has_values(call):
         return
     elif call.is_open:
-        yield Piece(open_call(call), "open")
+        yield Piece(format_open_call(call), "open_call")
     else:
-        short = signature(call, _ARGUMENTS_WIDTH)
-        yield Piece(f"{short} → {shorten(lines[0], _OUTCOME_WIDTH)}" if lines else short, "call")
-        if lines and width_of(lines[0]) <= _OUTCOME_WIDTH:
+        formatted = format_call(call, _MAX_ARGUMENTS_WIDTH)
+        yield Piece(f"{formatted} → {shorten(lines[0], _MAX_OUTCOME_WIDTH)}" if lines else formatted, "call")
+        if lines and display_width(lines[0]) <= _MAX_OUTCOME_WIDTH:
             lines = lines[1:]
-    name = tool_name(call.name)
+    label = tool_label(call.name)
     for line in lines:
-        yield Piece(f"{name}: {line}", "output")
+        yield Piece(f"{label}: {line}", "output")
 
 
-def open_call(call: ToolCall) -> str:
-    """A call without a result, as an item that is still to be done."""
-    return f"{signature(call)} → {'still running' if call.status == 'running' else 'no result yet'}"
+def format_open_call(call: ToolCall) -> str:
+    """Return an open call as a pending item."""
+    return f"{format_call(call)} → {'still running' if call.status == 'running' else 'no result yet'}"
 
 
 def is_failed(call: ToolCall) -> bool:
-    """Whether a call says that it failed, by its status or by how its answer begins."""
+    """Return whether a call failed, by its status or by the beginning of its output."""
     if call.status == "error":
         return True
-    return not call.is_open and isinstance(call.output, str) and call.output[:12].lower().startswith(_FAILED)
+    return not call.is_open and isinstance(call.output, str) and call.output[:12].lower().startswith(_FAILED_STARTS)
 
 
-def _cause(lines: list[str]) -> str:
-    """The line that says what went wrong: of a traceback the last, else the first that names an error."""
+def _error_line(lines: list[str]) -> str:
+    """Return the line with the error: the last line of a traceback, else the first one with an error word."""
     if any(line.startswith("Traceback") for line in lines):
         return lines[-1]
-    return next((line for line in lines if any(word in line for word in _ALARMS)), lines[0] if lines else "")
+    return next((line for line in lines if any(word in line for word in _ERROR_WORDS)), lines[0] if lines else "")
 
 
-def _lines(call: ToolCall) -> list[str]:
+def _output_lines(call: ToolCall) -> list[str]:
     answer = call.answer
     if is_structured(answer):
-        return [shorten(pairs(answer), _LINE_CHARS)]
-    lines = [flat(line)[:_LINE_CHARS] for line in bounded(as_text(answer), OUTPUT_CHARS).splitlines() if line.strip()]
-    middle = [line for line in lines[_HEAD:-_TAIL] if any(word in line for word in _ALARMS)]
-    return lines if len(lines) <= _HEAD + _TAIL else [*lines[:_HEAD], *middle[:_TAIL], *lines[-_TAIL:]]
+        return [shorten(format_pairs(answer), _MAX_LINE_CHARS)]
+    text = head_and_tail(as_text(answer), MAX_OUTPUT_CHARS)
+    lines = [to_single_line(line)[:_MAX_LINE_CHARS] for line in text.splitlines() if line.strip()]
+    if len(lines) <= _HEAD_LINES + _TAIL_LINES:
+        return lines
+    errors = [line for line in lines[_HEAD_LINES:-_TAIL_LINES] if any(word in line for word in _ERROR_WORDS)]
+    return [*lines[:_HEAD_LINES], *errors[:_TAIL_LINES], *lines[-_TAIL_LINES:]]

@@ -1,4 +1,4 @@
-"""Structured data as short text: `key=value` pairs, and lists of objects as tables that name their columns once."""
+"""Structured data as short text: `key=value` pairs, and lists of objects as tables with one heading."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,84 +6,85 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast.text.sentences import flat
+from holdfast.text.sentences import to_single_line
 from holdfast.text.shortening import shorten
 
 MAX_DECODED_CHARS = 64_000
 MAX_DEPTH = 6
 MAX_ROWS = 60
 MAX_FIELDS = 80
-_TEXT_WIDTH = 120
-_CELL_WIDTH = 60
-_KEY_CHARS = 60
-_MANY = 4
-"""The rows from which on a value that all share is stated once."""
-_IDENTIFYING = 2
-"""The cells that say which row it is."""
-_SHORT = 3
-_NAMING = re.compile(r"(?:^|[_\-])(?:id|no|number|code|key)$|[a-z](?:Id|ID|No|Number|Code|Key)$")
-"""How the key of a value ends that names something, however short it is."""
+_MAX_TEXT_WIDTH = 120
+_MAX_CELL_WIDTH = 60
+_MAX_KEY_CHARS = 60
+_MIN_ROWS_WITH_SHARED_VALUES = 4
+"""Number of rows from which a value that all of them have is stated once."""
+_IDENTIFYING_CELLS = 2
+"""How many cells identify a row that was shown before."""
+_MIN_NUMBER_CHARS = 3
+_NAMING_KEY = re.compile(r"(?:^|[_\-])(?:id|no|number|code|key)$|[a-z](?:Id|ID|No|Number|Code|Key)$")
+"""Keys whose values identify something, even if they are short."""
 _FLAGS = frozenset({"true", "false", "yes", "no", "none", "null", "n/a"})
 MAX_DETAIL = 2
+"""The level of detail at which all fields are shown. At 0 only the most important ones are."""
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?:\+\d)?(?: ?[AaPp][Mm])?")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[\d.:+\-]{2,20}Z?")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[\d.:+\-]{2,20}Z?")
 
 
 class Field(NamedTuple):
-    """A piece of structured data: pairs, or a table as its heading and rows. Items may be shown apart."""
+    """A part of structured data: pairs, or a table with a heading and rows. Items may be put on several lines."""
 
     heading: str
     items: list[str]
-    joint: str
+    separator: str
 
     def __str__(self) -> str:
-        return f"{self.heading}{self.joint.join(self.items)}"
+        return f"{self.heading}{self.separator.join(self.items)}"
 
 
-class Known:
-    """What a reader of values knows from those before: names of columns, rows, and what holds throughout."""
+class ShownValues:
+    """The values shown so far, which need not be repeated: headings, rows, and pairs that are always the same."""
 
     def __init__(self, leaves: Sequence[tuple[str, str, str]] | None = None, detail: int = MAX_DETAIL) -> None:
-        """`leaves` are all values that will be shown: owner, path, text. With less detail, minor fields are left out.
+        """Take all values that will be shown as `leaves` (owner, path, text). A lower `detail` leaves out minor fields.
 
-        Without `leaves` everything is shown, and nothing is known to be the same throughout.
+        Without `leaves` all fields are shown, and no pair is assumed to be constant.
         """
         self.columns: dict[str, tuple[str, ...]] = {}
         self.rows: set[tuple[str, ...]] = set()
-        self._stated: set[str] = set()
-        self._texts: dict[str, str | None] = {}
+        self._stated_keys: set[str] = set()
+        self._constants: dict[str, str | None] = {}
         self._kept: set[tuple[str, str]] | None = None if leaves is None or detail == MAX_DETAIL else set()
         for owner, path, text in leaves or ():
             key = path.rpartition(".")[2]
-            self._texts[key] = text if self._texts.get(key, text) == text else None
-            if self._kept is not None and (_detail(text) <= detail or _NAMING.search(key)):
+            self._constants[key] = text if self._constants.get(key, text) == text else None
+            if self._kept is not None and (_detail_level(text) <= detail or _NAMING_KEY.search(key)):
                 self._kept.add((owner, path))
 
     def is_constant(self, key: str, text: str) -> bool:
-        """Whether the pair is the same wherever the key occurs."""
-        return self._texts.get(key) == text
+        """Return whether the key has this value wherever it occurs."""
+        return self._constants.get(key) == text
 
-    def is_stated(self, key: str, text: str) -> bool:
-        """Whether a constant pair was shown before. Counts as shown from now on."""
+    def mark_stated(self, key: str, text: str) -> bool:
+        """Record that a pair is shown. Return whether it is constant and was shown before."""
         if not self.is_constant(key, text):
             return False
-        known = key in self._stated
-        self._stated.add(key)
-        return known
+        was_stated = key in self._stated_keys
+        self._stated_keys.add(key)
+        return was_stated
 
     @property
     def keeps_all(self) -> bool:
         return self._kept is None
 
     def keeps(self, owner: str, path: str) -> bool:
-        """Whether a field has a value that matters enough somewhere."""
+        """Return whether the level of detail includes a field, because one of its values is important enough."""
         return self._kept is None or (owner, path) in self._kept
 
 
-def decode(text: Any) -> Any:
-    """The object or list that a JSON text stands for; anything else as it is.
+def decode_json(text: Any) -> Any:
+    """Decode a text that is a JSON object or list. Return any other value unchanged.
 
-    >>> decode('{"a": 1}'), decode("plain"), decode('{"a": ')
+    >>> decode_json('{"a": 1}'), decode_json("plain"), decode_json('{"a": ')
     ({'a': 1}, 'plain', '{"a": ')
     """
     if not isinstance(text, str) or len(text) > MAX_DECODED_CHARS or text.lstrip()[:1] not in {"{", "["}:
@@ -98,26 +99,26 @@ def is_structured(value: Any) -> bool:
     return isinstance(value, dict | list) and bool(value)
 
 
-def pairs(value: Any) -> str:
-    """An object on one line.
+def format_pairs(value: Any) -> str:
+    """Format an object or a list on one line.
 
-    >>> pairs({"day": "Friday", "stops": [{"at": "A", "for": 2}, {"at": "B", "for": 3}]})
+    >>> format_pairs({"day": "Friday", "stops": [{"at": "A", "for": 2}, {"at": "B", "for": 3}]})
     'day=Friday, stops (at, for): A, 2; B, 3'
     """
-    return ", ".join(str(each) for each in fields(value))
+    return ", ".join(str(field) for field in format_fields(value))
 
 
 def scalars(value: Any) -> Iterator[tuple[str, str]]:
-    """Every key with its scalar value, at any depth.
+    """Return every key that has a scalar value, with the value, at any depth.
 
     >>> list(scalars({"a": 1, "b": [{"c": "x"}, {"c": "y"}], "d": ["z"]}))
     [('a', '1'), ('c', 'x'), ('c', 'y'), ('d', 'z')]
     """
-    return ((path.rpartition(".")[2], text) for path, text in leaves_of(value) if path)
+    return ((path.rpartition(".")[2], text) for path, text in scalar_paths(value) if path)
 
 
-def leaves_of(value: Any) -> Iterator[tuple[str, str]]:
-    """Every scalar with the keys that lead to it, joined by dots."""
+def scalar_paths(value: Any) -> Iterator[tuple[str, str]]:
+    """Return the path of every scalar, its keys joined by dots, with the scalar."""
     return _leaves("", value, MAX_DEPTH)
 
 
@@ -125,38 +126,38 @@ def _leaves(path: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         rows = _keyed_rows(value)
         for name, inner in value.items() if depth and rows is None else ():
-            yield from _leaves(_below(path, name), inner, depth - 1)
+            yield from _leaves(_join_path(path, name), inner, depth - 1)
         for row in rows[:MAX_ROWS] if depth and rows is not None else ():
             yield from _leaves(path, row, depth - 1)
     elif isinstance(value, list):
         for inner in value[:MAX_ROWS] if depth else ():
             yield from _leaves(path, inner, depth - 1)
-    elif text := _scalar(value):
+    elif text := _format_scalar(value):
         yield path, text
 
 
-def _below(path: str, name: Any) -> str:
-    key = _key(name).replace(".", "_")
+def _join_path(path: str, name: Any) -> str:
+    key = _format_key(name).replace(".", "_")
     return f"{path}.{key}" if path else key
 
 
-def fields(
-    value: Any, implied: Mapping[str, str] | None = None, known: Known | None = None, owner: str = ""
+def format_fields(
+    value: Any, implied: Mapping[str, str] | None = None, shown: ShownValues | None = None, owner: str = ""
 ) -> list[Field]:
-    """The pairs and tables of a value, in its order, without the pairs that are `implied` or `known`.
+    """Format the pairs and tables of a value in order, without pairs in `implied` and constants in `shown`.
 
-    Values of the same `owner` share their columns, which are named once.
+    The heading of columns is not repeated for values of the same `owner`.
     """
-    walk = _Walk(implied or {}, known or Known(), owner)
-    return list(walk.fields("", value, MAX_DEPTH))[:MAX_FIELDS]
+    formatter = _Formatter(implied or {}, shown or ShownValues(), owner)
+    return list(formatter.fields("", value, MAX_DEPTH))[:MAX_FIELDS]
 
 
-class _Walk:
-    """One walk through a value."""
+class _Formatter:
+    """Formats one value."""
 
-    def __init__(self, implied: Mapping[str, str], known: Known, owner: str) -> None:
+    def __init__(self, implied: Mapping[str, str], shown: ShownValues, owner: str) -> None:
         self._implied = implied
-        self._known = known
+        self._shown = shown
         self._owner = owner
 
     def fields(self, path: str, value: Any, depth: int) -> Iterator[Field]:
@@ -164,106 +165,120 @@ class _Walk:
             yield from self._object(path, value, depth)
         elif isinstance(value, list):
             yield from self._list(path, value, depth)
-        elif text := _scalar(value):
+        elif text := _format_scalar(value):
             yield Field("", [f"{path}={text}" if path else text], ", ")
 
     def _object(self, path: str, value: dict[Any, Any], depth: int) -> Iterator[Field]:
-        """The scalars of an object come first, then what is inside it."""
+        """Format the scalars of an object first, then its objects and lists."""
         rows = _keyed_rows(value)
         if rows is not None:
             yield from self._table(path, rows, depth)
             return
-        plain = {name: inner for name, inner in value.items() if not isinstance(inner, dict | list)}
-        if path and plain:
-            yield from self._table(path, [plain], depth)
-        elif plain:
-            yield from self._pairs(plain)
+        scalar_items = {name: inner for name, inner in value.items() if not isinstance(inner, dict | list)}
+        if path and scalar_items:
+            yield from self._table(path, [scalar_items], depth)
+        elif scalar_items:
+            yield from self._pairs(scalar_items)
         for name, inner in value.items():
-            if name not in plain and inner and depth:
-                yield from self.fields(_below(path, name), inner, depth - 1)
+            if name not in scalar_items and inner and depth:
+                yield from self.fields(_join_path(path, name), inner, depth - 1)
 
     def _pairs(self, value: dict[Any, Any]) -> Iterator[Field]:
-        """`key=value`; where the same keys were shown before, in the same order, the values alone."""
-        shown = {
+        """Format `key=value` pairs; only the values if the owner's last pairs had the same keys in the same order."""
+        texts = {
             key: text
             for name, inner in value.items()
-            if (text := _scalar(inner)) and not self._is_known(key := _key(name), text) and self._keeps(name)
+            if (text := _format_scalar(inner))
+            and not self._is_known(key := _format_key(name), text)
+            and self._keeps(name)
         }
-        if not shown:
+        if not texts:
             return
-        again = self._known.columns.get(self._owner) == tuple(shown)
-        self._known.columns[self._owner] = tuple(shown)
-        yield Field("", list(shown.values()) if again else [f"{key}={text}" for key, text in shown.items()], ", ")
+        has_same_keys = self._shown.columns.get(self._owner) == tuple(texts)
+        self._shown.columns[self._owner] = tuple(texts)
+        items = list(texts.values()) if has_same_keys else [f"{key}={text}" for key, text in texts.items()]
+        yield Field("", items, ", ")
 
     def _list(self, path: str, value: list[Any], depth: int) -> Iterator[Field]:
-        if all(isinstance(each, dict) and each for each in value):
+        if all(isinstance(item, dict) and item for item in value):
             yield from self._table(path, value, depth)
-        elif all(isinstance(each, list) for each in value) and depth:
-            yield from self._list(path, [each for group in value for each in group], depth - 1)
+        elif all(isinstance(item, list) for item in value) and depth:
+            yield from self._list(path, [item for group in value for item in group], depth - 1)
         else:
-            texts = [text for each in value[:MAX_ROWS] if (text := _cell(each, depth))]
+            texts = [text for item in value[:MAX_ROWS] if (text := _format_cell(item, depth))]
             if len(value) > MAX_ROWS:
                 texts.append(f"+{len(value) - MAX_ROWS} more")
             if texts:
                 yield Field(f"{path}=" if path else "", texts, ", ")
 
     def _table(self, path: str, rows: Sequence[dict[Any, Any]], depth: int) -> Iterator[Field]:
-        """Rows as values in the order of their columns, which are named once. Of many rows, what all share is too."""
-        first = rows[:MAX_ROWS]
-        names = list(dict.fromkeys(name for row in first for name in row))[:MAX_FIELDS]
-        columns = [_column(name, first, depth) for name in names if self._keeps_column(path, name, first)]
+        """Format rows as values below one heading. Values that all of many rows have are in the heading."""
+        first_rows = rows[:MAX_ROWS]
+        names = list(dict.fromkeys(name for row in first_rows for name in row))[:MAX_FIELDS]
+        columns = [_column(name, first_rows, depth) for name in names if self._keeps_column(path, name, first_rows)]
         shared = [column for column in columns if self._is_shared(column)]
         columns = _without_repeats([column for column in columns if column not in shared and any(column.cells)])
-        stated = [f"{it.key}={it.cells[0]}" for it in shared if it.cells[0] and not self._is_known(it.key, it.cells[0])]
+        shared_pairs = [
+            f"{column.key}={column.cells[0]}"
+            for column in shared
+            if column.cells[0] and not self._is_known(column.key, column.cells[0])
+        ]
         if not columns:
-            if stated:
-                yield Field("", [f"{len(rows)} {path} ({', '.join(stated)})" if path else ", ".join(stated)], "; ")
+            if shared_pairs:
+                text = ", ".join(shared_pairs)
+                yield Field("", [f"{len(rows)} {path} ({text})" if path else text], "; ")
             return
-        labels = tuple(column.label for column in columns)
-        place = f"{self._owner} {path}"
-        again = self._known.columns.get(place) == labels
-        self._known.columns[place] = labels
-        every = f"all {', '.join(stated)}" if stated else ""
-        named = "; ".join(part for part in ("" if again else ", ".join(_short(labels)), every) if part)
-        heading = f"{path} ({named}): " if named and path else f"{path}: " if path else f"({named}): " if named else ""
-        items = [self._row([column.cells[at] for column in columns]) for at in range(len(first))]
+        items = [self._row([column.cells[at] for column in columns]) for at in range(len(first_rows))]
         items = [item for item in dict.fromkeys(items) if item]
         if len(rows) > MAX_ROWS:
             items.append(f"+{len(rows) - MAX_ROWS} more")
-        yield Field(heading, items, "; ")
+        yield Field(self._heading(path, columns, shared_pairs), items, "; ")
+
+    def _heading(self, path: str, columns: "Sequence[_Column]", shared_pairs: Sequence[str]) -> str:
+        """Return the heading of a table; without its labels if the owner's last table at `path` had the same."""
+        labels = tuple(column.label for column in columns)
+        table = f"{self._owner} {path}"
+        has_same_labels = self._shown.columns.get(table) == labels
+        self._shown.columns[table] = labels
+        shared = f"all {', '.join(shared_pairs)}" if shared_pairs else ""
+        names = "" if has_same_labels else ", ".join(_abbreviate_labels(labels))
+        inner = "; ".join(part for part in (names, shared) if part)
+        if not inner:
+            return f"{path}: " if path else ""
+        return f"{path} ({inner}): " if path else f"({inner}): "
 
     def _keeps(self, name: Any) -> bool:
-        return self._known.keeps(self._owner, _below("", name))
+        return self._shown.keeps(self._owner, _join_path("", name))
 
     def _keeps_column(self, path: str, name: Any, rows: Sequence[dict[Any, Any]]) -> bool:
-        if self._known.keeps_all:
+        if self._shown.keeps_all:
             return True
-        paths = {below for row in rows for below, _ in _leaves(_below(path, name), row.get(name), 2)}
-        return any(self._known.keeps(self._owner, below) for below in paths)
+        paths = {leaf for row in rows for leaf, _ in _leaves(_join_path(path, name), row.get(name), 2)}
+        return any(self._shown.keeps(self._owner, leaf) for leaf in paths)
 
     def _is_shared(self, column: "_Column") -> bool:
-        """Whether a column says the same in all rows, and one statement of it is shorter."""
+        """Return whether a column has the same value in all rows, and to state it once is shorter."""
         if len(set(column.cells)) > 1:
             return False
         text = column.cells[0]
         return (
-            len(column.cells) >= _MANY
+            len(column.cells) >= _MIN_ROWS_WITH_SHARED_VALUES
             or self._implied.get(column.key) == text
-            or (len(column.cells) > 1 and self._known.is_constant(column.key, text))
+            or (len(column.cells) > 1 and self._shown.is_constant(column.key, text))
         )
 
     def _row(self, cells: Sequence[str]) -> str:
-        """A row, whole the first time; again, its first cells say which one it is."""
+        """Format a row. A row that was shown before is identified by its first cells."""
         row = tuple(cells)
-        if row in self._known.rows and len(row) > _IDENTIFYING:
-            return ", ".join(row[:_IDENTIFYING])
-        self._known.rows.add(row)
+        if row in self._shown.rows and len(row) > _IDENTIFYING_CELLS:
+            return ", ".join(row[:_IDENTIFYING_CELLS])
+        self._shown.rows.add(row)
         while row and not row[-1]:
             row = row[:-1]
         return ", ".join(cell or "-" for cell in row)
 
     def _is_known(self, key: str, text: str) -> bool:
-        return self._implied.get(key) == text or self._known.is_stated(key, text)
+        return self._implied.get(key) == text or self._shown.mark_stated(key, text)
 
 
 class _Column(NamedTuple):
@@ -273,7 +288,7 @@ class _Column(NamedTuple):
 
 
 def _column(name: Any, rows: Sequence[dict[Any, Any]], depth: int) -> _Column:
-    """Where each cell is an object with the same keys, the label names them."""
+    """Return a column. If all its cells are flat objects with the same keys, the label has these keys."""
     values: list[Any] = [row.get(name) for row in rows]
     first = values[0]
     if (
@@ -282,41 +297,44 @@ def _column(name: Any, rows: Sequence[dict[Any, Any]], depth: int) -> _Column:
         and all(isinstance(value, dict) and list(value) == list(first) for value in values)
         and not any(isinstance(inner, dict | list) for value in values for inner in value.values())
     ):
-        cells = ["/".join(_scalar(inner, _CELL_WIDTH) or "-" for inner in value.values()) for value in values]
-        return _Column(_key(name), f"{_key(name)}({'/'.join(map(_key, first))})", cells)
-    return _Column(_key(name), _key(name), [_cell(value, depth) for value in values])
+        cells = [
+            "/".join(_format_scalar(inner, _MAX_CELL_WIDTH) or "-" for inner in value.values()) for value in values
+        ]
+        return _Column(_format_key(name), f"{_format_key(name)}({'/'.join(map(_format_key, first))})", cells)
+    return _Column(_format_key(name), _format_key(name), [_format_cell(value, depth) for value in values])
 
 
-def _short(labels: Sequence[str]) -> list[str]:
-    """Labels, where the names inside one are not repeated by the next."""
-    found: list[str] = []
-    inside = ""
+def _abbreviate_labels(labels: Sequence[str]) -> list[str]:
+    """Return the labels, with `(same)` for keys in brackets that the label before has too."""
+    abbreviated: list[str] = []
+    last_keys = ""
     for label in labels:
-        name, bracket, names = label.partition("(")
-        found.append(f"{name}(same)" if bracket and names == inside else label)
-        inside = names or inside
-    return found
+        name, bracket, keys = label.partition("(")
+        abbreviated.append(f"{name}(same)" if bracket and keys == last_keys else label)
+        last_keys = keys or last_keys
+    return abbreviated
 
 
 def _without_repeats(columns: list[_Column]) -> list[_Column]:
-    """The columns without those that only repeat a part of another: `visa` beside `visa_7447`."""
+    """Return the columns without those whose cells are parts of another column's: `visa` beside `visa_7447`."""
     return [
         column
         for column in columns
         if not any(
-            other is not column and all(_is_part(one, two) for one, two in zip(column.cells, other.cells, strict=True))
+            other is not column
+            and all(_is_part(cell, other_cell) for cell, other_cell in zip(column.cells, other.cells, strict=True))
             for other in columns
         )
     ]
 
 
 def _is_part(one: str, other: str) -> bool:
-    """Whether a cell adds nothing to the other. A number inside a longer one is another number."""
+    """Return whether a cell repeats a part of the other. A number inside a longer one is a different number."""
     return one != other and one in other and (not one or not one.isdigit())
 
 
 def _keyed_rows(value: dict[Any, Any]) -> list[dict[Any, Any]] | None:
-    """The rows of an object that is really a list of objects under their ids; None if it is not."""
+    """Return the rows of an object that maps ids to objects of one kind, or None if it does not."""
     rows = list(value.values())
     if len(rows) < 2 or not all(isinstance(row, dict) and row for row in rows):  # noqa: PLR2004 - one is no list
         return None
@@ -328,38 +346,45 @@ def _keyed_rows(value: dict[Any, Any]) -> list[dict[Any, Any]] | None:
     ]
 
 
-def _cell(value: Any, depth: int) -> str:
+def _format_cell(value: Any, depth: int) -> str:
     if isinstance(value, dict):
-        return _flat_object(value) if depth else ""
+        return _format_object(value) if depth else ""
     if isinstance(value, list):
-        return shorten(" ".join(_cell(each, depth - 1) for each in value[:MAX_ROWS]), 2 * _CELL_WIDTH) if depth else ""
-    return _scalar(value, _CELL_WIDTH)
+        if not depth:
+            return ""
+        text = " ".join(_format_cell(item, depth - 1) for item in value[:MAX_ROWS])
+        return shorten(text, 2 * _MAX_CELL_WIDTH)
+    return _format_scalar(value, _MAX_CELL_WIDTH)
 
 
-def _flat_object(value: dict[Any, Any]) -> str:
+def _format_object(value: dict[Any, Any]) -> str:
     return ", ".join(
-        f"{_key(name)}={text}" for name, inner in list(value.items())[:MAX_FIELDS] if (text := _cell(inner, 1))
+        f"{_format_key(name)}={text}"
+        for name, inner in list(value.items())[:MAX_FIELDS]
+        if (text := _format_cell(inner, 1))
     )
 
 
-def _detail(text: str) -> int:
-    """How much of a detail a value is: 0 for what is asked for by itself, 2 for what rarely is.
+def _detail_level(text: str) -> int:
+    """Return the lowest level of detail that includes a value: 0 for an important one, 2 for a minor one.
 
-    >>> [_detail(text) for text in ("gold", "2024-05-05", "120", "06:00:00", "12", "no", "2024-05-05T23:00:15")]
+    >>> values = ("gold", "2024-05-05", "120", "06:00:00", "12", "no", "2024-05-05T23:00:15")
+    >>> [_detail_level(text) for text in values]
     [0, 0, 0, 1, 2, 2, 2]
     """
-    if (len(text) < _SHORT and text.isdigit()) or text.lower() in _FLAGS or _MOMENT.fullmatch(text):
+    is_small_number = len(text) < _MIN_NUMBER_CHARS and text.isdigit()
+    if is_small_number or text.lower() in _FLAGS or _TIMESTAMP.fullmatch(text):
         return 2
     return 1 if _TIME.fullmatch(text) else 0
 
 
-def _key(name: Any) -> str:
-    return flat(str(name))[:_KEY_CHARS]
+def _format_key(name: Any) -> str:
+    return to_single_line(str(name))[:_MAX_KEY_CHARS]
 
 
-def _scalar(value: Any, width: int = _TEXT_WIDTH) -> str:
+def _format_scalar(value: Any, width: int = _MAX_TEXT_WIDTH) -> str:
     if value is None or value == "":
         return ""
     if isinstance(value, str):
-        return shorten(flat(value[: 8 * width]), width)
+        return shorten(to_single_line(value[: 8 * width]), width)
     return msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
-"""What tools were asked and what they answered: lines of values that name their field, tool and source."""
+"""Values of tool calls: lines with their arguments and results, each with its field, tool and sources."""
 
 import re
 from collections import Counter
@@ -7,69 +7,77 @@ from typing import Any, NamedTuple
 
 from holdfast.model.messages import Message, Role
 from holdfast.model.summaries import Line
-from holdfast.summary.tools.pairing import ToolCall, tool_name
-from holdfast.summary.tools.structure import MAX_DETAIL, Known, fields, is_structured, leaves_of, pairs, scalars
-from holdfast.text.sentences import bounded, flat
+from holdfast.summary.tools.pairing import ToolCall, tool_label
+from holdfast.summary.tools.structure import (
+    MAX_DETAIL,
+    ShownValues,
+    format_fields,
+    format_pairs,
+    is_structured,
+    scalar_paths,
+    scalars,
+)
+from holdfast.text.sentences import head_and_tail, to_single_line
 from holdfast.text.shortening import shorten
 from holdfast.text.tokens import estimate
 
 MAX_LINE_CHARS = 280
-_ARGUMENTS_WIDTH, _OWNER_WIDTH = 150, 40
-_OUTCOME_WIDTH = 160
-_MENTIONED = 4
-"""The characters from which on a value that somebody mentions makes its line matter."""
-_FAR_OVER = 1.5
-"""From so many times the room on, the least detail is tried at once."""
-_ROUTINE = 4
-"""The calls of a tool from which on each matters less, and those of one shape are a table."""
-_MAX_ROUTINE, _LAST_ROWS, _USUAL = 12, 3, 0.8
-"""The rows of such a table, how many of the last calls are among them, and what part of all has a usual value."""
+_MAX_ARGUMENTS_WIDTH, _MAX_OWNER_WIDTH = 150, 40
+_MAX_OUTCOME_WIDTH = 160
+_MIN_MENTIONED_CHARS = 4
+"""Length from which a value that a user or the assistant mentions raises the weight of its line."""
+_FAR_OVER_LIMIT = 1.5
+"""Above this multiple of the token limit the lowest level of detail is tried next."""
+_MIN_ROUTINE = 4
+"""Number of calls of a tool from which each one has a lower weight, and calls of one shape form a table."""
+_MAX_TABLE_ROWS, _LAST_ROWS, _USUAL_SHARE = 12, 3, 0.8
+"""Rows of a table, how many of the last calls it includes, and the share of rows with a value that makes it usual."""
 _WORD = re.compile(r"\w[\w@./:\-]*")
 _DIGIT = re.compile(r"\d")
 
 
 def value_lines(
-    calls: Sequence[ToolCall], messages: Sequence[Message], room: int, yield_cpu: Callable[[], None]
+    calls: Sequence[ToolCall], messages: Sequence[Message], max_tokens: int, yield_cpu: Callable[[], None]
 ) -> list[Line]:
-    """Finished calls with a structured answer, in order, in as much detail as `room` tokens allow.
+    """Return lines for the finished calls with structured values, in order, as detailed as `max_tokens` allows.
 
-    Many calls of a tool with plain arguments and answers are the rows of one table.
+    The lines exceed `max_tokens` if even the lowest level of detail does. Many calls of one shape form one table.
     """
-    answered = [call for call in calls if has_values(call)]
+    with_values = [call for call in calls if has_values(call)]
     leaves = [
         (call.name, path, text)
         for call in calls
         for value in (call.arguments, call.answer)
-        for path, text in leaves_of(value)
+        for path, text in scalar_paths(value)
     ]
-    groups = _groups(answered)
-    weigh = _Weights(answered, messages)
+    groups = _group_by_shape(with_values)
+    weights = _LineWeights(with_values, messages)
     lines: list[Line] = []
     detail = MAX_DETAIL
     while detail >= 0:
-        known = Known(leaves, detail)
-        seen: set[str] = set()
+        shown = ShownValues(leaves, detail)
+        seen_tools: set[str] = set()
         lines = []
         for group in groups:
             yield_cpu()
-            sources = [seq for call in group for seq in sources_of(call, messages)]
-            texts = _table_of(group, weigh) if len(group) > 1 else _texts(group[0], known, seen)
-            lines += [Line(text, sources, weigh(group[-1], text)) for text in texts]
-        size = sum(estimate(line.text) for line in lines)
-        if size <= room:
+            sources = [seq for call in group for seq in source_seqs(call, messages)]
+            texts = _table_lines(group, weights) if len(group) > 1 else _call_lines(group[0], shown, seen_tools)
+            lines += [Line(text, sources, weights.weigh(group[-1], text)) for text in texts]
+        tokens = sum(estimate(line.text) for line in lines)
+        if tokens <= max_tokens:
             break
-        detail = detail - 1 if size < _FAR_OVER * room else min(0, detail - 1)
+        detail = detail - 1 if tokens < _FAR_OVER_LIMIT * max_tokens else min(0, detail - 1)
     return lines
 
 
-def _groups(calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
-    """The calls one by one, but those together, at the place of their first, that differ in plain values only."""
-    shapes: dict[tuple[object, ...], list[ToolCall]] = {}
+def _group_by_shape(calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
+    """Return the calls in order, each alone, but many calls with the same flat keys as one group at the first call."""
+    by_shape: dict[tuple[object, ...], list[ToolCall]] = {}
     for call in calls:
-        given, answer = call.arguments, call.answer
-        if _is_flat(given) and _is_flat(answer):
-            shapes.setdefault((call.name, *given, "→", *answer), []).append(call)
-    routine = [group for group in shapes.values() if len(group) >= _ROUTINE]
+        arguments, answer = call.arguments, call.answer
+        if _is_flat(arguments) and _is_flat(answer):
+            by_shape.setdefault((call.name, *arguments, "→", *answer), []).append(call)
+    routine = [group for group in by_shape.values() if len(group) >= _MIN_ROUTINE]
     first = {id(group[0]): group for group in routine}
     rest = {id(call) for group in routine for call in group[1:]}
     return [first.get(id(call), [call]) for call in calls if id(call) not in rest]
@@ -79,145 +87,155 @@ def _is_flat(value: object) -> bool:
     return isinstance(value, dict) and not any(isinstance(inner, dict | list) for inner in value.values())
 
 
-def _table_of(group: Sequence[ToolCall], weigh: "_Weights") -> Iterator[str]:
-    """Calls of one shape as rows: the first, the last, those that somebody speaks of and those that stand out."""
-    rows = [_row_of(call) for call in group]
-    usual = {key: Counter(str(row.get(key)) for row in rows).most_common(1)[0] for key in rows[0]}
-    expected = {key: text for key, (text, times) in usual.items() if times >= _USUAL * len(rows)}
+def _table_lines(group: Sequence[ToolCall], weights: "_LineWeights") -> Iterator[str]:
+    """Format calls of one shape as rows of a table.
+
+    A long table has the first and the last calls, those with an unusual value, and those that are mentioned in prose.
+    """
+    rows = [_row(call) for call in group]
+    most_common = {key: Counter(str(row.get(key)) for row in rows).most_common(1)[0] for key in rows[0]}
+    usual = {key: text for key, (text, count) in most_common.items() if count >= _USUAL_SHARE * len(rows)}
     kept = [
         row
         for number, row in enumerate(rows)
         if number == 0
         or number >= len(rows) - _LAST_ROWS
-        or any(str(row.get(key)) != text for key, text in expected.items())
-        or weigh.is_mentioned(pairs(row))
+        or any(str(row.get(key)) != text for key, text in usual.items())
+        or weights.is_mentioned(format_pairs(row))
     ]
-    kept = rows if len(rows) <= _MAX_ROUTINE else [*kept[:1], *kept[1:][1 - _MAX_ROUTINE :]]
-    name = tool_name(group[0].name)
-    shown = "" if len(kept) == len(rows) else f", {len(kept)} shown"
-    pieces = [
-        _Piece(field.joint, field.heading if number == 0 else "", "", item)
-        for field in fields(kept, owner=name)
-        for number, item in enumerate(field.items)
+    kept = rows if len(rows) <= _MAX_TABLE_ROWS else [*kept[:1], *kept[1:][1 - _MAX_TABLE_ROWS :]]
+    label = tool_label(group[0].name)
+    note = "" if len(kept) == len(rows) else f", {len(kept)} shown"
+    items = [
+        _Item(field.separator, field.heading if number == 0 else "", "", text)
+        for field in format_fields(kept, owner=label)
+        for number, text in enumerate(field.items)
     ]
-    joint = " " if pieces and pieces[0].heading else ": "
-    yield from _packed(f"{len(rows)} calls of {name}{shown}{joint}", f"more calls of {name}: ", pieces)
+    separator = " " if items and items[0].heading else ": "
+    yield from _pack_lines(f"{len(rows)} calls of {label}{note}{separator}", f"more calls of {label}: ", items)
 
 
-def _row_of(call: ToolCall) -> dict[str, Any]:
-    """Arguments and answer as one object. A key of both with two values is two columns."""
-    given, answer = call.arguments, call.answer
-    both = {key for key in given if key in answer and given[key] != answer[key]}
-    return {**given, **{f"answered {key}" if key in both else key: value for key, value in answer.items()}}
+def _row(call: ToolCall) -> dict[str, Any]:
+    """Return arguments and answer as one object. A key with different values in both becomes two columns."""
+    arguments, answer = call.arguments, call.answer
+    different = {key for key in arguments if key in answer and arguments[key] != answer[key]}
+    return {**arguments, **{f"answered {key}" if key in different else key: value for key, value in answer.items()}}
 
 
-class _Weights:
-    """A line matters more if its call is recent and its tool rarely called, and if somebody speaks of its values."""
+class _LineWeights:
+    """Weights of lines: higher for recent calls, rarely called tools, and values that are mentioned in prose."""
 
     def __init__(self, calls: Sequence[ToolCall], messages: Sequence[Message]) -> None:
-        self._times = Counter(call.name for call in calls)
-        self._last = max(1, len(messages))
-        self._asked = _distinct(_prose(messages, "user"))
-        self._spoken = _distinct(_prose(messages, "assistant"))
+        self._calls_per_tool = Counter(call.name for call in calls)
+        self._message_count = max(1, len(messages))
+        self._user_values = _find_values(_prose(messages, "user"))
+        self._assistant_values = _find_values(_prose(messages, "assistant"))
 
-    def __call__(self, call: ToolCall, text: str) -> float:
-        weight = 0.3 + 0.2 * (call.place + 1) / self._last
-        weight *= min(1.0, (_ROUTINE / self._times[call.name]) ** 0.5)
-        held = _distinct(text)
-        weight += 0.3 * (not held.isdisjoint(self._asked)) + 0.2 * (not held.isdisjoint(self._spoken))
+    def weigh(self, call: ToolCall, text: str) -> float:
+        weight = 0.3 + 0.2 * (call.message_index + 1) / self._message_count
+        weight *= min(1.0, (_MIN_ROUTINE / self._calls_per_tool[call.name]) ** 0.5)
+        values = _find_values(text)
+        by_user, by_assistant = self._user_values, self._assistant_values
+        weight += 0.3 * (not values.isdisjoint(by_user)) + 0.2 * (not values.isdisjoint(by_assistant))
         return float(round(weight, 3))
 
     def is_mentioned(self, text: str) -> bool:
-        held = _distinct(text)
-        return not held.isdisjoint(self._asked) or not held.isdisjoint(self._spoken)
+        values = _find_values(text)
+        return not values.isdisjoint(self._user_values) or not values.isdisjoint(self._assistant_values)
 
 
 def _prose(messages: Sequence[Message], role: Role) -> str:
-    return "\n".join(bounded(message.text) for message in messages if message.role == role)
+    return "\n".join(head_and_tail(message.text) for message in messages if message.role == role)
 
 
-def _distinct(text: str) -> set[str]:
-    """The words of a text by which a value is recognised: those with a digit, in any spelling of numbers."""
+def _find_values(text: str) -> set[str]:
+    """Return the words with a digit, by which a mentioned value is recognised. Commas in numbers are ignored."""
     words = (word.rstrip("./:-") for word in _WORD.findall(text.replace(",", "")))
-    return {word for word in words if len(word) >= _MENTIONED and _DIGIT.search(word)}
+    return {word for word in words if len(word) >= _MIN_MENTIONED_CHARS and _DIGIT.search(word)}
 
 
 def has_values(call: ToolCall) -> bool:
-    """Whether a call is shown by its values: its answer is structured, or its arguments are more than plain pairs."""
+    """Return whether a call is shown by its values: its answer is structured, or one of its arguments is."""
     if call.is_open or call.status == "error":
         return False
-    given = call.arguments
+    arguments = call.arguments
     return is_structured(call.answer) or (
-        isinstance(given, dict) and any(is_structured(inner) for inner in given.values())
+        isinstance(arguments, dict) and any(is_structured(value) for value in arguments.values())
     )
 
 
-def sources_of(call: ToolCall, messages: Sequence[Message]) -> list[int]:
-    """The numbers of the messages that make and answer a call."""
-    return [*(call.earlier.sources if call.earlier else ()), *(messages[place].seq for place in call.places)]
+def source_seqs(call: ToolCall, messages: Sequence[Message]) -> list[int]:
+    """Return the sequence numbers of the messages that make and answer a call."""
+    earlier = call.earlier_line.sources if call.earlier_line else ()
+    return [*earlier, *(messages[index].seq for index in call.message_indexes)]
 
 
-def signature(call: ToolCall, width: int = _ARGUMENTS_WIDTH) -> str:
-    """A call in short: `book_car(day=Friday, class=compact)`."""
-    if call.earlier is not None:
-        return shorten(call.earlier.text.rpartition(" → ")[0], width + _OWNER_WIDTH)
-    return f"{tool_name(call.name)}({arguments(call, width)})"
+def format_call(call: ToolCall, width: int = _MAX_ARGUMENTS_WIDTH) -> str:
+    """Format a call with its arguments: `book_car(day=Friday, class=compact)`."""
+    if call.earlier_line is not None:
+        return shorten(call.earlier_line.text.rpartition(" → ")[0], width + _MAX_OWNER_WIDTH)
+    return f"{tool_label(call.name)}({_format_arguments(call.arguments, width)})"
 
 
-def arguments(call: ToolCall, width: int) -> str:
-    given = call.arguments
-    text = pairs(given) if is_structured(given) else "" if given in (None, {}, []) else flat(str(given)[: 8 * width])
-    return shorten(text, width)
+def _format_arguments(arguments: Any, width: int) -> str:
+    if is_structured(arguments):
+        return shorten(format_pairs(arguments), width)
+    return "" if arguments in (None, {}, []) else shorten(to_single_line(str(arguments)[: 8 * width]), width)
 
 
-def _texts(call: ToolCall, known: Known, seen: set[str]) -> Iterator[str]:
-    """The answer of a call in lines, each of which names the call. Of a tool seen before, one argument needs no key."""
+def _call_lines(call: ToolCall, shown: ShownValues, seen_tools: set[str]) -> Iterator[str]:
+    """Format the answer of a call as lines that name the call. A single argument of a tool seen before has no key."""
     implied = dict(scalars(call.arguments))
-    owner = f"{tool_name(call.name)}({shorten(', '.join(implied.values()), _OWNER_WIDTH)}): "
-    first = owner if call.name in seen and len(implied) == 1 else f"{signature(call)}: "
-    seen.add(call.name)
-    return _packed(first, owner, _pieces(call, implied, known))
+    owner = f"{tool_label(call.name)}({shorten(', '.join(implied.values()), _MAX_OWNER_WIDTH)}): "
+    start = owner if call.name in seen_tools and len(implied) == 1 else f"{format_call(call)}: "
+    seen_tools.add(call.name)
+    return _pack_lines(start, owner, _items(call, implied, shown))
 
 
-def _packed(first: str, again: str, pieces: "Iterable[_Piece]") -> Iterator[str]:
-    """Pieces on lines of a readable length, the first of which begins with `first` and the others with `again`."""
-    line = first
-    begun = False
-    for piece in pieces:
-        text = f"{piece.joint if begun else ''}{piece.heading}{piece.item}"
+def _pack_lines(first_start: str, next_start: str, items: "Iterable[_Item]") -> Iterator[str]:
+    """Pack items into lines of a readable length. The first begins with `first_start`, others with `next_start`."""
+    line = first_start
+    has_items = False
+    for item in items:
+        text = f"{item.separator if has_items else ''}{item.heading}{item.text}"
         if len(line) + len(text) <= MAX_LINE_CHARS:
             line += text
         else:
-            if begun:
+            if has_items:
                 yield line
-                line = again
-            start = piece.heading or piece.heading_again
-            if piece.heading and len(line) + len(start) + len(piece.item) > MAX_LINE_CHARS:
-                yield shorten(f"{line}{start}".rstrip(), MAX_LINE_CHARS)
-                line, start = again, piece.heading_again
-            line += f"{start}{shorten(piece.item, MAX_LINE_CHARS - len(line) - len(start))}"
-        begun = True
-    yield line if begun else line.rstrip(": ")
+                line = next_start
+            heading = item.heading or item.next_heading
+            if item.heading and len(line) + len(heading) + len(item.text) > MAX_LINE_CHARS:
+                yield shorten(f"{line}{heading}".rstrip(), MAX_LINE_CHARS)
+                line, heading = next_start, item.next_heading
+            line += f"{heading}{shorten(item.text, MAX_LINE_CHARS - len(line) - len(heading))}"
+        has_items = True
+    yield line if has_items else line.rstrip(": ")
 
 
-class _Piece(NamedTuple):
-    """A row or a pair: what joins it to the one before, and how it is headed at its place or on a line of its own."""
+class _Item(NamedTuple):
+    """A row or a pair of a line."""
 
-    joint: str
+    separator: str
+    """Text between the item and the one before on the same line."""
     heading: str
-    heading_again: str
-    item: str
+    next_heading: str
+    """Replaces the heading on a line that does not have it."""
+    text: str
 
 
-def _pieces(call: ToolCall, implied: Mapping[str, str], known: Known) -> Iterator[_Piece]:
+def _items(call: ToolCall, implied: Mapping[str, str], shown: ShownValues) -> Iterator[_Item]:
     answer = call.answer
     if not is_structured(answer):
-        text = shorten(flat(str(answer or "")[: 8 * _OUTCOME_WIDTH]), _OUTCOME_WIDTH)
+        text = shorten(to_single_line(str(answer or "")[: 8 * _MAX_OUTCOME_WIDTH]), _MAX_OUTCOME_WIDTH)
         if text:
-            yield _Piece("", "", "", text)
+            yield _Item("", "", "", text)
         return
-    for field in fields(answer, implied, known, call.name):
+    for field in format_fields(answer, implied, shown, call.name):
         table = field.heading.partition("(")[0].strip(":= ")
-        again = f"more {table}: " if table else ""
-        for number, item in enumerate(field.items):
-            yield _Piece(field.joint, "", again, item) if number else _Piece(" | ", field.heading, again, item)
+        next_heading = f"more {table}: " if table else ""
+        for number, text in enumerate(field.items):
+            if number:
+                yield _Item(field.separator, "", next_heading, text)
+            else:
+                yield _Item(" | ", field.heading, next_heading, text)

@@ -1,13 +1,32 @@
-"""The contracts, as test classes. Inherit one, give it its fixtures, and pytest runs it on your implementation.
+"""The contracts of databases and clients, as test classes.
 
-from holdfast.testing.contract import StoreContract
+Inherit from a contract, provide its fixtures, and run pytest::
 
-class TestMyDatabase(StoreContract):
-    @pytest.fixture
-    def open_database(self): ...
+    from holdfast.testing.contract import ClientCommitContract, ClientContract, StoreContract
+
+    class TestMyDatabase(StoreContract):
+        @pytest.fixture
+        def open_database(self): ...
+
+    class TestMyClient(ClientContract):
+        @pytest.fixture
+        def connect_as(self): ...
+
+        @pytest.fixture
+        def client(self, connect_as):
+            return connect_as("acme", "alice")
+
+    class TestMyClientsCommits(ClientCommitContract):
+        # connect_as and client as above, on a Holdfast with `worker_threads=0`
+        @pytest.fixture
+        def run_tasks(self): ...
 """
 
+from holdfast.testing.contract.commits.auto_commits import AutoCommitContract
 from holdfast.testing.contract.commits.background import BackgroundContract
+from holdfast.testing.contract.commits.commits import CommitContract
+from holdfast.testing.contract.commits.contexts import ContextContract
+from holdfast.testing.contract.commits.tasks import TaskContract
 from holdfast.testing.contract.input import InputContract
 from holdfast.testing.contract.sessions.events import EventContract
 from holdfast.testing.contract.sessions.exactly_once import ExactlyOnceContract
@@ -16,7 +35,7 @@ from holdfast.testing.contract.sessions.forks import ForkContract
 from holdfast.testing.contract.sessions.messages import MessageContract
 from holdfast.testing.contract.sessions.providers import ProviderContract
 from holdfast.testing.contract.sessions.sessions import SessionContract
-from holdfast.testing.contract.sessions.toolresults import ToolResultContract
+from holdfast.testing.contract.sessions.tool_results import ToolResultContract
 from holdfast.testing.contract.store import StoreContract
 from holdfast.testing.contract.tenants.access import AccessContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
@@ -38,12 +57,21 @@ class ClientContract(
     FileContract,
     BackgroundContract,
 ):
-    """What every client must do, whatever lies between it and the database.
+    """The contract of a client, embedded or remote, on a Holdfast with background workers.
 
-    Needs the fixtures `client`, an empty Holdfast used as user `alice` of account `acme`, and `connect_as`,
-    a function of account, user and role that opens another client on the same Holdfast.
-    By default `connect_as` connects as root. An asynchronous client takes part behind `testing.awaited.Awaited`.
+    It needs two fixtures. `client` is a client of an empty Holdfast, with the user `alice` of the account `acme` and
+    the role root. `connect_as(account, user, role="root")` opens another client on the same Holdfast.
+    An asynchronous client is tested through `holdfast.testing.awaited.Awaited`.
     """
 
 
-__all__ = ["ClientContract", "StoreContract"]
+class ClientCommitContract(CommitContract, ContextContract, TaskContract, AutoCommitContract):
+    """The contract of a client for commits, contexts, background tasks and automatic commits.
+
+    It needs the fixtures of `ClientContract`, on a Holdfast without background workers (`worker_threads=0`), so that
+    the tests decide when a task runs. The fixture `run_tasks(**settings)` is a function that runs all due tasks of
+    the same database with these settings and returns when they are done.
+    """
+
+
+__all__ = ["ClientCommitContract", "ClientContract", "StoreContract"]

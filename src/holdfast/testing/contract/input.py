@@ -1,4 +1,4 @@
-"""What a client must do with bad input: a clear error that names the field, and nothing changed."""
+"""The contract of invalid input: an error names the field, and nothing is changed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -65,22 +65,22 @@ UNSAFE_NAMES = ["../x", "", ".", "..", "a/b", "a\\b", ".hidden", "x\n", "x y", "
 
 class InputContract:
     @pytest.mark.parametrize(("field", "message"), BAD_MESSAGES, ids=lambda value: str(value)[:40])
-    def test_a_bad_message_is_refused_with_its_field_and_changes_nothing(
+    def test_an_invalid_message_is_rejected_with_its_field_and_changes_nothing(
         self, client: Any, field: str, message: dict[str, Any]
     ) -> None:
-        with pytest.raises(InvalidArgumentError) as refused:
+        with pytest.raises(InvalidArgumentError) as raised:
             client.add_message("chat_001", **message)
-        found = refused.value.details["field"]
-        assert found == field or found.startswith((f"{field}.", f"{field}["))
-        assert len(refused.value.message) < 300
-        with pytest.raises(InvalidArgumentError) as refused:
+        error_field = raised.value.details["field"]
+        assert error_field == field or error_field.startswith((f"{field}.", f"{field}["))
+        assert len(raised.value.message) < 300
+        with pytest.raises(InvalidArgumentError) as raised:
             client.batch_add_messages("chat_001", [{"role": "user", "content": "good"}, message])
-        assert refused.value.details["field"].startswith(f"messages[1].{field}")
+        assert raised.value.details["field"].startswith(f"messages[1].{field}")
         with pytest.raises(NotFoundError):
             client.get_session("chat_001")
 
     @pytest.mark.parametrize("name", UNSAFE_NAMES, ids=ascii)
-    def test_an_unsafe_session_id_is_refused_everywhere(self, client: Any, name: str) -> None:
+    def test_an_invalid_session_id_is_rejected_by_every_operation(self, client: Any, name: str) -> None:
         attempts: list[Callable[[], Any]] = [
             lambda: client.create_session(name),
             lambda: client.get_session(name, auto_create=True),
@@ -90,9 +90,9 @@ class InputContract:
             lambda: client.session_used(name, ["viking://x"]),
         ]
         for attempt in attempts:
-            with pytest.raises(InvalidArgumentError) as refused:
+            with pytest.raises(InvalidArgumentError) as raised:
                 attempt()
-            assert refused.value.details["field"] == "session_id"
+            assert raised.value.details["field"] == "session_id"
         assert list(client.list_sessions()) == []
 
     @pytest.mark.parametrize("size", [0, 101])
@@ -101,41 +101,41 @@ class InputContract:
             client.batch_add_messages("chat_001", [{"role": "user", "content": "x"}] * size)
         assert client.batch_add_messages("chat_001", [{"role": "user", "content": "x"}] * 100).added == 100
 
-    def test_an_id_twice_in_a_batch_is_refused(self, client: Any) -> None:
-        with pytest.raises(InvalidArgumentError, match=r"messages\[1\]\.id: 'm1' stands twice"):
+    def test_a_repeated_message_id_in_a_batch_is_rejected(self, client: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match=r"messages\[1\]\.id: 'm1' occurs twice"):
             client.batch_add_messages("chat_001", [{"role": "user", "content": "x", "id": "m1"}] * 2)
 
     @pytest.mark.parametrize("cursor", ["page two", "-ff", "1_0", "", "f" * 17, "\0"])
-    def test_a_made_up_cursor_is_refused(self, client: Any, cursor: str) -> None:
+    def test_an_invalid_cursor_is_rejected(self, client: Any, cursor: str) -> None:
         with pytest.raises(InvalidArgumentError, match="cursor"):
             client.list_sessions(cursor=cursor)
 
     @pytest.mark.parametrize("cursor", ["a b", "\0", "\ud800"])
-    def test_a_made_up_cursor_of_the_audit_is_refused(self, client: Any, cursor: str) -> None:
+    def test_an_invalid_audit_cursor_is_rejected(self, client: Any, cursor: str) -> None:
         with pytest.raises(InvalidArgumentError, match="cursor"):
             client.admin.list_audit(cursor=cursor)
 
-    def test_limits_are_in_bytes(self, client: Any) -> None:
+    def test_size_limits_are_in_bytes(self, client: Any) -> None:
         with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes"):
             client.add_message("chat_001", "tool", parts=[ToolPart(output="🦊" * 5_000_000)])
         with pytest.raises(InvalidArgumentError, match="metadata"):
             client.create_session("chat_001", metadata={"k": "🦊" * 20_000})
 
-    def test_a_number_that_json_cannot_hold_is_refused(self, client: Any) -> None:
+    def test_a_number_too_large_for_json_is_rejected(self, client: Any) -> None:
         with pytest.raises(InvalidArgumentError, match=r"parts\[0\]\.tool_output"):
             client.add_message("chat_001", "tool", parts=[ToolPart(output=10**5000)])
 
-    def test_a_message_about_a_huge_value_stays_short(self, client: Any) -> None:
+    def test_the_error_for_a_huge_value_is_short(self, client: Any) -> None:
         huge = "x" * 1_000_000
         for part in ({"type": huge}, ToolPart(output=huge.encode()), ToolPart(input={1: huge})):
-            with pytest.raises(InvalidArgumentError) as refused:
+            with pytest.raises(InvalidArgumentError) as raised:
                 client.add_message("chat_001", "user", parts=[part])
-            assert len(refused.value.message) < 300
-        with pytest.raises(InvalidArgumentError) as refused:
+            assert len(raised.value.message) < 300
+        with pytest.raises(InvalidArgumentError) as raised:
             client.add_message(huge, "user", "hi")
-        assert len(refused.value.message) < 300
+        assert len(raised.value.message) < 300
 
-    def test_a_string_of_a_class_of_its_own_is_a_string(self, client: Any) -> None:
+    def test_subclasses_of_str_are_stored_as_strings(self, client: Any) -> None:
         class Label(str):
             __slots__ = ()
 
@@ -143,10 +143,10 @@ class InputContract:
         client.add_message("chat_001", "user", Label("three"))
         assert [message.text for message in client.get_messages("chat_001").messages] == ["one\ntwo", "three"]
 
-    def test_a_huge_message_is_refused(self, client: Any) -> None:
-        with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes, more than the \d+"):
+    def test_a_message_over_the_size_limit_is_rejected(self, client: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes; a message may have at most \d+"):
             client.add_message("chat_001", "user", "x" * 17_000_000)
-        with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes, more than the \d+"):
+        with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes; a message may have at most \d+"):
             client.add_message("chat_001", "tool", parts=[ToolPart(output="x" * 17_000_000)])
         assert list(client.list_sessions()) == []
 
@@ -163,10 +163,10 @@ class InputContract:
         ],
         ids=lambda value: str(value)[:40],
     )
-    def test_bad_details_of_a_session_are_refused(self, client: Any, field: str, details: dict[str, Any]) -> None:
-        with pytest.raises(InvalidArgumentError) as refused:
+    def test_invalid_fields_of_a_session_are_rejected(self, client: Any, field: str, details: dict[str, Any]) -> None:
+        with pytest.raises(InvalidArgumentError) as raised:
             client.create_session("chat_001", **details)
-        assert refused.value.details["field"] == field
+        assert raised.value.details["field"] == field
         client.create_session("chat_001", title="kept")
         with pytest.raises(InvalidArgumentError):
             client.update_session("chat_001", **details)
@@ -199,11 +199,11 @@ class InputContract:
         ],
         ids=lambda value: str(value)[:40],
     )
-    def test_bad_arguments_are_refused_by_name(
+    def test_invalid_arguments_are_rejected_with_their_name(
         self, client: Any, method: str, arguments: dict[str, Any], field: str
     ) -> None:
         client.add_message("chat_001", "user", "x")
-        with pytest.raises(InvalidArgumentError) as refused:
+        with pytest.raises(InvalidArgumentError) as raised:
             getattr(client, method)("chat_001", **arguments)
-        assert refused.value.details["field"].startswith(field)
+        assert raised.value.details["field"].startswith(field)
         assert client.get_session("chat_001").total_message_count == 1

@@ -1,4 +1,4 @@
-"""What a Database must do."""
+"""The contract of a Database."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import pytest
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.model.identity import Principal
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Database, Params, Reply, Row, Submission, Tx, in_transaction
+from holdfast.store.database import EVERY_ACCOUNT, Database, Params, ReplyCallback, Row, Submission, Tx, in_transaction
 from holdfast.store.tables import accounts, audit, messages
 from holdfast.store.tables.lineage import LogRange
 
@@ -19,45 +19,45 @@ ACME = "acme"
 ALICE = Principal(ACME, "alice")
 
 
-def note(tx: Tx, id: str) -> None:
-    audit.record(tx, id, ALICE, "note", id, 1)
+def insert_record(tx: Tx, id: str) -> None:
+    audit.record(tx, id, ALICE, "test", id, 1)
 
 
-def notes(database: Database) -> list[str]:
+def record_ids(database: Database) -> list[str]:
     return sorted(record.id for record in database.read(ACME, lambda tx: audit.page(tx, 100_000, None)))
 
 
-def noting(id: str) -> Callable[[Tx], str]:
+def make_insert(id: str) -> Callable[[Tx], str]:
     def work(tx: Tx) -> str:
-        note(tx, id)
+        insert_record(tx, id)
         return id
 
     return work
 
 
 class Replies:
-    """Collects what comes back for work that was submitted."""
+    """Collects the replies to submitted work."""
 
     def __init__(self, expected: int) -> None:
-        self._found: dict[str, tuple[Any, BaseException | None]] = {}
-        self._left = threading.Semaphore(0)
+        self._replies: dict[str, tuple[Any, BaseException | None]] = {}
+        self._received = threading.Semaphore(0)
         self._expected = expected
 
-    def of(self, name: str) -> Reply:
+    def callback(self, name: str) -> ReplyCallback:
         def reply(outcome: Any, error: BaseException | None) -> None:
-            self._found[name] = outcome, error
-            self._left.release()
+            self._replies[name] = outcome, error
+            self._received.release()
 
         return reply
 
-    def all(self) -> dict[str, tuple[Any, BaseException | None]]:
+    def wait_for_all(self) -> dict[str, tuple[Any, BaseException | None]]:
         for _ in range(self._expected):
-            assert self._left.acquire(timeout=60), "a reply is missing"
-        return self._found
+            assert self._received.acquire(timeout=60), "a reply is missing"
+        return self._replies
 
 
-class Explained:
-    """A transaction that tells how it would find rows instead of finding them."""
+class ExplainingTx:
+    """A transaction that records the plan of a query instead of running it."""
 
     def __init__(self, tx: Tx) -> None:
         self.account, self.dialect = tx.account, tx.dialect
@@ -71,150 +71,159 @@ class Explained:
 
 
 class StoreContract:
-    """Needs the fixture `open_database`: a function that opens and migrates one and the same database, empty at first.
+    """The tests that every database driver passes.
 
-    It may be called any number of times; each is another user of that database.
+    They need the fixture `open_database`: a function that opens and migrates the same, initially empty database. Each
+    call returns another handle of that database.
     """
 
     @pytest.fixture
     def database(self, open_database: Callable[[], Database]) -> Database:
         return open_database()
 
-    def test_what_was_written_is_read_back(self, database: Database) -> None:
-        database.write(ACME, lambda tx: note(tx, "a"))
-        assert notes(database) == ["a"]
+    def test_a_read_returns_written_rows(self, database: Database) -> None:
+        database.write(ACME, lambda tx: insert_record(tx, "a"))
+        assert record_ids(database) == ["a"]
 
-    def test_a_write_returns_what_its_work_returns(self, database: Database) -> None:
+    def test_a_write_returns_the_result_of_its_work(self, database: Database) -> None:
         assert database.write(ACME, lambda tx: tx.one("SELECT 41 + 1")) == (42,)
 
-    def test_a_read_returns_what_its_work_returns(self, database: Database) -> None:
+    def test_a_read_returns_the_result_of_its_work(self, database: Database) -> None:
         assert database.read(ACME, lambda tx: tx.all("SELECT 1 UNION SELECT 2 ORDER BY 1")) == [(1,), (2,)]
 
     def test_one_is_none_when_there_is_no_row(self, database: Database) -> None:
         assert database.read(ACME, lambda tx: tx.one("SELECT 1 WHERE 1 = 0")) is None
 
-    def test_work_that_fails_leaves_nothing_behind(self, database: Database) -> None:
+    def test_failed_work_is_rolled_back(self, database: Database) -> None:
         def work(tx: Tx) -> None:
-            note(tx, "a")
+            insert_record(tx, "a")
             raise ConflictError("no")
 
         with pytest.raises(ConflictError, match="no"):
             database.write(ACME, work)
-        assert notes(database) == []
+        assert record_ids(database) == []
 
-    def test_a_change_of_the_schema_that_fails_leaves_nothing_behind(self, database: Database) -> None:
+    def test_a_failed_schema_change_is_rolled_back(self, database: Database) -> None:
         def work(tx: Tx) -> None:
-            tx.execute("CREATE TABLE left_behind (x integer)")
+            tx.execute("CREATE TABLE unwanted (x integer)")
             raise ConflictError("no")
 
         with pytest.raises(ConflictError, match="no"):
             database.write(EVERY_ACCOUNT, work)
-        database.write(EVERY_ACCOUNT, lambda tx: tx.execute("CREATE TABLE left_behind (x integer)"))
+        database.write(EVERY_ACCOUNT, lambda tx: tx.execute("CREATE TABLE unwanted (x integer)"))
 
-    def test_the_database_works_on_after_a_failure(self, database: Database) -> None:
+    def test_the_database_is_usable_after_a_failure(self, database: Database) -> None:
         with pytest.raises(ZeroDivisionError):
             database.write(ACME, lambda tx: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             database.read(ACME, lambda tx: 1 / 0)
-        database.write(ACME, lambda tx: note(tx, "a"))
-        assert notes(database) == ["a"]
+        database.write(ACME, lambda tx: insert_record(tx, "a"))
+        assert record_ids(database) == ["a"]
 
-    def test_work_that_is_submitted_is_done_and_replied_to_without_anyone_waiting(self, database: Database) -> None:
+    def test_submitted_work_is_committed_and_each_callback_is_called(self, database: Database) -> None:
         names = [f"{n:04}" for n in range(300)]
         replies = Replies(len(names))
         for start in range(0, len(names), 7):
-            database.submit([Submission(ACME, noting(name), replies.of(name)) for name in names[start : start + 7]])
-        assert replies.all() == {name: (name, None) for name in names}
-        assert notes(database) == names
-        assert database.waiting() == 0
+            database.submit(
+                [Submission(ACME, make_insert(name), replies.callback(name)) for name in names[start : start + 7]]
+            )
+        assert replies.wait_for_all() == {name: (name, None) for name in names}
+        assert record_ids(database) == names
+        assert database.count_waiting_writes() == 0
 
-    def test_submitted_work_that_fails_leaves_its_neighbours_alone(self, database: Database) -> None:
-        """Whether it fails before it has written anything or behind it."""
+    def test_failed_submitted_work_does_not_affect_other_work(self, database: Database) -> None:
+        """Work may fail before its first write or after it."""
 
         def fails_late(tx: Tx) -> None:
-            note(tx, "late")
+            insert_record(tx, "late")
             raise ConflictError("too late")
 
         def fails_early(_tx: Tx) -> None:
             raise ConflictError("too early")
 
-        works = {"a": noting("a"), "early": fails_early, "b": noting("b"), "late": fails_late, "c": noting("c")}
+        works = {
+            "a": make_insert("a"),
+            "early": fails_early,
+            "b": make_insert("b"),
+            "late": fails_late,
+            "c": make_insert("c"),
+        }
         replies = Replies(len(works))
-        database.submit([Submission(ACME, work, replies.of(name)) for name, work in works.items()])
-        found = replies.all()
+        database.submit([Submission(ACME, work, replies.callback(name)) for name, work in works.items()])
+        found = replies.wait_for_all()
         assert {name: outcome for name, (outcome, _) in found.items() if outcome} == {"a": "a", "b": "b", "c": "c"}
         assert {name: str(error) for name, (_, error) in found.items() if error} == {
             "early": "too early",
             "late": "too late",
         }
-        assert notes(database) == ["a", "b", "c"]
+        assert record_ids(database) == ["a", "b", "c"]
 
-    def test_nothing_submitted_and_a_reply_that_fails_hold_up_nobody(self, database: Database) -> None:
+    def test_an_empty_submission_and_a_failing_callback_do_not_block_other_work(self, database: Database) -> None:
         replies = Replies(2)
 
         def fails(outcome: Any, error: BaseException | None) -> None:
-            replies.of("a")(outcome, error)
+            replies.callback("a")(outcome, error)
             raise ZeroDivisionError
 
         database.submit([])
-        database.submit([Submission(ACME, noting("a"), fails)])
-        database.submit([Submission(ACME, noting("b"), replies.of("b"))])
-        assert replies.all() == {"a": ("a", None), "b": ("b", None)}
-        assert notes(database) == ["a", "b"]
+        database.submit([Submission(ACME, make_insert("a"), fails)])
+        database.submit([Submission(ACME, make_insert("b"), replies.callback("b"))])
+        assert replies.wait_for_all() == {"a": ("a", None), "b": ("b", None)}
+        assert record_ids(database) == ["a", "b"]
 
-    def test_a_database_finishes_what_was_submitted_before_it_closes(
-        self, open_database: Callable[[], Database]
-    ) -> None:
+    def test_closing_finishes_submitted_work(self, open_database: Callable[[], Database]) -> None:
         database = open_database()
         names = [f"{n:04}" for n in range(200)]
         replies = Replies(len(names))
-        database.submit([Submission(ACME, noting(name), replies.of(name)) for name in names])
+        database.submit([Submission(ACME, make_insert(name), replies.callback(name)) for name in names])
         database.close()
-        assert replies.all() == {name: (name, None) for name in names}
-        assert notes(open_database()) == names
+        assert replies.wait_for_all() == {name: (name, None) for name in names}
+        assert record_ids(open_database()) == names
         with pytest.raises(FailedPreconditionError, match="closed"):
-            database.submit([Submission(ACME, noting("x"), replies.of("x"))])
+            database.submit([Submission(ACME, make_insert("x"), replies.callback("x"))])
 
-    def test_a_second_handle_sees_what_the_first_wrote(self, open_database: Callable[[], Database]) -> None:
+    def test_a_second_handle_reads_what_the_first_wrote(self, open_database: Callable[[], Database]) -> None:
         first, second = open_database(), open_database()
-        first.write(ACME, lambda tx: note(tx, "a"))
-        second.write(ACME, lambda tx: note(tx, "b"))
-        assert notes(first) == notes(second) == ["a", "b"]
+        first.write(ACME, lambda tx: insert_record(tx, "a"))
+        second.write(ACME, lambda tx: insert_record(tx, "b"))
+        assert record_ids(first) == record_ids(second) == ["a", "b"]
 
-    def test_many_writers_lose_nothing(self, open_database: Callable[[], Database]) -> None:
+    def test_concurrent_writes_are_all_kept(self, open_database: Callable[[], Database]) -> None:
         handles = [open_database(), open_database()]
         names = [f"{n:04}" for n in range(300)]
         with ThreadPoolExecutor(16) as threads:
-            list(threads.map(lambda name: handles[int(name) % 2].write(ACME, lambda tx: note(tx, name)), names))
-        assert notes(handles[0]) == names
+            list(
+                threads.map(lambda name: handles[int(name) % 2].write(ACME, lambda tx: insert_record(tx, name)), names)
+            )
+        assert record_ids(handles[0]) == names
 
-    def test_a_failure_among_many_writers_harms_only_its_own_work(self, database: Database) -> None:
-        """Even when it fails after it has written."""
+    def test_a_failure_among_concurrent_writes_affects_only_its_own_work(self, database: Database) -> None:
+        """The failing work has written rows before it fails."""
 
         def work(name: str) -> str:
-            def inside(tx: Tx) -> None:
-                note(tx, name)
+            def insert_and_maybe_fail(tx: Tx) -> None:
+                insert_record(tx, name)
                 if int(name) % 3 == 0:
                     raise ConflictError(name)
 
             try:
-                database.write(ACME, inside)
+                database.write(ACME, insert_and_maybe_fail)
             except ConflictError as error:
-                return f"refused {error.message}"
+                return f"failed {error.message}"
             return "written"
 
         names = [f"{n:04}" for n in range(120)]
         with ThreadPoolExecutor(16) as threads:
             outcomes = dict(zip(names, threads.map(work, names), strict=True))
         for name, outcome in outcomes.items():
-            assert outcome == (f"refused {name}" if int(name) % 3 == 0 else "written")
-        assert notes(database) == [name for name in names if int(name) % 3]
+            assert outcome == (f"failed {name}" if int(name) % 3 == 0 else "written")
+        assert record_ids(database) == [name for name in names if int(name) % 3]
 
-    def test_a_read_sees_one_moment(self, open_database: Callable[[], Database]) -> None:
-        """Something written while a read is under way is not in it."""
+    def test_a_read_sees_a_consistent_snapshot(self, open_database: Callable[[], Database]) -> None:
+        """Rows that are written during the read are not visible in it."""
         reader, writer = open_database(), open_database()
         if getattr(reader, "file", "") == ":memory:":
-            pytest.skip("one connection has one user at a time")
+            pytest.skip("a database in memory has only one connection")
         read, written = threading.Event(), threading.Event()
 
         def work(tx: Tx) -> tuple[int, int]:
@@ -226,31 +235,31 @@ class StoreContract:
         with ThreadPoolExecutor(1) as threads:
             reading = threads.submit(reader.read, ACME, work)
             assert read.wait(10)
-            writer.write(ACME, lambda tx: note(tx, "a"))
+            writer.write(ACME, lambda tx: insert_record(tx, "a"))
             written.set()
             assert reading.result(10) == (0, 0)
 
     def test_a_read_cannot_write(self, database: Database) -> None:
         with pytest.raises(Exception, match=r"(?i)read-?only|readonly"):
-            database.read(ACME, lambda tx: note(tx, "a"))
-        assert notes(database) == []
+            database.read(ACME, lambda tx: insert_record(tx, "a"))
+        assert record_ids(database) == []
 
-    def test_work_knows_that_it_is_inside_a_transaction(self, database: Database) -> None:
+    def test_in_transaction_is_true_inside_work_only(self, database: Database) -> None:
         assert database.write(ACME, lambda tx: in_transaction())
         assert database.read(ACME, lambda tx: in_transaction())
         assert not in_transaction()
 
-    def test_another_account_sees_nothing(self, database: Database) -> None:
-        database.write(ACME, lambda tx: note(tx, "a"))
+    def test_an_account_cannot_read_rows_of_another(self, database: Database) -> None:
+        database.write(ACME, lambda tx: insert_record(tx, "a"))
         assert database.read("other", lambda tx: audit.page(tx, 10, None)) == []
 
-    def test_the_operator_sees_every_account(self, database: Database) -> None:
+    def test_the_operator_reads_all_accounts(self, database: Database) -> None:
         for name in (ACME, "other"):
             database.write(name, lambda tx: accounts.insert(tx, tx.account, 1))
-        found = database.read(EVERY_ACCOUNT, accounts.every)
+        found = database.read(EVERY_ACCOUNT, accounts.list_all)
         assert [account.account_id for account in found] == [ACME, "other"]
 
-    def test_the_latest_system_message_is_found_without_reading_the_others(self, database: Database) -> None:
+    def test_the_latest_system_message_is_found_with_its_index(self, database: Database) -> None:
         def fill(tx: Tx) -> None:
             for seq in range(1, 2_001):
                 role, parts = ("system", TEXT) if seq == 7 else ("user", "[]")
@@ -263,68 +272,68 @@ class StoreContract:
             tx.execute("ANALYZE messages")
 
         def explain(tx: Tx) -> str:
-            explained: Any = Explained(tx)
-            messages.latest_system(explained, [LogRange(1, 1, 2_000)])
-            return str(explained.plan)
+            explaining: Any = ExplainingTx(tx)
+            messages.latest_system_message(explaining, [LogRange(1, 1, 2_000)])
+            return str(explaining.plan)
 
         assert "messages_of_system" in database.read(ACME, explain)
         database.write(ACME, fill)
         assert "messages_of_system" in database.read(ACME, explain)
-        found = database.read(ACME, lambda tx: messages.latest_system(tx, [LogRange(1, 1, 2_000)]))
+        found = database.read(ACME, lambda tx: messages.latest_system_message(tx, [LogRange(1, 1, 2_000)]))
         assert found is not None
         assert found.seq == 7
 
     def test_migrating_again_changes_nothing(self, database: Database) -> None:
-        database.write(ACME, lambda tx: note(tx, "a"))
+        database.write(ACME, lambda tx: insert_record(tx, "a"))
         database.migrate(2)
-        assert notes(database) == ["a"]
+        assert record_ids(database) == ["a"]
 
-    def test_many_may_migrate_an_empty_database_at_once(self, open_database: Callable[[], Database]) -> None:
+    def test_concurrent_migrations_of_an_empty_database_succeed(self, open_database: Callable[[], Database]) -> None:
         with ThreadPoolExecutor(4) as threads:
             handles = list(threads.map(lambda _: open_database(), range(4)))
         counted = handles[0].read(EVERY_ACCOUNT, lambda tx: tx.one("SELECT COUNT(*) FROM schema_migrations"))
-        assert counted == (len(migrations.shipped(_dialect(handles[0]))),)
+        assert counted == (len(migrations.list_available(_dialect(handles[0]))),)
 
-    def test_a_database_of_a_later_version_is_refused(self, database: Database) -> None:
+    def test_a_database_of_a_later_version_is_rejected(self, database: Database) -> None:
         later = migrations.Migration(9999, "9999_later", "SELECT 1")
         database.write(EVERY_ACCOUNT, lambda tx: migrations.record(tx, later, 1))
         with pytest.raises(FailedPreconditionError, match=r"9999_later.*upgrade holdfast"):
             database.migrate(2)
 
-    def test_a_migration_that_changed_is_refused(self, database: Database) -> None:
+    def test_a_changed_migration_is_rejected(self, database: Database) -> None:
         database.write(EVERY_ACCOUNT, lambda tx: tx.execute("UPDATE schema_migrations SET checksum = 'x'"))
-        with pytest.raises(FailedPreconditionError, match="another content"):
+        with pytest.raises(FailedPreconditionError, match="other content"):
             database.migrate(2)
 
-    def test_closing_twice_does_no_harm(self, database: Database) -> None:
-        database.write(ACME, lambda tx: note(tx, "a"))
+    def test_closing_twice_is_allowed(self, database: Database) -> None:
+        database.write(ACME, lambda tx: insert_record(tx, "a"))
         database.close()
         database.close()
 
-    def test_a_closed_database_says_so(self, database: Database) -> None:
+    def test_a_closed_database_raises_an_error(self, database: Database) -> None:
         database.close()
         with pytest.raises(FailedPreconditionError, match="closed"):
-            database.write(ACME, lambda tx: note(tx, "a"))
+            database.write(ACME, lambda tx: insert_record(tx, "a"))
         with pytest.raises(FailedPreconditionError, match="closed"):
             database.read(ACME, lambda tx: tx.one("SELECT 1"))
 
-    def test_what_is_running_when_it_is_closed_is_finished(self, open_database: Callable[[], Database]) -> None:
+    def test_closing_waits_for_a_running_write(self, open_database: Callable[[], Database]) -> None:
         database = open_database()
-        started, go_on = threading.Event(), threading.Event()
+        started, resume = threading.Event(), threading.Event()
 
         def work(tx: Tx) -> None:
             started.set()
-            assert go_on.wait(10)
-            note(tx, "a")
+            assert resume.wait(10)
+            insert_record(tx, "a")
 
         with ThreadPoolExecutor(2) as threads:
             writing = threads.submit(database.write, ACME, work)
             assert started.wait(10)
             closing = threads.submit(database.close)
-            go_on.set()
+            resume.set()
             writing.result(10)
             closing.result(10)
-        assert notes(open_database()) == ["a"]
+        assert record_ids(open_database()) == ["a"]
 
 
 def _dialect(database: Database) -> str:

@@ -1,12 +1,12 @@
-"""Faults, made to order: killed processes, full and failing disks, power cuts, cut connections.
+"""Fault injection: killed processes, full and failing disks, power cuts, cut connections.
 
-`workload` makes appends whose content follows from their name, and keeps the ledger of what became of each;
-`processes`, `disks`, `powercut`, `proxy`, `locks` and `connections` do harm; `streams` reads through it all; `verify`
-compares what is left with the ledger.
-A backend of your own can be put to the same tests.
+`workload` makes appends whose content can be computed from their name, and logs the result of each. `processes`,
+`disks`, `power_cuts`, `proxy`, `locks` and `connections` inject faults. `streams` reads events while they happen.
+`verify` compares the database with the log.
+Use it to test a backend of your own.
 """
 
 from holdfast.testing.faults.verification import verify
-from holdfast.testing.faults.workload import Append, Ledger, attempt, retry_unanswered
+from holdfast.testing.faults.workload import Append, AppendLog, attempt, retry_unacknowledged
 
-__all__ = ["Append", "Ledger", "attempt", "retry_unanswered", "verify"]
+__all__ = ["Append", "AppendLog", "attempt", "retry_unacknowledged", "verify"]

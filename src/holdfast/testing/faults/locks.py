@@ -1,4 +1,4 @@
-"""Somebody else who holds the database, so that a write must wait."""
+"""Database locks that make writes wait."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -8,8 +8,8 @@ import psycopg
 
 
 @contextmanager
-def held(target: str) -> Iterator[None]:
-    """No message can be written to `target` until the end. Reading goes on."""
+def block_writes(target: str) -> Iterator[None]:
+    """Block writes of messages to `target` until the block ends. Reads are not blocked."""
     if "://" in target:
         with psycopg.connect(target) as connection:
             connection.execute("LOCK TABLE messages IN EXCLUSIVE MODE")

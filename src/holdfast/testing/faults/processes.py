@@ -1,4 +1,4 @@
-"""Writers as processes of their own, to be killed and started again."""
+"""Writer processes that can be killed and restarted."""
 
 import os
 import signal
@@ -10,23 +10,23 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from holdfast.testing.faults.workload import Acknowledged, Event, Ledger
-from holdfast.testing.faults.writer import Orders
+from holdfast.testing.faults.workload import Acknowledged, AppendLog, Event
+from holdfast.testing.faults.writer import WriterOptions
 
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 _decode = msgspec.json.Decoder(Event).decode
 
 
-class Teller:
-    """A running program whose lines on standard output go into a ledger."""
+class ReportingProcess:
+    """A running program that reports its appends on standard output; they are added to an `AppendLog`."""
 
-    def __init__(self, command: Sequence[str], ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, command: Sequence[str], append_log: AppendLog) -> None:
+        self._append_log = append_log
         self._acknowledged = 0
         self._changed = threading.Condition()
         self._ended = False
-        # In a session of its own, so that children it forked can be ended with it.
+        # A new process session, so that forked children can be killed with it.
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
@@ -36,49 +36,49 @@ class Teller:
             thread.start()
 
     def wait_for(self, acknowledged: int) -> None:
-        """Until so many calls were acknowledged, or the program has ended."""
+        """Wait until `acknowledged` calls were acknowledged or the program has ended."""
         with self._changed:
-            reached = self._changed.wait_for(lambda: self._acknowledged >= acknowledged or self._ended, PATIENCE)
-        assert reached, f"only {self._acknowledged} of {acknowledged} calls were acknowledged in {PATIENCE} s"
+            reached = self._changed.wait_for(lambda: self._acknowledged >= acknowledged or self._ended, TIMEOUT_SECONDS)
+        assert reached, f"only {self._acknowledged} of {acknowledged} calls were acknowledged in {TIMEOUT_SECONDS} s"
 
     def wait_for_more(self, acknowledged: int) -> None:
-        """Until so many more calls were acknowledged than by now."""
+        """Wait until `acknowledged` more calls were acknowledged."""
         self.wait_for(self._acknowledged + acknowledged)
 
     def kill(self) -> None:
-        """SIGKILL: the program and what it forked get no chance to do anything more."""
+        """Kill the program and its forked children with SIGKILL."""
         if not self._ended:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(PATIENCE)
-        self._drain()
+        self._process.wait(TIMEOUT_SECONDS)
+        self._join_readers()
 
     def finish(self) -> None:
-        """Wait for its own end, which must be a clean one."""
+        """Wait until the program exits, and check that it exits cleanly."""
         try:
-            code = self._process.wait(PATIENCE)
+            code = self._process.wait(TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"the program did not end: {self._errors.decode()}") from None
-        self._drain()
-        assert (code, self._errors) == (0, b""), f"the program ended with {code}: {self._errors.decode()}"
+            raise AssertionError(f"the program did not exit: {self._errors.decode()}") from None
+        self._join_readers()
+        assert (code, self._errors) == (0, b""), f"the program exited with {code}: {self._errors.decode()}"
 
-    def _drain(self) -> None:
+    def _join_readers(self) -> None:
         for thread in self._threads:
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT_SECONDS)
 
     def _read_events(self) -> None:
         assert self._process.stdout
         with self._process.stdout as lines:
             for line in lines:
                 if line.endswith(b"\n"):
-                    self._take(_decode(line))
+                    self._add(_decode(line))
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
-    def _take(self, event: Event) -> None:
-        self._ledger.note(event)
+    def _add(self, event: Event) -> None:
+        self._append_log.record(event)
         if isinstance(event, Acknowledged):
             with self._changed:
                 self._acknowledged += 1
@@ -91,9 +91,9 @@ class Teller:
 
 
 @contextmanager
-def running(command: Sequence[str], ledger: Ledger) -> Iterator[Teller]:
-    """A program that is gone at the end, whatever happens."""
-    program = Teller(command, ledger)
+def run_program(command: Sequence[str], append_log: AppendLog) -> Iterator[ReportingProcess]:
+    """Run a program and kill it when the block ends."""
+    program = ReportingProcess(command, append_log)
     try:
         yield program
     finally:
@@ -101,7 +101,7 @@ def running(command: Sequence[str], ledger: Ledger) -> Iterator[Teller]:
 
 
 @contextmanager
-def writing(ledger: Ledger, orders: Orders) -> Iterator[Teller]:
-    encoded = msgspec.json.encode(orders).decode()
-    with running([sys.executable, "-m", "holdfast.testing.faults.writer", encoded], ledger) as program:
+def run_writer(append_log: AppendLog, options: WriterOptions) -> Iterator[ReportingProcess]:
+    encoded = msgspec.json.encode(options).decode()
+    with run_program([sys.executable, "-m", "holdfast.testing.faults.writer", encoded], append_log) as program:
         yield program

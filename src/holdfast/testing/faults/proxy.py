@@ -1,4 +1,4 @@
-"""A line to PostgreSQL that can be cut at a chosen moment."""
+"""A proxy to PostgreSQL that can cut a connection at a chosen request."""
 
 import socket
 import tempfile
@@ -14,113 +14,119 @@ SOCKET = ".s.PGSQL.5432"
 Side = Literal["before", "after"]
 
 
-def at_request(number: int) -> Callable[[bytes], bool]:
-    """For `Line.cut`: due at the so manyth request from now on."""
+def nth_request(number: int) -> Callable[[bytes], bool]:
+    """Return a condition for `Proxy.cut` that is true for the n-th request from now on."""
     earlier = iter(range(1, number))
     return lambda _request: next(earlier, None) is None
 
 
-class Line:
-    """Passes everything on between clients and the server, until it is told where to cut."""
+class Proxy:
+    """Forwards everything between clients and the server, and cuts one connection on request."""
 
     def __init__(self, server: Path) -> None:
         self._server = server
         self._lock = threading.Lock()
-        self._due: Callable[[bytes], bool] | None = None
+        self._cut_condition: Callable[[bytes], bool] | None = None
         self._side: Side = "before"
-        self._calls: list[_Call] = []
+        self._connections: list[_ProxiedConnection] = []
 
-    def cut(self, due: Callable[[bytes], bool], side: Side) -> None:
-        """Cut a connection at the first request that is due: the server never gets it, or its answer is lost."""
-        with self._lock:
-            self._due, self._side = due, side
+    def cut(self, condition: Callable[[bytes], bool], side: Side) -> None:
+        """Cut the connection at the first request for which `condition` is true.
 
-    def mend(self) -> bool:
-        """Cut nothing any more; whether the cut that was asked for has been made."""
+        `before`: the server does not get the request. `after`: its response is lost.
+        """
         with self._lock:
-            made, self._due = self._due is None, None
-            return made
+            self._cut_condition, self._side = condition, side
+
+    def cancel_cut(self) -> bool:
+        """Cancel the requested cut. Return whether it was already made."""
+        with self._lock:
+            was_made, self._cut_condition = self._cut_condition is None, None
+            return was_made
 
     def serve(self, listener: socket.socket) -> None:
-        with suppress(OSError):  # the listener is shut down at the end
+        with suppress(OSError):  # the listener is shut down when the proxy ends
             while True:
                 client, _ = listener.accept()
-                self._calls.append(_Call(self, client, self._server))
+                self._connections.append(_ProxiedConnection(self, client, self._server))
 
-    def hang_up(self) -> None:
-        for call in self._calls:
-            call.end()
+    def close_connections(self) -> None:
+        for connection in self._connections:
+            connection.close()
 
-    def cut_at(self, request: bytes) -> Side | None:
-        """Where to cut, if this is the request to cut at."""
+    def cut_side(self, request: bytes) -> Side | None:
+        """Return on which side of this request to cut, or None to forward it."""
         with self._lock:
-            if self._due is None or not self._due(request):
+            if self._cut_condition is None or not self._cut_condition(request):
                 return None
-            self._due = None
+            self._cut_condition = None
             return self._side
 
 
-class _Call:
+class _ProxiedConnection:
     """One connection, with a thread for each direction."""
 
-    def __init__(self, line: Line, client: socket.socket, server: Path) -> None:
-        self._line = line
+    def __init__(self, proxy: Proxy, client: socket.socket, server: Path) -> None:
+        self._proxy = proxy
         self._client = client
         self._server = socket.socket(socket.AF_UNIX)
         self._server.connect(str(server))
-        self._mute = False
-        self._threads = [threading.Thread(target=self._requests), threading.Thread(target=self._answers)]
+        self._drops_responses = False
+        self._threads = [
+            threading.Thread(target=self._forward_requests),
+            threading.Thread(target=self._forward_responses),
+        ]
         for thread in self._threads:
             thread.start()
 
-    def end(self) -> None:
-        self._shut()
+    def close(self) -> None:
+        self._shut_down()
         for thread in self._threads:
             thread.join()
         self._client.close()
         self._server.close()
 
-    def _requests(self) -> None:
+    def _forward_requests(self) -> None:
         with suppress(OSError):
             while data := self._client.recv(1 << 16):
-                side = self._line.cut_at(data)
+                side = self._proxy.cut_side(data)
                 if side == "before":
                     break
-                self._mute = side == "after"
+                self._drops_responses = side == "after"
                 self._server.sendall(data)
-        self._shut()
+        self._shut_down()
 
-    def _answers(self) -> None:
+    def _forward_responses(self) -> None:
         with suppress(OSError):
             while data := self._server.recv(1 << 16):
-                if self._mute:
+                if self._drops_responses:
                     break
                 self._client.sendall(data)
-        self._shut()
+        self._shut_down()
 
-    def _shut(self) -> None:
+    def _shut_down(self) -> None:
         for end in (self._client, self._server):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
-def line_to(url: str) -> Iterator[tuple[str, Line]]:
-    """A line to the server of `url`, and the URL that leads through it."""
+def proxy_to(url: str) -> Iterator[tuple[str, Proxy]]:
+    """Run a proxy to the server of `url`. Yield the URL of the proxy, and the proxy."""
     parts = urlsplit(url)
     server = Path(parse_qs(parts.query)["host"][0]) / SOCKET
     with (
-        tempfile.TemporaryDirectory(prefix="holdfast-line-") as folder,
+        tempfile.TemporaryDirectory(prefix="holdfast-proxy-") as folder,
         socket.socket(socket.AF_UNIX) as listener,
     ):
         listener.bind(str(Path(folder) / SOCKET))
         listener.listen()
-        line = Line(server)
-        thread = threading.Thread(target=line.serve, args=(listener,))
+        proxy = Proxy(server)
+        thread = threading.Thread(target=proxy.serve, args=(listener,))
         thread.start()
         try:
-            yield urlunsplit(parts._replace(query=f"host={folder}")), line
+            yield urlunsplit(parts._replace(query=f"host={folder}")), proxy
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
-            line.hang_up()
+            proxy.close_connections()

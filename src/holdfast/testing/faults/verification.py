@@ -1,4 +1,4 @@
-"""The one check after every fault: what was acknowledged is there, in order, once and whole, and life goes on."""
+"""The check after every fault: acknowledged messages are stored once, in order and complete, and appends work."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,119 +13,125 @@ from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
 from holdfast.model.parts import TextPart, ToolPart
 from holdfast.store.database import Database, Tx
-from holdfast.testing.faults.workload import Append, Ledger, attempt
+from holdfast.testing.faults.workload import Append, AppendLog, attempt
 from holdfast.text import tokens
 
 PROBE = "probe"
-"""The writer of the appends with which `verify` shows that the next append works."""
+"""The writer name of the appends with which `verify` checks that the next append works."""
 
 
-def client_on(database: Database, settings: Settings | None = None) -> Client:
+def open_client(database: Database, settings: Settings | None = None) -> Client:
     return Client(LocalTransport(Engine(database, settings), Principal("default", "default", "root")))
 
 
-def verify(target: str, ledger: Ledger) -> None:
-    """Open `target` as anyone would and compare it with the ledger, then append to each session once more."""
-    with _opened(target) as (client, database):
-        database.read("default", _tables_agree)
+def verify(target: str, append_log: AppendLog) -> None:
+    """Open `target`, compare it with the log, then append to each session once more."""
+    with _open(target) as (client, database):
+        database.read("default", _check_tables)
         database.write("default", _gather_statistics)
         found: set[str] = set()
-        for session_id in ledger.sessions():
-            found |= _check_session(client, ledger, session_id)
-        lost = ledger.acknowledged.keys() - found
-        assert not lost, f"acknowledged but not there: {sorted(lost)}"
-        undead = ledger.refused() & found
-        assert not undead, f"there although the error said that nothing was written: {sorted(undead)}"
-        _check_keys(database, ledger, found)
-        for session_id in ledger.sessions():
-            _check_next_append(client, ledger, session_id)
+        for session_id in append_log.sessions():
+            found |= _check_session(client, append_log, session_id)
+        lost = append_log.acknowledged.keys() - found
+        assert not lost, f"acknowledged but not stored: {sorted(lost)}"
+        unexpected = append_log.not_written() & found
+        assert not unexpected, f"stored although the error said that nothing was written: {sorted(unexpected)}"
+        _check_keys(database, append_log, found)
+        for session_id in append_log.sessions():
+            _check_next_append(client, append_log, session_id)
 
 
 @contextmanager
-def _opened(target: str) -> Iterator[tuple[Client, Database]]:
+def _open(target: str) -> Iterator[tuple[Client, Database]]:
     settings = Settings.load()
     database = open_database(target, settings)
-    with client_on(database, settings) as client:
+    with open_client(database, settings) as client:
         yield client, database
 
 
-def _check_session(client: Client, ledger: Ledger, session_id: str) -> set[str]:
-    """The appends that the session holds, each found whole and where it was acknowledged."""
+def _check_session(client: Client, append_log: AppendLog, session_id: str) -> set[str]:
+    """Check the messages of a session and return the names of the appends that it contains."""
     messages = _messages(client, session_id)
     assert [message.seq for message in messages] == list(range(1, len(messages) + 1)), f"{session_id} has gaps"
     ids = [message.id for message in messages]
     assert len(set(ids)) == len(ids), f"{session_id} has an id twice"
     _check_counters(client, session_id, messages)
 
-    by_mark = {append.marks()[0]: append for append in ledger.tried.values() if append.session_id == session_id}
+    by_label = {
+        append.labels()[0]: append for append in append_log.attempted.values() if append.session_id == session_id
+    }
     found: dict[str, list[Message]] = {}
     rest = messages
     while rest:
-        append = by_mark.get(_mark(rest[0]))
-        assert append, f"message {rest[0].seq} of {session_id} was never tried, or not as the first of its batch"
-        assert append.word not in found, f"{append.word} is there twice"
-        size = len(append.marks())
-        found[append.word], rest = rest[:size], rest[size:]
-    for word, its_messages in found.items():
-        _check_append(client, ledger, ledger.tried[word], its_messages)
-    for writer in {append.writer for append in by_mark.values()}:
-        seqs = [event.seq for event in ledger.in_one_go(session_id, writer)]
+        append = by_label.get(_label(rest[0]))
+        assert append, f"message {rest[0].seq} of {session_id} was never attempted, or is not the first of its batch"
+        assert append.name not in found, f"{append.name} is stored twice"
+        size = len(append.labels())
+        found[append.name], rest = rest[:size], rest[size:]
+    for name, stored in found.items():
+        _check_append(client, append_log, append_log.attempted[name], stored)
+    for writer in {append.writer for append in by_label.values()}:
+        seqs = [event.seq for event in append_log.first_try_results(session_id, writer)]
         assert seqs == sorted(seqs), f"the messages of {writer} in {session_id} are not in the order of their appends"
     return set(found)
 
 
-def _check_append(client: Client, ledger: Ledger, append: Append, messages: list[Message]) -> None:
-    marks = append.marks()
-    assert [_mark(message) for message in messages] == marks, f"{append.word} is there in part"
-    for place, (message, given) in enumerate(zip(messages, append.messages(), strict=True)):
-        assert message.role == given["role"], f"{marks[place]} has another role"
-        assert message.tokens == tokens.of_parts(message.parts), f"{marks[place]} was counted wrongly"
+def _check_append(client: Client, append_log: AppendLog, append: Append, messages: list[Message]) -> None:
+    labels = append.labels()
+    assert [_label(message) for message in messages] == labels, f"{append.name} is stored in part"
+    for place, (message, sent) in enumerate(zip(messages, append.messages(), strict=True)):
+        assert message.role == sent["role"], f"{labels[place]} has a different role"
+        assert message.tokens == tokens.count_parts(message.parts), f"{labels[place]} has a wrong token count"
         output = append.output(place)
         if output is None:
-            assert message.text == given["content"], f"{marks[place]} has another text"
+            assert message.text == sent["content"], f"{labels[place]} has a different text"
         else:
             _check_output(client, append.session_id, message, output)
     ids = [message.id for message in messages]
-    hits = [hit.id for hit in client.get_messages(append.session_id, q=append.word).messages]
-    assert hits == ids, f"the text index does not find {append.word} exactly once"
-    told = ledger.acknowledged.get(append.word)
-    if told is not None:
-        assert messages[-1].seq == told.seq, f"{append.word} was acknowledged at {told.seq}, is at {messages[-1].seq}"
-        assert ids == told.message_ids, f"{append.word} has other ids"
+    hits = [hit.id for hit in client.get_messages(append.session_id, q=append.name).messages]
+    assert hits == ids, f"the text index does not find {append.name} exactly once"
+    result = append_log.acknowledged.get(append.name)
+    if result is not None:
+        assert messages[-1].seq == result.seq, (
+            f"{append.name} was acknowledged at {result.seq}, is at {messages[-1].seq}"
+        )
+        assert ids == result.message_ids, f"{append.name} has different ids"
 
 
 def _check_output(client: Client, session_id: str, message: Message, output: str) -> None:
     (part,) = message.parts
-    assert isinstance(part, ToolPart), f"message {message.seq} of {session_id} lost its tool call"
-    assert part.tool_output_chars == len(output), f"message {message.seq} of {session_id} tells a wrong length"
-    kept = client.read_tool_result(session_id, part.tool_result_id, limit=1_000_000).content
-    assert kept == output, f"the tool output of message {message.seq} of {session_id} is not whole"
+    assert isinstance(part, ToolPart), f"message {message.seq} of {session_id} has no tool call"
+    assert part.tool_output_chars == len(output), f"message {message.seq} of {session_id} has a wrong length"
+    stored = client.read_tool_result(session_id, part.tool_result_id, limit=1_000_000).content
+    assert stored == output, f"the tool output of message {message.seq} of {session_id} is not complete"
 
 
 def _check_counters(client: Client, session_id: str, messages: list[Message]) -> None:
     if not messages:
         return
     info = client.get_session(session_id)
-    assert info.total_message_count == info.message_count == len(messages), f"{session_id} counts its messages wrongly"
-    assert info.pending_tokens == sum(message.tokens for message in messages), f"{session_id} counts its tokens wrongly"
+    assert info.total_message_count == info.message_count == len(messages), f"{session_id} has a wrong message count"
+    assert info.pending_tokens == sum(message.tokens for message in messages), f"{session_id} has a wrong token count"
 
 
-def _check_keys(database: Database, ledger: Ledger, found: set[str]) -> None:
-    """A key is remembered if and only if its append is there; a client of a server makes one where none is given."""
-    rows = database.read("default", lambda tx: tx.all(KEYS))
-    keys = {key for session_id, key in rows if session_id in ledger.sessions()}
-    made = {key for key in keys if key.startswith(MADE)}
-    given = {word for word in found if ledger.tried[word].keyed}
-    assert keys - made == given, "the keys are not those of the appends"
-    assert len(made) in {0, len(found) - len(given)}, "there are more or fewer keys than appends"
+def _check_keys(database: Database, append_log: AppendLog, found: set[str]) -> None:
+    """Check that a key is stored exactly if its append is. An HTTP client generates a key where none is given."""
+    rows = database.read("default", lambda tx: tx.all(STORED_KEYS))
+    keys = {key for session_id, key in rows if session_id in append_log.sessions()}
+    generated = {key for key in keys if key.startswith(GENERATED_PREFIX)}
+    chosen = {name for name in found if append_log.attempted[name].keyed}
+    assert keys - generated == chosen, "the stored keys differ from the keys of the appends"
+    assert len(generated) in {0, len(found) - len(chosen)}, "the number of generated keys is wrong"
 
 
-def _check_next_append(client: Client, ledger: Ledger, session_id: str) -> None:
+def _check_next_append(client: Client, append_log: AppendLog, session_id: str) -> None:
     before = len(_messages(client, session_id))
-    number = sum(append.writer == PROBE for append in ledger.tried.values())
+    number = sum(append.writer == PROBE for append in append_log.attempted.values())
     append = Append(session_id, PROBE, number, keyed=True)
-    assert attempt(client, append, ledger.note), f"the next append to {session_id} did not work"
-    assert ledger.acknowledged[append.word].seq == before + len(append.marks()), f"{session_id} skipped a number"
+    assert attempt(client, append, append_log.record), f"the next append to {session_id} failed"
+    assert append_log.acknowledged[append.name].seq == before + len(append.labels()), (
+        f"{session_id} skipped a sequence number"
+    )
 
 
 def _messages(client: Client, session_id: str) -> list[Message]:
@@ -141,27 +147,27 @@ def _messages(client: Client, session_id: str) -> list[Message]:
     return found
 
 
-def _mark(message: Message) -> str:
+def _label(message: Message) -> str:
     match message.parts[0]:
         case TextPart(text):
             return text.split(" ", 1)[0]
         case ToolPart(tool_id):
             return tool_id
         case part:
-            raise AssertionError(f"message {message.seq} has a part that nobody wrote: {part}")
+            raise AssertionError(f"message {message.seq} has an unexpected part: {part}")
 
 
-NO_ROWS = {
+INCONSISTENCIES = {
     "a message belongs to no session": """
         SELECT m.seq FROM messages m
         LEFT JOIN sessions s ON s.account_id = m.account_id AND s.log_id = m.log_id
         WHERE m.account_id = ? AND s.log_id IS NULL
     """,
-    "a message does not know the tokens up to it": """
+    "the running token total of a message is wrong": """
         SELECT m.seq FROM (SELECT seq, tokens_through, SUM(tokens) OVER (PARTITION BY log_id ORDER BY seq) AS total
         FROM messages WHERE account_id = ?) m WHERE m.tokens_through <> m.total
     """,
-    "a blob is not whole, or counts the messages that show it wrongly": """
+    "a blob is incomplete or has a wrong reference count": """
         SELECT b.hash FROM blobs b WHERE b.account_id = ? AND (b.chars <> LENGTH(b.content) OR b.refs <>
         (SELECT COUNT(*) FROM tool_results t WHERE t.account_id = b.account_id AND t.hash = b.hash))
     """,
@@ -172,12 +178,12 @@ NO_ROWS = {
         WHERE t.account_id = ? AND (m.seq IS NULL OR b.hash IS NULL)
     """,
 }
-KEYS = """
+STORED_KEYS = """
     SELECT s.session_id, a.key FROM appends a
     JOIN sessions s ON s.account_id = a.account_id AND s.log_id = a.log_id
 """
-MADE = "idem_"
-TEXT_INDEX = {
+GENERATED_PREFIX = "idem_"
+TEXT_INDEX_DIFFERENCES = {
     "sqlite": """
         SELECT m.n, d.id FROM messages m FULL JOIN message_text_docsize d ON d.id = m.n
         WHERE m.n IS NULL OR (d.id IS NULL AND m.n < (SELECT MAX(id) FROM message_text_docsize))
@@ -190,17 +196,17 @@ TEXT_INDEX = {
 
 
 def _gather_statistics(tx: Tx) -> None:
-    """PostgreSQL does so by itself, some time later; until then it makes slow plans for the many searches here."""
+    """Run ANALYZE. PostgreSQL does so automatically, but later; until then its plans for the searches here are slow."""
     if tx.dialect.name == "postgres":
         tx.execute("ANALYZE messages, message_text")
 
 
-def _tables_agree(tx: Tx) -> None:
+def _check_tables(tx: Tx) -> None:
     if tx.dialect.name == "sqlite":
         report = tx.all("PRAGMA integrity_check")
         assert report == [("ok",)], f"the file is damaged: {report}"
-    for problem, sql in NO_ROWS.items():
+    for problem, sql in INCONSISTENCIES.items():
         rows = tx.all(sql, (tx.account,))
         assert not rows, f"{problem}: {rows}"
-    rows = tx.all(TEXT_INDEX[tx.dialect.name])
-    assert not rows, f"the text index holds other messages than there are: {rows}"
+    rows = tx.all(TEXT_INDEX_DIFFERENCES[tx.dialect.name])
+    assert not rows, f"the text index does not match the messages: {rows}"

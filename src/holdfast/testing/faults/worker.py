@@ -1,7 +1,7 @@
-"""A program that forks workers, and another for each that is killed: `python -m holdfast.testing.faults.worker ORDERS`.
+"""A program that forks workers and replaces those that are killed: `python -m holdfast.testing.faults.worker OPTIONS`.
 
-It tells the process id of each worker, a line each, and ends with all of them when its standard input ends.
-The key that a worker shows to the model is its process id, so that the model can tell who asks.
+It prints the process id of each worker, one per line. When its standard input ends, it kills the workers and exits.
+Each worker uses its process id as the API key of the model, so that the model can identify it.
 """
 
 import copy
@@ -23,73 +23,74 @@ from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.commits.background import COMMIT
 from holdfast.engine.tasks.workers import Workers
-from holdfast.providers.static_vectors import StaticVectors
+from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.tables.tasks import Claim
 
-FIRST = 1
-"""The number of the archive whose worker is killed; those behind it wait for it."""
-GLANCE = 0.01
-INSIDE = 0.002
+KILLED_ARCHIVE = 1
+"""The number of the archive whose worker is killed. Later archives of the session wait for it."""
+POLL_SECONDS = 0.01
+INSIDE_STEP_SECONDS = 0.002
+"""How long after the beginning of a step `inside STEP` kills the worker."""
 
 
-class Orders(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     settings: dict[str, Any]
-    """What differs from the default."""
+    """The settings that differ from the defaults."""
     processes: int = 1
-    fates: dict[str, str] = {}
-    """By session, the boundary at which a worker on its first archive is killed; `inside X` is soon after X began."""
-    marks: str
-    """A folder that remembers which fates came true."""
-    again: bool = False
-    """Whether the worker is killed each time, not once."""
+    kill_points: dict[str, str] = {}
+    """By session: the boundary at which a worker on its first archive is killed, or `inside STEP`."""
+    kill_folder: str
+    """A folder with one file for each session whose worker was killed."""
+    kill_every_time: bool = False
+    """Whether the worker is killed at each attempt, not only at the first."""
 
 
-class Doomed(Workers):
-    """Workers that kill their process where its fate says."""
+class SelfKillingWorkers(Workers):
+    """Workers that kill their process at the kill point of a session."""
 
-    def __init__(self, engine: Engine, orders: Orders) -> None:
+    def __init__(self, engine: Engine, options: WorkerOptions) -> None:
         super().__init__(engine.db, engine.settings, engine.new_context, COMMIT, polls=True)
-        self._orders = orders
+        self._options = options
 
-    def _do(self, claim: Claim) -> None:
-        # Who writes may be another thread than who works, so a boundary has to come with its claim.
+    def _run_task(self, claim: Claim) -> None:
+        # A boundary may be reported by a thread other than the worker's, so the callback includes the claim.
         own = copy.copy(self)
-        own._observe = partial(self._passes, claim)
-        super(Doomed, own)._do(claim)
+        own._observe = partial(self._check_kill_point, claim)
+        super(SelfKillingWorkers, own)._run_task(claim)
 
-    def _passes(self, claim: Claim, boundary: str) -> None:
+    def _check_kill_point(self, claim: Claim, boundary: str) -> None:
         session_id = claim.task.resource_id
-        fate = self._orders.fates.get(session_id)
-        if fate is None or claim.task.number != FIRST:
+        kill_point = self._options.kill_points.get(session_id)
+        if kill_point is None or claim.task.number != KILLED_ARCHIVE:
             return
-        if fate == boundary:
-            self._meet(session_id)
-        elif fate == f"inside {boundary.removesuffix(' begins')}" and boundary.endswith(" begins"):
-            threading.Timer(INSIDE, self._meet, [session_id]).start()
+        if kill_point == boundary:
+            self._kill_process(session_id)
+        elif kill_point == f"inside {boundary.removesuffix(' begins')}" and boundary.endswith(" begins"):
+            threading.Timer(INSIDE_STEP_SECONDS, self._kill_process, [session_id]).start()
 
-    def _meet(self, session_id: str) -> None:
-        mark = Path(self._orders.marks, session_id)
-        if not self._orders.again and mark.exists():
+    def _kill_process(self, session_id: str) -> None:
+        file = Path(self._options.kill_folder, session_id)
+        if not self._options.kill_every_time and file.exists():
             return
-        mark.touch()
+        file.touch()
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def work(orders: Orders) -> None:
-    settings = Settings(**{**orders.settings, "model_api_key": str(os.getpid())})
-    Doomed(Engine(open_database(orders.target, settings), settings), orders).start()
+def work(options: WorkerOptions) -> None:
+    settings = Settings(**{**options.settings, "model_api_key": str(os.getpid())})
+    SelfKillingWorkers(Engine(open_database(options.target, settings), settings), options).start()
     threading.Event().wait()
 
 
-def warm_up() -> None:
-    """Load what every worker needs, once: a fork has it at once."""
+def preload() -> None:
+    """Load what every worker needs once, so that forked workers start quickly."""
     for module in ("holdfast.engine.commits.archiving", "holdfast.providers.openai", "httpx2"):
         importlib.import_module(module)
-    StaticVectors().embed(["warm"])
+    StaticEmbedder().embed(["warm"])
 
 
-def forked(child: Callable[[], None]) -> int:
+def fork(child: Callable[[], None]) -> int:
     pid = os.fork()
     if pid:
         os.write(1, f"{pid}\n".encode())
@@ -101,16 +102,16 @@ def forked(child: Callable[[], None]) -> int:
 
 
 def main() -> None:
-    orders = msgspec.json.decode(sys.argv[1], type=Orders)
-    warm_up()
-    workers = {forked(partial(work, orders)) for _ in range(orders.processes)}
-    while not select.select([0], [], [], GLANCE)[0]:
+    options = msgspec.json.decode(sys.argv[1], type=WorkerOptions)
+    preload()
+    workers = {fork(partial(work, options)) for _ in range(options.processes)}
+    while not select.select([0], [], [], POLL_SECONDS)[0]:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid:
             workers.remove(pid)
             if os.waitstatus_to_exitcode(status) != -signal.SIGKILL:
                 break
-            workers.add(forked(partial(work, orders)))
+            workers.add(fork(partial(work, options)))
     for pid in workers:
         os.kill(pid, signal.SIGKILL)
 

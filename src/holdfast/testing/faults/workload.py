@@ -1,4 +1,4 @@
-"""Appends whose whole content follows from their name, and the ledger of what became of each."""
+"""Appends whose content can be computed from their name, and a log of the result of each."""
 
 import hashlib
 import random
@@ -18,7 +18,7 @@ SHAPES = (
     ("output",),
     ("text", "shared output"),
 )
-"""What an append consists of, by its number: one message, a batch, a large tool output, one that others show too."""
+"""The messages of an append, by its number: one message, a batch, a large tool output, an output that is shared."""
 
 SHARED_OUTPUT = "every writer shows this page " * 600
 _WORDS = [
@@ -43,7 +43,7 @@ _WORDS = [
 
 
 class Append(msgspec.Struct, frozen=True):
-    """One call. With `keyed` it carries an idempotency key and may be made again after a failure."""
+    """One call. If `keyed`, it has an idempotency key and can be retried after a failure."""
 
     session_id: str
     writer: str
@@ -51,25 +51,25 @@ class Append(msgspec.Struct, frozen=True):
     keyed: bool = False
 
     @property
-    def word(self) -> str:
-        """A single word in every text index, found in each of its messages and in no others."""
+    def name(self) -> str:
+        """A unique word that is in each of its messages and in no others, also for the text index."""
         return f"{self.writer}n{self.number}"
 
-    def marks(self) -> list[str]:
-        """The first word of each of its messages, and the id of its tool call."""
-        return [f"{self.word}m{place}" for place in range(len(self._shape))]
+    def labels(self) -> list[str]:
+        """The label of each message: the first word of its text, or the id of its tool call."""
+        return [f"{self.name}m{place}" for place in range(len(self._shape))]
 
     def messages(self) -> list[dict[str, Any]]:
-        return [self._message(kind, mark) for kind, mark in zip(self._shape, self.marks(), strict=True)]
+        return [self._message(kind, label) for kind, label in zip(self._shape, self.labels(), strict=True)]
 
     def output(self, place: int) -> str | None:
-        """The large tool output that the message at `place` shows, if it shows one."""
+        """Return the large tool output of the message at `place`, or None."""
         match self._shape[place]:
             case "output":
-                # Now and then one that fills hundreds of pages and so brings about a checkpoint.
+                # Some outputs fill hundreds of pages and so cause a checkpoint.
                 size = 900_000 if self.number % 16 == 2 else 20_000
-                # Without the word itself: the preview may end within it, and so with the word of another append.
-                return (f"{hashlib.sha256(self.word.encode()).hexdigest()} found it. " * 20_000)[:size]
+                # Not the name itself: a preview that ends within the name could end with the name of another append.
+                return (f"{hashlib.sha256(self.name.encode()).hexdigest()} found it. " * 20_000)[:size]
             case "shared output":
                 return SHARED_OUTPUT
             case _:
@@ -79,115 +79,115 @@ class Append(msgspec.Struct, frozen=True):
     def _shape(self) -> tuple[str, ...]:
         return SHAPES[self.number % len(SHAPES)]
 
-    def _message(self, kind: str, mark: str) -> dict[str, Any]:
+    def _message(self, kind: str, label: str) -> dict[str, Any]:
         if kind == "text":
-            draw = random.Random(mark)
-            said = draw.choices(_WORDS, k=draw.randint(1, 60))
-            return {"role": "user", "content": " ".join([mark, self.word, *said])}
+            rng = random.Random(label)
+            words = rng.choices(_WORDS, k=rng.randint(1, 60))
+            return {"role": "user", "content": " ".join([label, self.name, *words])}
         tool = {
             "type": "tool",
-            "tool_id": mark,
+            "tool_id": label,
             "tool_name": "search",
-            "tool_input": {"query": self.word},
-            "tool_output": self.output(self.marks().index(mark)),
+            "tool_input": {"query": self.name},
+            "tool_output": self.output(self.labels().index(label)),
             "tool_status": "completed",
         }
         return {"role": "tool", "parts": [tool]}
 
 
-class Tried(msgspec.Struct, frozen=True, tag="tried"):
-    """Noted before the call: from here on the messages may be there."""
+class Attempted(msgspec.Struct, frozen=True, tag="attempted"):
+    """Recorded before the call: from then on the messages may be stored."""
 
     append: Append
 
 
 class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged"):
-    """Noted after the call returned: from here on the messages must be there."""
+    """Recorded after the call returned: from then on the messages must be stored."""
 
-    word: str
+    name: str
     seq: int
     message_ids: list[str]
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    word: str
+    name: str
     message: str
 
     @property
-    def certain(self) -> bool:
-        """Whether the error promised that nothing was written."""
+    def nothing_written(self) -> bool:
+        """Whether the error states that nothing was written."""
         return "unknown" not in self.message
 
 
-Event = Tried | Acknowledged | Failed
-Note = Callable[[Event], None]
+Event = Attempted | Acknowledged | Failed
+EventRecorder = Callable[[Event], None]
 
 
-class Ledger:
-    """What was tried, acknowledged and refused, as one or many writers told it."""
+class AppendLog:
+    """The attempts of one or more writers, and their results."""
 
     def __init__(self) -> None:
-        self.tried: dict[str, Append] = {}
+        self.attempted: dict[str, Append] = {}
         self.acknowledged: dict[str, Acknowledged] = {}
-        self._tries: Counter[str] = Counter()
-        self._open: Counter[str] = Counter()
+        self._attempt_counts: Counter[str] = Counter()
+        self._maybe_written: Counter[str] = Counter()
 
-    def note(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         match event:
-            case Tried(append):
-                self.tried[append.word] = append
-                self._tries[append.word] += 1
-                self._open[append.word] += 1
-            case Acknowledged(word):
-                self.acknowledged[word] = event
-            case Failed(word) if event.certain:
-                self._open[word] -= 1
+            case Attempted(append):
+                self.attempted[append.name] = append
+                self._attempt_counts[append.name] += 1
+                self._maybe_written[append.name] += 1
+            case Acknowledged(name):
+                self.acknowledged[name] = event
+            case Failed(name) if event.nothing_written:
+                self._maybe_written[name] -= 1
             case Failed():
                 pass
 
-    def unanswered(self) -> list[Append]:
-        """What was tried and not acknowledged, so far."""
-        return [append for word, append in self.tried.items() if word not in self.acknowledged]
+    def unacknowledged(self) -> list[Append]:
+        """Return the appends that were attempted and not acknowledged."""
+        return [append for name, append in self.attempted.items() if name not in self.acknowledged]
 
-    def refused(self) -> set[str]:
-        """What cannot be there: each time it was tried, the error said that nothing was written."""
-        return {word for word in self.tried if word not in self.acknowledged and self._open[word] == 0}
+    def not_written(self) -> set[str]:
+        """Return the names of appends of which every attempt failed with nothing written."""
+        return {name for name in self.attempted if name not in self.acknowledged and self._maybe_written[name] == 0}
 
     def sessions(self) -> list[str]:
-        return sorted({append.session_id for append in self.tried.values()})
+        return sorted({append.session_id for append in self.attempted.values()})
 
-    def in_one_go(self, session_id: str, writer: str) -> list[Acknowledged]:
-        """A writer's appends that were acknowledged at the first try, in that order."""
+    def first_try_results(self, session_id: str, writer: str) -> list[Acknowledged]:
+        """Return the results of a writer's appends that succeeded at the first attempt, in order."""
         return [
             event
-            for word, event in self.acknowledged.items()
-            if self._tries[word] == 1
-            and self.tried[word].writer == writer
-            and self.tried[word].session_id == session_id
+            for name, event in self.acknowledged.items()
+            if self._attempt_counts[name] == 1
+            and self.attempted[name].writer == writer
+            and self.attempted[name].session_id == session_id
         ]
 
 
-def attempt(client: Client, append: Append, note: Note) -> bool:
-    """Make the call and note what became of it: whether it was acknowledged."""
-    note(Tried(append))
+def attempt(client: Client, append: Append, record: EventRecorder) -> bool:
+    """Make the call, record its result and return whether it was acknowledged."""
+    record(Attempted(append))
     try:
         result = _send(client, append)
     except UnavailableError as error:
-        note(Failed(append.word, error.message))
+        record(Failed(append.name, error.message))
         return False
-    note(Acknowledged(append.word, result.seq, result.message_ids))
+    record(Acknowledged(append.name, result.seq, result.message_ids))
     return True
 
 
-def retry_unanswered(client: Client, ledger: Ledger) -> None:
-    """What a careful writer does after a failure: every call without an answer again, under its key."""
-    for append in ledger.unanswered():
+def retry_unacknowledged(client: Client, append_log: AppendLog) -> None:
+    """Retry every call that was not acknowledged and has a key, as a careful writer does after a failure."""
+    for append in append_log.unacknowledged():
         if append.keyed:
-            assert attempt(client, append, ledger.note), f"the retry of {append.word} failed"
+            assert attempt(client, append, append_log.record), f"the retry of {append.name} failed"
 
 
 def _send(client: Client, append: Append) -> Appended:
-    key = append.word if append.keyed else None
+    key = append.name if append.keyed else None
     messages = append.messages()
     if len(messages) > 1:
         return client.batch_add_messages(append.session_id, messages, idempotency_key=key)

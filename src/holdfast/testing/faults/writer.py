@@ -1,7 +1,7 @@
-"""A program that appends and tells what it does, a line per event: `python -m holdfast.testing.faults.writer ORDERS`.
+"""A program that appends and reports each event in a line: `python -m holdfast.testing.faults.writer OPTIONS`.
 
-A line goes out in one system call, so that whoever kills the program reads whole lines or none. It is written after
-the call has returned: a line "acknowledged" that was read is a promise that must hold.
+A line is written in one system call, so that a kill leaves no partial lines. "acknowledged" is written after the
+call has returned, so its messages must be stored.
 """
 
 import os
@@ -13,39 +13,39 @@ import msgspec
 from holdfast.client.sync.client import Client, connect
 from holdfast.testing.faults.workload import Append, Event, attempt
 
-TRIES = 10
+ATTEMPTS = 10
 
 
-class Orders(msgspec.Struct, frozen=True, kw_only=True):
+class WriterOptions(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     writer: str
     sessions: list[str]
-    """Each thread appends to one of them in turn."""
+    """Each thread appends to them in turn."""
     first: int = 1
     count: int = 1_000_000
     threads: int = 1
     keyed: bool = False
-    """With keys, a call that failed is made again; without, it is given up."""
+    """Whether calls have keys. Failed calls with a key are retried."""
 
 
-def tell(event: Event) -> None:
+def report(event: Event) -> None:
     os.write(1, msgspec.json.encode(event) + b"\n")
 
 
-def write(client: Client, orders: Orders, thread: int = 0) -> None:
-    name = f"{orders.writer}t{thread}" if orders.threads > 1 else orders.writer
-    for number in range(orders.first, orders.first + orders.count):
-        session_id = orders.sessions[(number + thread) % len(orders.sessions)]
-        append = Append(session_id, name, number, orders.keyed)
-        for _ in range(TRIES if orders.keyed else 1):
-            if attempt(client, append, tell):
+def write(client: Client, options: WriterOptions, thread: int = 0) -> None:
+    name = f"{options.writer}t{thread}" if options.threads > 1 else options.writer
+    for number in range(options.first, options.first + options.count):
+        session_id = options.sessions[(number + thread) % len(options.sessions)]
+        append = Append(session_id, name, number, options.keyed)
+        for _ in range(ATTEMPTS if options.keyed else 1):
+            if attempt(client, append, report):
                 break
 
 
 def main() -> None:
-    orders = msgspec.json.decode(sys.argv[1], type=Orders)
-    with connect(orders.target) as client:
-        threads = [threading.Thread(target=write, args=(client, orders, number)) for number in range(orders.threads)]
+    options = msgspec.json.decode(sys.argv[1], type=WriterOptions)
+    with connect(options.target) as client:
+        threads = [threading.Thread(target=write, args=(client, options, number)) for number in range(options.threads)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -1,4 +1,4 @@
-"""What a client must do with forks."""
+"""The contract of forks."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class ForkContract:
         client.batch_add_messages("parent", [{"role": "user", "content": f"m{n}"} for n in range(1, 6)])
         return client.session("parent")
 
-    def test_a_fork_shares_the_past_and_goes_its_own_way(self, client: Any, parent: Any) -> None:
+    def test_a_fork_shares_earlier_messages_and_then_diverges(self, client: Any, parent: Any) -> None:
         forked = client.fork_session("parent", 3, new_session_id="child")
         assert (forked.session_id, forked.title, forked.metadata) == ("child", "Trunk", {"k": 1})
         assert forked["forked_from"] == {"session_id": "parent", "seq": 3}
@@ -29,18 +29,18 @@ class ForkContract:
         assert texts(client, "parent") == ["m1", "m2", "m3", "m4", "m5", "m6"]
         assert [m.seq for m in client.get_messages("child").messages] == [1, 2, 3, 4]
 
-    def test_counts_and_tokens_of_a_fork_are_those_of_its_messages(self, client: Any, parent: Any) -> None:
+    def test_a_fork_counts_its_own_messages_and_tokens(self, client: Any, parent: Any) -> None:
         client.add_message("parent", "user", "a much longer message than the others")
         forked = client.fork_session("parent", 3)
         shared = sum(message.tokens for message in client.get_messages(forked.session_id).messages)
         assert (forked.message_count, forked.total_message_count, forked.pending_tokens) == (3, 3, shared)
         assert client.add_message(forked.session_id, "user", "abcd").pending_tokens == shared + 1
 
-    def test_a_fork_can_be_made_at_a_message_id(self, client: Any, parent: Any) -> None:
+    def test_a_session_can_be_forked_at_a_message_id(self, client: Any, parent: Any) -> None:
         second = parent.messages[1].id
         assert [m.text for m in parent.fork(second).messages] == ["m1", "m2"]
 
-    def test_a_fork_is_made_at_the_end_by_default(self, client: Any, parent: Any) -> None:
+    def test_a_session_is_forked_at_its_last_message_by_default(self, client: Any, parent: Any) -> None:
         assert parent.fork().messages == parent.messages
 
     def test_a_fork_at_zero_shares_nothing(self, client: Any, parent: Any) -> None:
@@ -48,7 +48,7 @@ class ForkContract:
         assert child.messages == []
         assert child.add_message("user", [{"type": "text", "text": "first"}]).seq == 1
 
-    def test_forks_of_forks_keep_their_whole_past(self, client: Any, parent: Any) -> None:
+    def test_forks_of_forks_have_all_earlier_messages(self, client: Any, parent: Any) -> None:
         session_id = "parent"
         for depth in range(1, 6):
             forked = client.fork_session(session_id, new_session_id=f"child{depth}")
@@ -60,32 +60,32 @@ class ForkContract:
         inner = client.fork_session("child5", 6)
         assert texts(client, inner.session_id) == ["m1", "m2", "m3", "m4", "m5", "c1"]
 
-    def test_the_past_of_a_fork_is_searchable_up_to_where_it_branched(self, client: Any, parent: Any) -> None:
+    def test_shared_messages_of_a_fork_are_searchable_up_to_the_fork_point(self, client: Any, parent: Any) -> None:
         client.fork_session("parent", 3, new_session_id="child")
         assert [m.seq for m in client.get_messages("child", q="m3").messages] == [3]
         assert client.get_messages("child", q="m4").messages == []
 
-    def test_a_fork_outlives_the_session_it_came_from(self, client: Any, parent: Any) -> None:
+    def test_a_fork_outlives_its_parent(self, client: Any, parent: Any) -> None:
         client.fork_session("parent", 3, new_session_id="child")
         client.delete_session("parent")
         client.add_message("parent", "user", "another session of the same name")
         assert texts(client, "child") == ["m1", "m2", "m3"]
         assert client.get_messages("child", q="m2").messages[0].seq == 2
 
-    def test_deleting_a_fork_leaves_its_origin_alone(self, client: Any, parent: Any) -> None:
+    def test_deleting_a_fork_does_not_change_its_parent(self, client: Any, parent: Any) -> None:
         client.fork_session("parent", 3, new_session_id="child")
         client.add_message("child", "user", "c4")
         client.delete_session("child")
         assert texts(client, "parent") == ["m1", "m2", "m3", "m4", "m5"]
 
-    def test_a_message_id_of_the_shared_past_is_known_to_the_fork(self, client: Any) -> None:
+    def test_a_retry_in_a_fork_finds_the_message_id_of_a_shared_message(self, client: Any) -> None:
         first = client.add_message("parent", "user", "hi", id="m1")
         client.fork_session("parent", new_session_id="child")
         again = client.add_message("child", "user", "hi", id="m1")
         assert (again.seq, again.message_ids) == (first.seq, first.message_ids)
         assert texts(client, "child") == ["hi"]
 
-    def test_large_tool_outputs_are_shared_too(self, client: Any) -> None:
+    def test_a_fork_shares_large_tool_outputs(self, client: Any) -> None:
         output = "line of output\n" * 5_000
         client.add_message("parent", "tool", parts=[ToolPart(tool_name="t", output=output)])
         client.fork_session("parent", new_session_id="child")
@@ -95,17 +95,17 @@ class ForkContract:
         assert read.content == output
 
     @pytest.mark.parametrize("at", [6, 10**9])
-    def test_a_fork_behind_the_last_message_is_refused(self, client: Any, parent: Any, at: int) -> None:
+    def test_a_fork_after_the_last_message_is_rejected(self, client: Any, parent: Any, at: int) -> None:
         with pytest.raises(NotFoundError, match=f"Message {at} not found"):
             client.fork_session("parent", at)
 
-    def test_a_fork_at_an_unknown_message_or_session_is_refused(self, client: Any, parent: Any) -> None:
+    def test_a_fork_at_an_unknown_message_or_session_is_rejected(self, client: Any, parent: Any) -> None:
         with pytest.raises(NotFoundError, match="Message nope not found"):
             client.fork_session("parent", "nope")
         with pytest.raises(NotFoundError, match="Session nope not found"):
             client.fork_session("nope")
 
-    def test_a_fork_onto_a_taken_name_is_refused(self, client: Any, parent: Any) -> None:
+    def test_a_fork_with_an_existing_session_id_is_rejected(self, client: Any, parent: Any) -> None:
         with pytest.raises(AlreadyExistsError):
             client.fork_session("parent", new_session_id="parent")
         assert texts(client, "parent") == ["m1", "m2", "m3", "m4", "m5"]

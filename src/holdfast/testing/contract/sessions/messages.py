@@ -1,4 +1,4 @@
-"""What a client must do with messages."""
+"""The contract of messages."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +14,7 @@ def texts(client: Any, session_id: str = "chat_001", **where: Any) -> list[str]:
 
 
 class MessageContract:
-    def test_messages_come_back_in_order_with_gapless_numbers(self, client: Any) -> None:
+    def test_messages_are_returned_in_order_with_gapless_numbers(self, client: Any) -> None:
         session = client.session("chat_001")
         session.add_message("user", [TextPart("How to configure embedding?")])
         session.add_message(
@@ -26,7 +26,7 @@ class MessageContract:
         ]
         assert session.messages[1].parts[1] == ContextPart("viking://user/memories/profile.md", "memory", "")
 
-    def test_an_append_says_where_the_message_went(self, client: Any) -> None:
+    def test_an_append_returns_the_id_and_the_sequence_number_of_the_message(self, client: Any) -> None:
         client.add_message("chat_001", "user", "one")
         added = client.add_message("chat_001", "user", "two two two two")
         (_, message) = client.get_messages("chat_001").messages
@@ -42,12 +42,12 @@ class MessageContract:
         assert all(each.startswith("msg_") and len(each) == 36 for each in ids)
 
     @pytest.mark.parametrize("role", ["user", "assistant", "system", "tool"])
-    def test_every_role_is_kept(self, client: Any, role: str) -> None:
+    def test_every_role_is_stored(self, client: Any, role: str) -> None:
         client.add_message("chat_001", role, "hello")
         assert client.get_messages("chat_001").messages[0].role == role
 
     @pytest.mark.parametrize(
-        ("given", "kept"),
+        ("given", "stored"),
         [
             (TextPart("hi"), TextPart("hi")),
             ({"type": "text", "text": ""}, TextPart("")),
@@ -101,42 +101,44 @@ class MessageContract:
             ),
         ],
     )
-    def test_every_spelling_of_a_part_is_understood(self, client: Any, given: Any, kept: Any) -> None:
+    def test_every_accepted_spelling_of_a_part_is_stored_in_the_same_form(
+        self, client: Any, given: Any, stored: Any
+    ) -> None:
         client.add_message("chat_001", "assistant", parts=[given])
-        assert client.get_messages("chat_001").messages[0].parts == [kept]
+        assert client.get_messages("chat_001").messages[0].parts == [stored]
 
-    def test_parts_read_as_the_dictionaries_of_the_documentation(self, client: Any) -> None:
+    def test_parts_can_be_read_and_added_as_dictionaries(self, client: Any) -> None:
         part = {"type": "tool", "tool_id": "c1", "tool_name": "t", "tool_input": {"a": [1]}, "tool_output": "o"}
         client.add_message("chat_001", "assistant", parts=[part])
         message = client.get_messages("chat_001")["messages"][0]
         assert message["parts"][0] == {**part, "tool_status": "pending"}
-        kept = client.get_messages("chat_001").messages[0].parts[0]
-        assert (kept.type, kept["type"], dict(kept)["tool_id"], kept.to_dict()) == (
+        stored = client.get_messages("chat_001").messages[0].parts[0]
+        assert (stored.type, stored["type"], dict(stored)["tool_id"], stored.to_dict()) == (
             "tool",
             "tool",
             "c1",
             message["parts"][0],
         )
-        client.add_message("chat_001", "assistant", parts=[dict(kept)])
-        assert client.get_messages("chat_001").messages[1].parts == [kept]
+        client.add_message("chat_001", "assistant", parts=[dict(stored)])
+        assert client.get_messages("chat_001").messages[1].parts == [stored]
 
-    def test_a_handle_takes_a_simple_text(self, client: Any) -> None:
+    def test_a_session_handle_accepts_a_plain_text(self, client: Any) -> None:
         client.session("chat_001").add_message("user", "hello", turn_id="t1")
         (message,) = client.get_messages("chat_001").messages
         assert (message.text, message.turn_id) == ("hello", "t1")
 
-    def test_parts_win_over_content(self, client: Any) -> None:
+    def test_parts_take_precedence_over_content(self, client: Any) -> None:
         client.add_message("chat_001", "user", content="no", parts=[TextPart("yes")])
         assert texts(client) == ["yes"]
 
-    def test_the_optional_fields_of_a_message_come_back(self, client: Any) -> None:
+    def test_the_optional_fields_of_a_message_are_stored(self, client: Any) -> None:
         fields = {"peer_id": "bob", "turn_id": "t1", "message_kind": "note", "source_message_ids": ["a", "b"]}
         client.add_message("chat_001", "user", "hi", **fields)
         message = client.get_messages("chat_001").messages[0]
         assert {name: getattr(message, name) for name in fields} == fields
 
     @pytest.mark.parametrize(
-        ("given", "moment"),
+        ("given", "stored"),
         [
             ("2026-03-24T09:10:11Z", datetime(2026, 3, 24, 9, 10, 11, tzinfo=UTC)),
             ("2026-03-24T17:10:11.123456+08:00", datetime(2026, 3, 24, 9, 10, 11, 123456, tzinfo=UTC)),
@@ -144,11 +146,13 @@ class MessageContract:
             (datetime(1969, 7, 20, 20, 17, 40, tzinfo=UTC), datetime(1969, 7, 20, 20, 17, 40, tzinfo=UTC)),
         ],
     )
-    def test_a_given_time_is_kept_to_the_microsecond(self, client: Any, given: Any, moment: datetime) -> None:
+    def test_a_given_creation_time_is_stored_to_the_microsecond(
+        self, client: Any, given: Any, stored: datetime
+    ) -> None:
         client.add_message("chat_001", "user", "hi", created_at=given)
-        assert client.get_messages("chat_001").messages[0].created_at == moment
+        assert client.get_messages("chat_001").messages[0].created_at == stored
 
-    def test_text_of_any_script_comes_back_as_it_was(self, client: Any) -> None:
+    def test_text_of_any_script_is_stored_unchanged(self, client: Any) -> None:
         text = "naïve 日本語 🦊 \\u0000 \"quoted\" \t\n 'x' -- %s ? 𝔘"
         client.add_message("chat_001", "user", text)
         assert texts(client) == [text]
@@ -173,7 +177,7 @@ class MessageContract:
         with pytest.raises(NotFoundError):
             client.get_session("chat_001")
 
-    def test_a_range_can_be_read(self, client: Any) -> None:
+    def test_a_range_of_messages_can_be_read(self, client: Any) -> None:
         client.batch_add_messages("chat_001", [{"role": "user", "content": str(n)} for n in range(1, 11)])
         assert texts(client, first=3, last=5) == ["3", "4", "5"]
         assert texts(client, first=9) == ["9", "10"]
@@ -187,7 +191,7 @@ class MessageContract:
         page = client.get_messages("chat_001", page.next_seq, limit=6)
         assert ([m.seq for m in page.messages], page.next_seq) == ([5, 6, 7, 8, 9, 10], None)
 
-    def test_reading_a_missing_session_is_refused(self, client: Any) -> None:
+    def test_reading_a_missing_session_is_rejected(self, client: Any) -> None:
         with pytest.raises(NotFoundError):
             client.get_messages("chat_001")
 
@@ -219,7 +223,7 @@ class MessageContract:
             ("_", []),
         ],
     )
-    def test_messages_can_be_found_by_their_words_at_once(self, client: Any, q: str, found: list[int]) -> None:
+    def test_messages_can_be_searched_by_words_immediately(self, client: Any, q: str, found: list[int]) -> None:
         client.add_message("chat_001", "user", "How do I configure embedding?")
         client.add_message("chat_001", "assistant", "The quick brown fox.")
         client.add_message("chat_001", "user", "那只狐狸很快")
@@ -233,9 +237,9 @@ class MessageContract:
     def test_an_append_can_be_made_conditional(self, client: Any) -> None:
         client.add_message("chat_001", "user", "one", expected_seq=0)
         client.add_message("chat_001", "user", "two", expected_seq=1)
-        with pytest.raises(ConflictError, match="the last message is 2, not 1") as refused:
+        with pytest.raises(ConflictError, match="the last message is 2, not 1") as raised:
             client.add_message("chat_001", "user", "three", expected_seq=1)
-        assert refused.value.details["current_seq"] == 2
+        assert raised.value.details["current_seq"] == 2
         assert texts(client) == ["one", "two"]
 
     def test_tokens_are_estimated_per_message_and_in_sum(self, client: Any) -> None:

@@ -1,4 +1,4 @@
-"""Messages of OpenAI and Anthropic: what becomes of each shape, the same through every client."""
+"""The contract of messages in the formats of OpenAI and Anthropic."""
 
 from typing import Any
 
@@ -188,7 +188,7 @@ BAD = [
 
 
 class Dumped:
-    """As the objects of the providers' libraries are."""
+    """Stands in for an object of a provider's library."""
 
     def model_dump(self) -> dict[str, Any]:
         return {}
@@ -196,7 +196,7 @@ class Dumped:
 
 class ProviderContract:
     @pytest.mark.parametrize(("message", "role", "parts"), SHAPES, ids=lambda value: str(value)[:50])
-    def test_a_message_of_a_provider_is_understood_alone_and_in_a_batch(
+    def test_a_providers_message_is_translated_alone_and_in_a_batch(
         self, client: Any, message: dict[str, Any], role: str, parts: list[Any]
     ) -> None:
         client.add_message("alone", **message)
@@ -206,24 +206,26 @@ class ProviderContract:
             assert (stored.role, stored.parts) == (role, parts)
 
     @pytest.mark.parametrize(("field", "message"), BAD, ids=lambda value: str(value)[:40])
-    def test_what_cannot_be_kept_is_refused_by_name(self, client: Any, field: str, message: dict[str, Any]) -> None:
-        with pytest.raises(InvalidArgumentError) as refused:
+    def test_invalid_provider_messages_are_rejected_with_the_name_of_the_field(
+        self, client: Any, field: str, message: dict[str, Any]
+    ) -> None:
+        with pytest.raises(InvalidArgumentError) as raised:
             client.add_message("chat_001", **message)
-        assert refused.value.details["field"].startswith(field)
-        assert len(refused.value.message) < 300
-        with pytest.raises(InvalidArgumentError) as refused:
+        assert raised.value.details["field"].startswith(field)
+        assert len(raised.value.message) < 300
+        with pytest.raises(InvalidArgumentError) as raised:
             client.batch_add_messages("chat_001", [message])
-        assert refused.value.details["field"].startswith(f"messages[0].{field}")
+        assert raised.value.details["field"].startswith(f"messages[0].{field}")
         with pytest.raises(NotFoundError):
             client.get_session("chat_001")
 
-    def test_an_object_of_a_library_is_refused_with_what_to_do(self, client: Any) -> None:
+    def test_an_object_of_a_providers_library_is_rejected_with_a_hint(self, client: Any) -> None:
         with pytest.raises(InvalidArgumentError, match=r"messages\[0\]: is a Dumped; .* model_dump\(\)"):
             client.batch_add_messages("chat_001", [Dumped()])
         with pytest.raises(InvalidArgumentError, match=r"content\[0\]"):
             client.add_message("chat_001", "assistant", [Dumped()])
 
-    def test_a_result_has_the_name_of_its_call_in_the_same_batch(self, client: Any) -> None:
+    def test_a_result_gets_the_tool_name_of_its_call_in_the_same_batch(self, client: Any) -> None:
         client.batch_add_messages(
             "chat_001",
             [
@@ -234,14 +236,14 @@ class ProviderContract:
         _, result = client.get_messages("chat_001").messages
         assert result.parts == [ToolPart("c1", "book", output="done", success=True)]
 
-    def test_a_name_is_a_peer_unless_the_peer_is_another(self, client: Any) -> None:
+    def test_name_becomes_the_peer_id_unless_one_is_given(self, client: Any) -> None:
         client.add_message("chat_001", role="user", content="Hi", name="ann")
         client.add_message("chat_001", role="user", content="Hi", name="ann", peer_id="peer_1")
         alone, both = client.get_messages("chat_001").messages
         assert (alone.peer_id, alone.metadata) == ("ann", None)
         assert (both.peer_id, both.metadata) == ("peer_1", {"provider_fields": {"name": "ann"}})
 
-    def test_what_a_provider_says_of_a_message_is_kept_beside_its_metadata(self, client: Any) -> None:
+    def test_unknown_fields_of_a_providers_message_are_stored_in_its_metadata(self, client: Any) -> None:
         answer = {
             "id": "msg_01",
             "type": "message",
@@ -258,12 +260,12 @@ class ProviderContract:
         about = {"model": "claude", "stop_reason": "end_turn", "usage": {"output_tokens": 7}}
         assert stored.metadata == {"run": 5, "provider_fields": about}
 
-    def test_a_refusal_is_text_and_marked_as_one(self, client: Any) -> None:
+    def test_a_refusal_is_stored_as_text_and_marked_by_message_kind(self, client: Any) -> None:
         client.add_message("chat_001", role="assistant", content=None, refusal="I will not.")
         (stored,) = client.get_messages("chat_001").messages
         assert (stored.text, stored.message_kind) == ("I will not.", "refusal")
 
-    def test_metadata_comes_back_and_belongs_to_the_body(self, client: Any) -> None:
+    def test_metadata_is_stored_and_is_part_of_the_body_of_a_retry(self, client: Any) -> None:
         metadata = {"b": [1, {"c": None}], "a": "é"}
         first = client.add_message("chat_001", "user", "hi", metadata=metadata, id="m1", idempotency_key="k1")
         again = dict(reversed(metadata.items()))
@@ -275,14 +277,14 @@ class ProviderContract:
         (stored,) = client.get_messages("chat_001").messages
         assert stored.metadata == metadata
 
-    def test_a_message_that_was_read_can_be_added_elsewhere(self, client: Any) -> None:
+    def test_a_message_that_was_read_can_be_added_to_another_session(self, client: Any) -> None:
         client.batch_add_messages("one", [message for message, _, _ in SHAPES])
         read = client.get_messages("one").messages
         client.batch_add_messages("two", [message.to_dict() for message in read])
         copied = client.get_messages("two").messages
         assert [(m.role, m.parts, m.metadata) for m in copied] == [(m.role, m.parts, m.metadata) for m in read]
 
-    def test_what_is_readable_in_a_provider_part_is_found_counted_and_shown(self, client: Any) -> None:
+    def test_readable_text_of_a_provider_part_is_searchable_and_counted(self, client: Any) -> None:
         data = "QUJD" * 10_000
         document = {"type": "document", "source": {"type": "base64", "data": data}, "title": "Timetable"}
         client.add_message("chat_001", role="assistant", content=[THINKING, CITED, document])
@@ -291,7 +293,7 @@ class ProviderContract:
         assert 50 < found.tokens < 150
         assert client.get_messages("chat_001", q="c2lnbmF0dXJl").messages == []
 
-    def test_a_part_with_fields_that_it_does_not_have_here_is_kept_whole(self, client: Any) -> None:
+    def test_parts_with_unknown_fields_are_stored_completely(self, client: Any) -> None:
         text = {"type": "text", "text": "Hi", "mood": "sunny"}
         tool = {"type": "tool", "tool_id": "c1", "tool_name": "t", "mood": "sunny"}
         client.add_message("chat_001", "assistant", parts=[text, tool])
@@ -299,8 +301,8 @@ class ProviderContract:
         assert stored.parts == [ProviderPart("other", text), ToolPart("c1", "t", provider_fields={"mood": "sunny"})]
         assert stored.text == "Hi"
 
-    def test_a_block_of_a_provider_is_bounded_as_other_parts_are(self, client: Any) -> None:
-        with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes, more than the \d+"):
+    def test_the_limits_of_parts_apply_to_provider_blocks(self, client: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match=r"parts: are \d+ bytes; a message may have at most \d+"):
             client.add_message("chat_001", role="user", content=[{"type": "document", "data": "x" * 17_000_000}])
         with pytest.raises(InvalidArgumentError, match="parts: has 1001 parts"):
             client.add_message("chat_001", role="user", content=[THINKING] * 1_001)

@@ -1,4 +1,4 @@
-"""What a client must do with sessions."""
+"""The contract of sessions."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,7 +20,7 @@ class SessionContract:
         assert first.session_id != second.session_id
         assert client.get_session(first.session_id).session_id == first.session_id
 
-    def test_results_read_as_the_dictionaries_of_the_documentation(self, client: Any) -> None:
+    def test_results_can_be_read_as_dictionaries(self, client: Any) -> None:
         info = client.create_session("chat_001")
         assert info["session_id"] == "chat_001"
         assert info["user"] == {"account_id": "acme", "user_id": "alice"}
@@ -31,15 +31,15 @@ class SessionContract:
         with pytest.raises(KeyError):
             info["no_such_field"]
 
-    def test_times_are_aware_and_now(self, client: Any) -> None:
+    def test_times_have_a_time_zone_and_are_current(self, client: Any) -> None:
         created = client.create_session("chat_001").created_at
         assert abs(datetime.now(UTC) - created) < timedelta(minutes=1)
 
-    def test_an_id_that_is_taken_is_refused_and_changes_nothing(self, client: Any) -> None:
+    def test_creating_a_session_with_an_existing_id_is_rejected_and_changes_nothing(self, client: Any) -> None:
         client.create_session("chat_001", title="First")
-        with pytest.raises(AlreadyExistsError, match="chat_001") as refused:
+        with pytest.raises(AlreadyExistsError, match="chat_001") as raised:
             client.create_session("chat_001", title="Second")
-        assert refused.value.details == {"resource": "chat_001", "type": "session"}
+        assert raised.value.details == {"resource": "chat_001", "type": "session"}
         assert client.get_session("chat_001").title == "First"
 
     def test_getting_a_missing_session_does_not_create_it(self, client: Any) -> None:
@@ -48,7 +48,7 @@ class SessionContract:
         assert missing.value.details == {"type": "session", "resource": "chat_001"}
         assert list(client.list_sessions()) == []
 
-    def test_getting_with_auto_create_creates_it_once(self, client: Any) -> None:
+    def test_getting_a_missing_session_with_auto_create_creates_it_once(self, client: Any) -> None:
         created = client.get_session("chat_001", auto_create=True)
         assert client.get_session("chat_001", auto_create=True) == created
 
@@ -73,7 +73,7 @@ class SessionContract:
         second = client.list_sessions(limit=2, cursor=first.next_cursor)
         assert [row.session_id for row in [*first, *second]] == ["s3", "s2", "s1", "s0"]
 
-    def test_a_row_of_a_listing_says_what_it_lists(self, client: Any) -> None:
+    def test_a_listing_has_the_main_fields_of_each_session(self, client: Any) -> None:
         client.create_session("chat_001", title="First")
         client.add_message("chat_001", "user", "hello")
         (row,) = client.list_sessions()
@@ -89,29 +89,29 @@ class SessionContract:
             client.create_session(session_id, title=title)
         assert [row.session_id for row in client.list_sessions(q=q)] == found
 
-    def test_a_listing_can_be_narrowed_to_a_state(self, client: Any) -> None:
+    def test_a_listing_can_be_filtered_by_state(self, client: Any) -> None:
         client.create_session("open")
         client.create_session("closed")
         client.update_session("closed", state="archived")
         assert [row.session_id for row in client.list_sessions(state="archived")] == ["closed"]
         assert [row.session_id for row in client.list_sessions(state="active")] == ["open"]
 
-    def test_an_update_changes_what_is_given_and_nothing_else(self, client: Any) -> None:
+    def test_an_update_changes_only_the_given_fields(self, client: Any) -> None:
         client.create_session("chat_001", title="First", metadata={"a": 1, "b": 2})
         client.update_session("chat_001", metadata={"b": None, "c": 3})
         info = client.update_session("chat_001", title="Second")
         assert (info.title, info.metadata, info.state) == ("Second", {"a": 1, "c": 3}, "active")
         assert client.get_session("chat_001") == info
 
-    def test_an_update_removes_only_what_it_was_told_to(self, client: Any) -> None:
+    def test_an_update_keeps_metadata_keys_that_were_null_before(self, client: Any) -> None:
         client.create_session("chat_001", metadata={"a": None, "b": 1})
         assert client.update_session("chat_001", title="x").metadata == {"a": None, "b": 1}
 
-    def test_updating_a_missing_session_is_refused(self, client: Any) -> None:
+    def test_updating_a_missing_session_is_rejected(self, client: Any) -> None:
         with pytest.raises(NotFoundError):
             client.update_session("chat_001", title="x")
 
-    def test_an_archived_session_takes_no_messages_until_it_is_active_again(self, client: Any) -> None:
+    def test_an_archived_session_rejects_messages_until_it_is_active_again(self, client: Any) -> None:
         client.add_message("chat_001", "user", "one")
         client.update_session("chat_001", state="archived")
         with pytest.raises(FailedPreconditionError, match="archived"):
@@ -119,7 +119,7 @@ class SessionContract:
         client.update_session("chat_001", state="active")
         assert client.add_message("chat_001", "user", "two").seq == 2
 
-    def test_a_deleted_session_is_gone_with_its_messages(self, client: Any) -> None:
+    def test_a_deleted_session_and_its_messages_are_not_found(self, client: Any) -> None:
         client.add_message("chat_001", "user", "the secret word is xylophone")
         assert client.delete_session("chat_001")["session_id"] == "chat_001"
         for gone in (client.get_session, client.get_messages, client.delete_session):
@@ -133,7 +133,7 @@ class SessionContract:
         assert [message.text for message in client.get_messages("chat_001").messages] == ["new"]
         assert client.get_messages("chat_001", q="old").messages == []
 
-    def test_used_contexts_and_skills_are_remembered(self, client: Any) -> None:
+    def test_used_contexts_and_skills_are_recorded(self, client: Any) -> None:
         session = client.session("chat_001")
         recorded = session.used(contexts=["viking://user/memories/profile.md", "viking://resources/docs/"])
         assert (recorded["contexts_used"], recorded["skills_used"]) == (2, 0)
@@ -154,7 +154,7 @@ class SessionContract:
         assert (last.kind, last.input, last.output, last.success) == ("skill", {"q": "config"}, "3 files", False)
         assert (session.stats.contexts_used, session.stats.skills_used) == (2, 1)
 
-    def test_all_uses_come_back_however_many(self, client: Any) -> None:
+    def test_usage_records_are_read_across_pages(self, client: Any) -> None:
         session = client.session("chat_001")
         for batch in range(2):
             session.used(contexts=[f"viking://{batch}/{number}" for number in range(800)])
@@ -163,20 +163,20 @@ class SessionContract:
             "viking://1/799"
         ]
 
-    def test_an_empty_list_of_contexts_is_no_use(self, client: Any) -> None:
+    def test_an_empty_list_of_contexts_records_nothing(self, client: Any) -> None:
         assert client.session_used("chat_001", contexts=[]).contexts_used == 0
 
-    def test_using_nothing_is_refused(self, client: Any) -> None:
-        with pytest.raises(InvalidArgumentError, match="nothing was used"):
+    def test_recording_a_use_without_contexts_and_skill_is_rejected(self, client: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match="give contexts, a skill, or both"):
             client.session_used("chat_001")
 
-    def test_a_handle_on_a_session_that_is_not_there_yet_is_empty(self, client: Any) -> None:
+    def test_a_handle_of_a_missing_session_is_empty(self, client: Any) -> None:
         session = client.session("chat_001")
         assert (session.messages, session.usage_records) == ([], [])
         assert session.uri == "viking://user/alice/sessions/chat_001"
         assert session.stats.message_count == 0
 
-    def test_a_handle_without_an_id_makes_one(self, client: Any) -> None:
+    def test_a_handle_without_an_id_generates_one(self, client: Any) -> None:
         session = client.session()
         session.add_message("user", [{"type": "text", "text": "hi"}])
         assert [row.session_id for row in client.list_sessions()] == [session.session_id]

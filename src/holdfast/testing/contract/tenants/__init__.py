@@ -1,1 +1,1 @@
-"""The client contract for accounts, users, roles and upkeep."""
+"""The client contract for accounts, users, roles, settings and statistics."""

@@ -1,4 +1,4 @@
-"""What a client must do about the settings of a session, and what it tells about sessions and the system."""
+"""The contract of session settings, statistics and the status of the system."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,19 +15,23 @@ EXTRACTION = {"events": {"tags": ["a=b"]}, "depth": [1, None, {"x": 1.0}]}
 
 class UpkeepContract:
     def test_a_session_is_created_with_its_settings(self, client: Any) -> None:
-        made = client.create_session(
+        created = client.create_session(
             "s", memory_policy=POLICY, auto_commit_policy=AUTO, memory_extraction_config=EXTRACTION
         )
-        assert made["memory_policy"] == POLICY
-        assert made["auto_commit_policy"] == AUTO
-        assert made.memory_extraction_config == EXTRACTION
-        assert client.get_session("s") == made
+        assert created["memory_policy"] == POLICY
+        assert created["auto_commit_policy"] == AUTO
+        assert created.memory_extraction_config == EXTRACTION
+        assert client.get_session("s") == created
 
-    def test_without_settings_a_session_has_none(self, client: Any) -> None:
-        made = client.create_session("s")
-        assert (made.memory_policy, made.auto_commit_policy, made.memory_extraction_config) == (None, None, None)
+    def test_a_session_has_no_settings_by_default(self, client: Any) -> None:
+        created = client.create_session("s")
+        assert (created.memory_policy, created.auto_commit_policy, created.memory_extraction_config) == (
+            None,
+            None,
+            None,
+        )
 
-    def test_settings_change_where_they_are_given_and_go_back_with_none(self, client: Any) -> None:
+    def test_given_settings_are_changed_and_none_resets_them(self, client: Any) -> None:
         client.create_session("s", memory_policy=POLICY, memory_extraction_config=EXTRACTION)
         changed = client.update_session_config("s", auto_commit_policy=AUTO)
         assert (changed["memory_policy"], changed["auto_commit_policy"]) == (POLICY, AUTO)
@@ -37,7 +41,7 @@ class UpkeepContract:
         assert changed.memory_extraction_config is None
         assert client.update_session_config("s") == client.get_session("s")
 
-    def test_a_fork_takes_the_settings_along(self, client: Any) -> None:
+    def test_a_fork_has_the_settings_of_its_parent(self, client: Any) -> None:
         client.create_session("s", auto_commit_policy=AUTO)
         assert client.fork_session("s", new_session_id="child")["auto_commit_policy"] == AUTO
 
@@ -55,7 +59,9 @@ class UpkeepContract:
             ("memory_extraction_config", ["x"]),
         ],
     )
-    def test_bad_settings_are_refused_by_name_and_change_nothing(self, client: Any, field: str, given: Any) -> None:
+    def test_invalid_settings_are_rejected_with_the_field_and_change_nothing(
+        self, client: Any, field: str, given: Any
+    ) -> None:
         client.create_session("s")
         name = field.split(".", maxsplit=1)[0]
         attempts: list[Callable[[], Any]] = [
@@ -63,23 +69,23 @@ class UpkeepContract:
             lambda: client.create_session("t", **{name: given}),
         ]
         for attempt in attempts:
-            with pytest.raises(InvalidArgumentError) as refused:
+            with pytest.raises(InvalidArgumentError) as raised:
                 attempt()
-            assert refused.value.details["field"].startswith(field)
+            assert raised.value.details["field"].startswith(field)
         assert client.get_session("s")[name] is None
         with pytest.raises(NotFoundError):
             client.get_session("t")
 
-    def test_settings_of_a_session_that_does_not_exist_are_not_found(self, client: Any) -> None:
+    def test_changing_the_settings_of_a_missing_session_is_rejected(self, client: Any) -> None:
         with pytest.raises(NotFoundError, match="Session nope not found"):
             client.update_session_config("nope", auto_commit_policy=AUTO)
 
-    def test_a_session_from_elsewhere_keeps_the_time_it_began(self, client: Any) -> None:
-        made = client.create_session("s", created_at="2020-02-03T04:05:06.789Z")
-        assert made["created_at"] == "2020-02-03T04:05:06.789000Z"
+    def test_a_session_can_be_created_with_an_earlier_time(self, client: Any) -> None:
+        created = client.create_session("s", created_at="2020-02-03T04:05:06.789Z")
+        assert created["created_at"] == "2020-02-03T04:05:06.789000Z"
 
     @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+10:00", "9999-12-31T23:59:59-10:00"])
-    def test_a_time_that_would_not_come_back_is_refused(self, client: Any, time: str) -> None:
+    def test_a_time_out_of_range_is_rejected(self, client: Any, time: str) -> None:
         client.create_session("s")
         attempts: list[Callable[[], Any]] = [
             lambda: client.create_session("t", created_at=time),
@@ -91,12 +97,12 @@ class UpkeepContract:
                 attempt()
         assert (client.list_usage("s"), len(client.list_sessions())) == ([], 1)
 
-    def test_a_use_from_elsewhere_keeps_its_time(self, client: Any) -> None:
+    def test_a_use_can_be_recorded_with_an_earlier_time(self, client: Any) -> None:
         client.session_used("s", ["viking://a"], created_at="2020-02-03T04:05:06Z")
         (use,) = client.list_usage("s")
         assert use["created_at"] == "2020-02-03T04:05:06Z"
 
-    def test_statistics_count_what_a_session_holds(self, client: Any) -> None:
+    def test_statistics_count_messages_tokens_tool_results_and_uses(self, client: Any) -> None:
         client.add_message("s", "user", "hello", created_at="2026-01-01T00:00:00Z")
         client.add_message("s", "tool", parts=[ToolPart(tool_name="t", output="x" * 9_000)])
         client.session_used("s", ["viking://a", "viking://b"], {"uri": "viking://skill"})
@@ -114,14 +120,14 @@ class UpkeepContract:
         assert (totals.sessions, totals.messages, totals.total_memories) == (2, 4, 0)
         assert totals.tokens == stats.tokens + client.get_session("child").pending_tokens
 
-    def test_statistics_of_nothing_are_zero(self, client: Any) -> None:
+    def test_statistics_of_an_empty_session_are_zero(self, client: Any) -> None:
         client.create_session("s")
         stats = client.session_stats("s")
         assert (stats.messages, stats.messages_by_role, stats.first_message_at) == (0, {}, None)
         with pytest.raises(NotFoundError):
             client.session_stats("nope")
 
-    def test_the_system_tells_how_it_is_doing(self, client: Any) -> None:
+    def test_the_system_reports_its_status_and_health(self, client: Any) -> None:
         assert client.system_status().to_dict() == {"initialized": True, "user": "alice"}
         assert client.check_health().healthy
         health = client.system_health()

@@ -1,0 +1,42 @@
+"""An operation that is authorised, validated and prepared. Only its transaction is left to run."""
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from holdfast.engine.gate.rule import WorkSignal
+from holdfast.store.database import Database, ReplyCallback, Submission, Tx
+
+R = TypeVar("R")
+
+
+class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
+    db: Database
+    account: str
+    """The account of the transaction."""
+    writes: bool
+    work: Callable[[Tx], R]
+    work_signal: WorkSignal
+    wake_workers: Callable[[], None]
+    """Called after the commit if the signal was raised."""
+    wait_for: Callable[[], None] | None = None
+    """Blocks until the transaction may run, or None. A call that has it must run in a thread that may block."""
+
+    def run(self) -> R:
+        if self.wait_for is not None:
+            self.wait_for()
+        result = (self.db.write if self.writes else self.db.read)(self.account, self.work)
+        if self.work_signal.raised:
+            self.wake_workers()
+        return result
+
+    def as_submission(self, reply: ReplyCallback) -> Submission:
+        """The write in the form that `Database.submit` takes. `reply` gets its outcome."""
+
+        def reply_and_wake(outcome: Any, error: BaseException | None) -> None:
+            reply(outcome, error)
+            if self.work_signal.raised:
+                self.wake_workers()
+
+        return Submission(self.account, self.work, reply_and_wake)

@@ -1,0 +1,75 @@
+"""Encoding of the files of a session, for the `viking://` tree and for exports."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from holdfast.model.files import Meta, Use
+from holdfast.model.messages import Message
+from holdfast.model.parts import ToolPart
+from holdfast.model.sessions import SessionInfo, Usage
+
+END_OF_ROWS = b"\n]}\n"
+"""Ends a file that begins with a header and has one row per line."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+def session_meta(info: SessionInfo) -> Meta:
+    return Meta(
+        session_id=info.session_id,
+        uri=info.uri,
+        title=info.title,
+        metadata=info.metadata,
+        state=info.state,
+        created_at=info.created_at,
+        message_count=info.total_message_count,
+        forked_from=info.forked_from,
+        memory_policy=info.memory_policy,
+        auto_commit_policy=info.auto_commit_policy,
+        memory_extraction_config=info.memory_extraction_config,
+    )
+
+
+def encode_relations(usages: Iterable[Usage]) -> Iterator[bytes]:
+    """Encode recorded uses as one JSON object, with one use per line."""
+    return encode_rows(b'{"uses":[', map(_use, usages))
+
+
+def _use(usage: Usage) -> Use:
+    return Use(
+        kind=usage.kind,
+        uri=usage.uri,
+        created_at=usage.created_at,
+        input=usage.input,
+        output=usage.output,
+        success=usage.success,
+    )
+
+
+def tool_file_header(tool_id: str) -> bytes:
+    """Return the beginning of a `tool.json`. Its rows follow, then `END_OF_ROWS`."""
+    return b'{"tool_id":' + _encode(tool_id) + b',"calls":['
+
+
+def tool_call_rows(message: Message) -> Iterator[tuple[ToolPart, dict[str, Any]]]:
+    """Yield each tool part of a message with its row in `tool.json`."""
+    for number, part in enumerate(message.parts):
+        if isinstance(part, ToolPart):
+            position = {"message_id": message.id, "seq": message.seq, "part": number, "created_at": message.created_at}
+            fields = {name: value for name, value in part.to_dict().items() if name not in {"type", "tool_id"}}
+            yield part, {**position, **fields}
+
+
+def encode_rows(header: bytes, rows: Iterable[Any]) -> Iterator[bytes]:
+    """Encode a JSON object that ends in a list, with one row per line."""
+    yield header
+    for number, row in enumerate(rows):
+        yield (b",\n" if number else b"\n") + _encode(row)
+    yield END_OF_ROWS
+
+
+def encode_pretty(value: Any) -> bytes:
+    """Encode as indented JSON. Equal values give equal bytes, because the keys of dictionaries are sorted."""
+    return msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2) + b"\n"

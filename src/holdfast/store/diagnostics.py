@@ -1,0 +1,53 @@
+"""Checks of a database for `holdfast doctor`. They change nothing."""
+
+from holdfast.store import migrations
+from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
+
+MAX_PROBLEMS = 3
+"""How many problems an integrity check reports."""
+
+_FIND_SCHEMA = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE name = 'schema_migrations'",
+    "postgres": "SELECT to_regclass('schema_migrations')::text",
+}
+
+
+class _RollBack(Exception):  # noqa: N818 - not an error: it makes a test write roll back
+    pass
+
+
+def check_read(database: Database) -> None:
+    """Run a trivial query. Raises an error if the database cannot be opened or read."""
+    database.read(EVERY_ACCOUNT, lambda tx: tx.one("SELECT 1"))
+
+
+def has_schema(database: Database) -> bool:
+    """Whether the database has Holdfast's tables, of any version."""
+    return database.read(EVERY_ACCOUNT, lambda tx: tx.one(_FIND_SCHEMA[tx.dialect.name])) not in (None, (None,))
+
+
+def list_pending_migrations(database: Database) -> list[str]:
+    """The names of the migrations that are not applied yet. Requires that the database has the schema."""
+    return [migration.name for migration in database.read(EVERY_ACCOUNT, migrations.list_pending)]
+
+
+def check_write(database: Database, now: int) -> None:
+    """Write a row and roll it back. Raises an error if the database cannot be written."""
+
+    def write(tx: Tx) -> None:
+        migrations.record(tx, migrations.Migration(-1, "doctor", ""), now)
+        raise _RollBack
+
+    try:
+        database.write(EVERY_ACCOUNT, write)
+    except _RollBack:
+        return
+    raise AssertionError("unreachable: the write ends with an exception")
+
+
+def find_corruption(database: Database) -> list[str] | None:
+    """The problems that SQLite finds in the file, at most `MAX_PROBLEMS`. None if the database is not SQLite."""
+    if database.read(EVERY_ACCOUNT, lambda tx: tx.dialect.name) != "sqlite":
+        return None
+    rows = database.read(EVERY_ACCOUNT, lambda tx: tx.all(f"PRAGMA quick_check({MAX_PROBLEMS})"))
+    return [] if rows == [("ok",)] else [str(row[0]) for row in rows]
