@@ -53,7 +53,7 @@ def show_commit(client: holdfast.Client) -> None:
         print_line(f"included: {line.what:<10} {span}, {line.tokens} tokens: {line.why}")
     expanded = session.expand(archive.archive_id, token_budget=200)
     span = f"messages {expanded.first_seq}-{expanded.last_seq}"
-    print_line(f"expand() returns archived messages: {span}; call it with {expanded.next_ref} for the next")
+    print_line(f"expand() returns archived messages: {span}; call it with {expanded.next_ref} for more")
 
 
 def show_killed_worker(folder: Path) -> None:

@@ -43,7 +43,7 @@ class Workload(msgspec.Struct, frozen=True):
 
 WORKLOADS = [
     Workload(8, [f"eight-{number:03}" for number in range(200)], 0.22),
-    Workload(64, [f"crowd-{number:03}" for number in range(200)], 0.32),
+    Workload(64, [f"sixty-four-{number:03}" for number in range(200)], 0.32),
     Workload(8, ["one"], 0.2),
 ]
 

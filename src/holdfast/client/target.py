@@ -27,13 +27,13 @@ def find_client_target(
     role: AccessRole | None,
     settings: Settings | None,
 ) -> ClientTarget:
-    found = find_target(target, settings)
-    if found.url is None and api_key is not None:
+    resolved = find_target(target, settings)
+    if resolved.url is None and api_key is not None:
         raise InvalidArgumentError("api_key", "is used only with a server; pass the server's http:// URL as the target")
     principal = Principal(
         "default" if account is None else account,
         "default" if user is None else user,
         "root" if role is None else role,
     )
-    headers = {} if found.url is None else headers_for(api_key or found.settings.api_key, account, user, role)
-    return ClientTarget(found, principal, headers)
+    headers = {} if resolved.url is None else headers_for(api_key or resolved.settings.api_key, account, user, role)
+    return ClientTarget(resolved, principal, headers)

@@ -95,7 +95,7 @@ def restore_within_tokens(
                 continue
             tokens_left -= tokens + reserved
             restored[at] = _replace_output(restored[at], number, output, tokens)
-            why = f"output {part.tool_result_id} is whole: it fits what was left"
+            why = f"output {part.tool_result_id} is complete: it fits the remaining budget"
             included.append(_receipt_line(messages[at], part, tokens, reserved, why))
     return RestoredMessages(restored, included, left_out)
 
@@ -149,7 +149,7 @@ def _estimate_more(part: ToolPart, shown: int) -> int:
 
 def _why_left_out(part: ToolPart, needed: int, left: int) -> str:
     return (
-        f"output {part.tool_result_id} is shown as a preview: the whole needs about {needed} more tokens and"
+        f"output {part.tool_result_id} is shown as a preview: the complete output needs about {needed} more tokens and"
         f" {max(left, 0)} are left; read it with read_tool_result"
     )
 

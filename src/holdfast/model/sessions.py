@@ -31,7 +31,7 @@ class Switch(WireStruct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemoryPolicy(WireStruct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which memories may be extracted from a session, and for whom. Without `memory_types`, all types."""
+    """Which types of memory may be extracted from a session, and whose. Without `memory_types`, all types."""
 
     self: Switch | None = None
     peer: Switch | None = None

@@ -1,4 +1,4 @@
-"""Checks of a database for `holdfast doctor`. They change nothing."""
+"""Checks of a database, for its health and for `holdfast doctor`. They change nothing."""
 
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
@@ -16,9 +16,14 @@ class _RollBack(Exception):  # noqa: N818 - not an error: it makes a test write 
     pass
 
 
+def ping(tx: Tx) -> bool:
+    """Run a trivial query. Return whether the database answers it correctly."""
+    return tx.one("SELECT 1") == (1,)
+
+
 def check_read(database: Database) -> None:
-    """Run a trivial query. Raises an error if the database cannot be opened or read."""
-    database.read(EVERY_ACCOUNT, lambda tx: tx.one("SELECT 1"))
+    """Ping the database. Raises an error if it cannot be opened or read."""
+    database.read(EVERY_ACCOUNT, ping)
 
 
 def has_schema(database: Database) -> bool:

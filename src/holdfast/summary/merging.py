@@ -125,7 +125,7 @@ def fold(earlier: Summary | None, previous: Summary, max_tokens: int) -> Summary
     """
     combined = combine([previous] if earlier is None else [earlier, previous])
     kept: dict[str, list[Line]] = {section.field: [] for section in _MERGED_SECTIONS}
-    room = max_tokens - estimate(EARLIER_TITLE)
+    tokens_left = max_tokens - estimate(EARLIER_TITLE)
     for section in EARLIER_SECTIONS:
         if section is CONSTRAINTS:
             continue
@@ -134,8 +134,8 @@ def fold(earlier: Summary | None, previous: Summary, max_tokens: int) -> Summary
         title_cost = estimate(f"\n\n### {section.earlier_title}")
         for line in reversed(lines):
             cost = estimate(f"\n{render_line(line)}") + (0 if kept_lines else title_cost)
-            if cost <= room:
-                room -= cost
+            if cost <= tokens_left:
+                tokens_left -= cost
                 kept_lines.append(line)
         kept_lines.reverse()
     open_calls = [line for line in combined.pending if line.call]

@@ -46,7 +46,7 @@ class SummaryText(NamedTuple):
     abstract: str
     overview: str
     rules_tokens: int = 0
-    left_out: Sequence[Line] = ()
+    left_out_rules: Sequence[Line] = ()
     """The rules that did not fit their budget."""
     calls_tokens: int = 0
     """Tokens of open calls on top of the limit of the overview."""
@@ -59,14 +59,14 @@ def render(summary: Summary, max_tokens: int, max_rules_tokens: int = 1_500) -> 
     """
     abstract = _render_abstract(summary)
     opening = f"{TITLE}\n\n{ABSTRACT_LABEL}"
-    room = max_tokens - estimate(opening) - 1
-    shown_abstract = _fit(abstract, max(room // _ABSTRACT_DIVISOR, min(room, _MIN_ABSTRACT_TOKENS)))
-    room -= estimate(shown_abstract)
+    tokens_left = max_tokens - estimate(opening) - 1
+    shown_abstract = _fit(abstract, max(tokens_left // _ABSTRACT_DIVISOR, min(tokens_left, _MIN_ABSTRACT_TOKENS)))
+    tokens_left -= estimate(shown_abstract)
     rules, rules_tokens, left_out = _fit_rules(summary.constraints, f"\n\n## {CONSTRAINTS.title}", max_rules_tokens)
     open_calls = _render_open_calls(summary.pending)
     summary = msgspec.structs.replace(summary, pending=[line for line in summary.pending if not line.call])
     lines_by_field = {section.field: _render_lines(summary, section) for section in SECTIONS}
-    chosen = _choose_lines(summary, lines_by_field, room)
+    chosen = _choose_lines(summary, lines_by_field, tokens_left)
     blocks = [f"{opening}{shown_abstract}"]
     for section in SECTIONS:
         if section is CONSTRAINTS and rules:
@@ -85,8 +85,8 @@ def render_rolling(latest: SummaryText, earlier: Summary | None, max_rules_token
     """
     if earlier is None:
         return latest
-    room = max_rules_tokens - latest.rules_tokens
-    rules, rules_tokens, left_out = _fit_rules(earlier.constraints, f"\n\n### {CONSTRAINTS.earlier_title}", room)
+    tokens_left = max_rules_tokens - latest.rules_tokens
+    rules, rules_tokens, left_out = _fit_rules(earlier.constraints, f"\n\n### {CONSTRAINTS.earlier_title}", tokens_left)
     open_calls = _render_open_calls(earlier.pending)
     earlier = msgspec.structs.replace(earlier, pending=[line for line in earlier.pending if not line.call])
     blocks = [EARLIER_TITLE]
@@ -100,7 +100,7 @@ def render_rolling(latest: SummaryText, earlier: Summary | None, max_rules_token
         render_rolling_abstract(latest.abstract, earlier),
         text,
         latest.rules_tokens + rules_tokens,
-        [*left_out, *latest.left_out],
+        [*left_out, *latest.left_out_rules],
         latest.calls_tokens + _count_tokens(open_calls),
     )
 
@@ -180,8 +180,8 @@ def _lines(summary: Summary, section: Section) -> list[Line]:
     return lines
 
 
-def _choose_lines(summary: Summary, lines_by_field: dict[str, list[str]], room: int) -> dict[str, set[int]]:
-    """Return the indexes of the lines that fit into `room` tokens, by field; the most valuable lines are taken first.
+def _choose_lines(summary: Summary, lines_by_field: dict[str, list[str]], tokens_left: int) -> dict[str, set[int]]:
+    """Choose the most valuable lines that fit into `tokens_left`. Return their indexes by field.
 
     A section that is shown empty has an empty set.
     """
@@ -189,14 +189,14 @@ def _choose_lines(summary: Summary, lines_by_field: dict[str, list[str]], room: 
     title_costs = {section.field: estimate(f"\n\n## {section.title}\n") for section in SECTIONS}
     for section in SECTIONS:
         cost = title_costs[section.field] + estimate(NO_LINES[summary.language])
-        if section.is_shown_empty and not lines_by_field[section.field] and cost <= room // 8:
+        if section.is_shown_empty and not lines_by_field[section.field] and cost <= tokens_left // 8:
             chosen[section.field] = set()
-            room -= cost
+            tokens_left -= cost
     for _, field, at in sorted(_rank_lines(summary)):
         cost = estimate(f"{lines_by_field[field][at]}\n") + (0 if field in chosen else title_costs[field])
-        if cost <= room:
+        if cost <= tokens_left:
             chosen.setdefault(field, set()).add(at)
-            room -= cost
+            tokens_left -= cost
     return chosen
 
 
@@ -233,9 +233,9 @@ def _render_abstract(summary: Summary) -> str:
     topic, intent, result, status = [escape_markup(text).replace("|", "/") for text in fields]
     topic = shorten(topic, _MAX_TOPIC_WIDTH) or NO_TOPIC[summary.language]
     status = status or STATUS[summary.language]["in_progress"]
-    room = _MAX_ABSTRACT_TOKENS - estimate(topic) - estimate(status) - 4
-    intent = _fit(intent, room - min(room // 2, estimate(result)))
-    result = _fit(result, room - estimate(intent))
+    tokens_left = _MAX_ABSTRACT_TOKENS - estimate(topic) - estimate(status) - 4
+    intent = _fit(intent, tokens_left - min(tokens_left // 2, estimate(result)))
+    result = _fit(result, tokens_left - estimate(intent))
     return f"{topic}: {' | '.join(part for part in (intent, result, status) if part)}"
 
 

@@ -121,7 +121,7 @@ def run_with_sdk(version: str, config: ClientConfig, script: str) -> Any:
     """
     end = "\nprint(json.dumps(results))"
     code = textwrap.dedent(begin) + textwrap.dedent(script) + end
-    return json.loads(output([sdk_python(version), "-c", code, json.dumps(config)], home=CLIENTS))
+    return json.loads(run_command([sdk_python(version), "-c", code, json.dumps(config)], home=CLIENTS))
 
 
 @pytest.fixture
@@ -146,14 +146,14 @@ def ov(tmp_path: Path) -> Callable[..., Any]:
 
     def run(config: ClientConfig, *arguments: str, code: int = 0) -> Any:
         (home / ".openviking/ovcli.conf").write_text(json.dumps(config))
-        printed = output([program, "-o", "json", *arguments], home=home, code=code)
+        printed = run_command([program, "-o", "json", *arguments], home=home, code=code)
         response = json.loads(printed[printed.index("{") :])  # some commands print themselves first
         return response["error"] if code else response["result"]
 
     return run
 
 
-def output(command: list[Any], *, home: Path, code: int = 0) -> str:
+def run_command(command: list[Any], *, home: Path, code: int = 0) -> str:
     """Run a command and return its standard output, or its standard error if `code` is not 0."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENVIKING")}
     result = subprocess.run(
@@ -202,7 +202,7 @@ def test_the_sdk_creates_sessions_and_adds_messages(alice: ClientConfig, version
         """,
     )
     assert results["up"] is True
-    assert results["created"]["uri"] == f"viking://user/alice/sessions/{results['made']['session_id']}"
+    assert results["created"]["uri"] == f"viking://user/alice/sessions/{results['created']['session_id']}"
     assert (results["named"]["session_id"], results["named"]["user"]["user_id"]) == ("chat_001", "alice")
     assert results["duplicate"] == ["AlreadyExistsError", "ALREADY_EXISTS"]
     assert results["bad name"] == ["InvalidArgumentError", "INVALID_ARGUMENT"]

@@ -59,15 +59,15 @@ def test_a_field_that_cannot_be_stored_is_rejected_by_name(url: str) -> None:
 
 
 def test_the_command_line_accepts_provider_messages(
-    ok: Callable[..., Any], client: holdfast.Client, tmp_path: Path
+    cli_ok: Callable[..., Any], client: holdfast.Client, tmp_path: Path
 ) -> None:
     file = tmp_path / "chat.jsonl"
     file.write_text("".join(json.dumps(message) + "\n" for message in CHAT), "utf-8")
-    ok("session", "add-messages", "lines", f"@{file}")
-    ok("session", "add-messages", "array", json.dumps(CHAT))
+    cli_ok("session", "add-messages", "lines", f"@{file}")
+    cli_ok("session", "add-messages", "array", json.dumps(CHAT))
     assert_stored_without_loss(client.get_messages("lines").messages)
     assert_stored_without_loss(client.get_messages("array").messages)
-    output = ok("session", "messages", "lines").out
+    output = cli_ok("session", "messages", "lines").out
     assert "[openai reasoning]" in output
     assert "[anthropic thinking]" in output
 

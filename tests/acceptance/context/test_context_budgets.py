@@ -1,4 +1,4 @@
-"""Contexts never exceed their token budget, counted exactly, unless the messages alone do, which are always included."""
+"""Contexts never exceed their token budget, counted exactly, unless the messages alone do: all of them are included."""
 
 import json
 from collections.abc import Iterator

@@ -96,7 +96,10 @@ plans = st.lists(plan, min_size=1, max_size=len(NAMES))
 
 
 def create_sessions(client: Client, plans: list[dict[str, Any]]) -> set[str]:
-    """Create the sessions; return the forks whose origin was deleted."""
+    """Create the sessions; return the forks that an import cannot make forks again.
+
+    Their origin was deleted, or it changed a metadata value that is null in the fork: an update cannot set null.
+    """
     origins = {}
     for number, (name, plan) in enumerate(zip(NAMES, plans, strict=False)):
         if number and plan["origin"] is not None:
@@ -119,7 +122,16 @@ def create_sessions(client: Client, plans: list[dict[str, Any]]) -> set[str]:
         client.delete_session(name)
         if end == "recreated":
             client.add_message(name, "user", "another session of the same name")
-    return {name for name, origin in origins.items() if origin in ended and name not in ended}
+    return {
+        name
+        for name, origin in origins.items()
+        if name not in ended and (origin in ended or _has_null_that_origin_lacks(client, name, origin))
+    }
+
+
+def _has_null_that_origin_lacks(client: Client, name: str, origin: str) -> bool:
+    metadata, origin_metadata = client.get_session(name).metadata, client.get_session(origin).metadata
+    return any(value is None and origin_metadata.get(key, "missing") is not None for key, value in metadata.items())
 
 
 def add(client: Client, name: str, messages: list[dict[str, Any]]) -> None:

@@ -155,7 +155,7 @@ def all_operations() -> list[Operation[Any]]:
     ]
 
 
-def finish(engine: Engine) -> None:
+def run_due_tasks(engine: Engine) -> None:
     """Run all background tasks that are due."""
     engine.start_workers(polls=False)
     assert engine.workers is not None
@@ -171,7 +171,7 @@ def run_all_operations(
     for op in all_operations():
         for field in ("tool_result_id", "key_id", "task_id"):
             if getattr(op, field, None) == LISTED:
-                op = msgspec.structs.replace(op, **{field: listed})  # noqa: PLW2901 - the same operation, with the id filled in
+                op = msgspec.structs.replace(op, **{field: listed})  # noqa: PLW2901 - fills in the id
         result = engine.call(ALICE, op)
         calls.append((op, result))
         after_each()
@@ -182,7 +182,7 @@ def run_all_operations(
         elif isinstance(op, ListTasks):
             listed = result[0].task_id
         elif isinstance(op, ListArchives):
-            finish(engine)
+            run_due_tasks(engine)
     return calls
 
 

@@ -96,11 +96,11 @@ def test_a_rolling_overview_is_the_latest_one_followed_by_the_earlier_summary() 
 def test_the_oldest_rules_above_their_budget_are_left_out_and_reported() -> None:
     rules = [Line(f"Never touch the cluster called c{at} without asking Maria first", [at]) for at in range(1, 101)]
     latest = render(Summary(constraints=rules[50:]), 100, max_rules_tokens=1_500)
-    assert latest.left_out == []
+    assert latest.left_out_rules == []
     both = render_rolling(latest, Summary(constraints=rules[:50]), max_rules_tokens=1_500)
     assert both.rules_tokens <= 1_500
-    assert [line.sources for line in both.left_out] == [[at] for at in range(1, len(both.left_out) + 1)]
-    assert both.left_out
+    assert [line.sources for line in both.left_out_rules] == [[at] for at in range(1, len(both.left_out_rules) + 1)]
+    assert both.left_out_rules
     assert rules[49].text in both.overview
 
 

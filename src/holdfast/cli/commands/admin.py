@@ -28,7 +28,7 @@ ExpiresIn = Annotated[
     typer.Option(
         "--expires-in",
         metavar="DURATION",
-        help="When the key expires, such as 90d, 12h, 30m or 45s. By default it does not expire.",
+        help="How long the key is valid, such as 90d, 12h, 30m or 45s. By default it does not expire.",
         show_default=False,
     ),
 ]

@@ -76,7 +76,7 @@ def serve(
 
 @app.command(epilog=help_texts.example("status", "status --url http://127.0.0.1:1933"))
 def status(ctx: typer.Context) -> None:
-    """Show the database or server in use, the caller, and the health of the system."""
+    """Show the database or server in use, the caller, and the system's health."""
     shared = options.get(ctx)
     settings, source = shared.load_settings()
     shared.print_warnings(source)

@@ -31,7 +31,10 @@ def worker(
     threads: Annotated[
         int | None,
         typer.Option(
-            "--threads", metavar="N", min=1, help="The number of tasks to run at once. Default: `worker_threads`."
+            "--threads",
+            metavar="N",
+            min=1,
+            help="The number of tasks to run at once. Default: the setting `worker_threads`.",
         ),
     ] = None,
     drain: Annotated[bool, typer.Option("--drain", help="Exit when no tasks are left.")] = False,

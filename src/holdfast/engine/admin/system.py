@@ -29,8 +29,9 @@ from holdfast.ops.system import (
     WaitUntilIdle,
     WhoAmI,
 )
+from holdfast.store import diagnostics, migrations
 from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.store.tables import lineage, messages, schema, sessions, tasks, tool_results, usages
+from holdfast.store.tables import lineage, messages, sessions, tasks, tool_results, usages
 from holdfast.store.timestamps import from_micros
 
 MAX_WAIT_SHARE = 0.8
@@ -49,7 +50,7 @@ def _status(
 
 
 def _health(tx: Tx, _principal: Principal, _op: CheckHealth, _prepared: None, _context: CallContext) -> Health:
-    return Health(schema.ping(tx))
+    return Health(diagnostics.ping(tx))
 
 
 def _queues(
@@ -91,7 +92,7 @@ def _component(tx: Tx, principal: Principal, name: ComponentName, context: CallC
     status, has_errors = "", False
     match name:
         case "storage":
-            status = f"{tx.dialect.name}, schema {schema.version(tx)}"
+            status = f"{tx.dialect.name}, schema {migrations.latest_applied(tx)}"
         case "queue":
             # Only the operator sees the tasks of all accounts. An administrator sees those of their own account.
             queue = _queue_counts(tasks.counts(tx, None if principal.role == "root" else principal.account_id))

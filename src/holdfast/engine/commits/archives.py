@@ -64,21 +64,21 @@ def _get_context(
     tx: Tx, principal: Principal, op: GetSessionContext, _prepared: None, context: CallContext
 ) -> SessionContext:
     session = session_access.require_session(tx, principal, op.session_id)
-    return assemble(_view(tx, session, context), op.token_budget, output_reader(tx))
+    return assemble(_context_input(tx, session, context), op.token_budget, output_reader(tx))
 
 
-def _view(tx: Tx, session: StoredSession, context: CallContext) -> ContextInput:
+def _context_input(tx: Tx, session: StoredSession, context: CallContext) -> ContextInput:
     ranges = store.unfinished_ranges(tx, session.log_id)
     if session.live_count > 0:
         live_tokens = session.tokens_total - session.tokens_archived
         ranges.append(MessageRange(None, "live", session.live_from, session.last_seq, live_tokens))
-    view_messages: list[Message] = []
+    shown_messages: list[Message] = []
     for first, last in _merge_adjacent(ranges):
-        view_messages += read_messages(tx, session, first, last)
+        shown_messages += read_messages(tx, session, first, last)
     total, failed = store.counts(tx, session.log_id)
     return ContextInput(
         ranges=ranges,
-        messages=view_messages,
+        messages=shown_messages,
         system_message=messages.latest_system_message(tx, lineage.log_ranges(tx, session)),
         overview=_overview(tx, session),
         total_archives=total,
@@ -125,11 +125,11 @@ def _expand(tx: Tx, principal: Principal, op: ExpandContext, _prepared: None, co
     fitting, spent = _fit_budget(with_previews, op.token_budget)
     if not fitting:
         raise NotFoundError("messages", op.ref)
-    room = OutputBudget(op.token_budget - spent, count, tokens.upper_bound_counter(counted_by))
-    filled = tool_outputs.restore_within_tokens(
-        fitting, tool_outputs.find_messages_with_outputs(fitting), room, output_reader(tx)
+    output_budget = OutputBudget(op.token_budget - spent, count, tokens.upper_bound_counter(counted_by))
+    restored = tool_outputs.restore_within_tokens(
+        fitting, tool_outputs.find_messages_with_outputs(fitting), output_budget, output_reader(tx)
     )
-    expanded = filled.messages
+    expanded = restored.messages
     last_seq = expanded[-1].seq
     return Expanded(
         session_id=session.session_id,
@@ -140,7 +140,7 @@ def _expand(tx: Tx, principal: Principal, op: ExpandContext, _prepared: None, co
         messages=expanded,
         estimated_tokens=sum(message.tokens for message in expanded),
         next_ref=citations.ranges_after(ranges, last_seq),
-        left_out=filled.left_out,
+        left_out=restored.left_out,
     )
 
 

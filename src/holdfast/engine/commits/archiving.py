@@ -91,7 +91,7 @@ def _render(claimed: ClaimedTask, conversation: Conversation, archive_summary: S
         rendered.overview,
         count(rendered.overview),
         rendered.rules_tokens,
-        _source_seqs(rendered.left_out),
+        _source_seqs(rendered.left_out_rules),
     )
 
 
@@ -116,7 +116,7 @@ def _render_with_earlier(
         rolling.abstract,
         rolling.overview,
         count(rolling.overview),
-        rules_left_out=[*_source_seqs(rolling.left_out), *rendered.rules_left_out],
+        rules_left_out=[*_source_seqs(rolling.left_out_rules), *rendered.rules_left_out],
     )
 
 

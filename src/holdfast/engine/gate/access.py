@@ -42,7 +42,7 @@ def account_of(principal: Principal, entry: OperationEntry, op: Any) -> str:
 
 
 def ensure_account(tx: Tx, principal: Principal, context: CallContext) -> None:
-    """Raise an error unless the account exists. For an operator it is created."""
+    """Raise an error if the account does not exist. If the caller is an operator, create it instead."""
     if accounts.exists(tx, tx.account):
         return
     if principal.role != "root":

@@ -20,7 +20,7 @@ from holdfast.validation import convert
 TIME_KEYS = ("created_at", "created", "create_time", "timestamp")
 ID_KEYS = ("session_id", "conversation_id", "thread_id", "id")
 
-Row = tuple[str, Any]
+JsonRow = tuple[str, Any]
 """A decoded value and its location, which errors name."""
 
 
@@ -49,7 +49,7 @@ def read_conversation(where: str, conversation: Any, session_id: str) -> Session
     )
 
 
-def read_messages(rows: Iterable[Row]) -> Iterator[NewMessage]:
+def read_messages(rows: Iterable[JsonRow]) -> Iterator[NewMessage]:
     tool_names: dict[str, str] = {}
     used_ids: set[str] = set()
     for number, (where, row) in enumerate(rows, 1):

@@ -12,7 +12,13 @@ import msgspec
 from holdfast.errors import InvalidArgumentError
 from holdfast.exchange.formats.chatgpt import is_chatgpt, read_chatgpt
 from holdfast.exchange.formats.locomo import is_locomo, read_locomo
-from holdfast.exchange.formats.provider_files import Row, is_conversation, is_message, read_conversation, read_messages
+from holdfast.exchange.formats.provider_files import (
+    JsonRow,
+    is_conversation,
+    is_message,
+    read_conversation,
+    read_messages,
+)
 from holdfast.exchange.formats.records import ImportSource, SessionRecord
 from holdfast.exchange.formats.tree import open_export
 from holdfast.exchange.layout import MANIFEST
@@ -40,7 +46,7 @@ class JsonInput(msgspec.Struct, frozen=True):
 class JsonRows(msgspec.Struct, frozen=True):
     """The decoded values of a `JsonInput`: the items of an array, one value per line, or the only value."""
 
-    read: Callable[[], Iterator[Row]]
+    read: Callable[[], Iterator[JsonRow]]
     first: Any
     has_many: bool
 
@@ -172,7 +178,7 @@ def _read_rows(json: JsonInput) -> JsonRows:
     return JsonRows(lambda: iter(rows), document[0] if document else document, has_many=len(rows) > 1)
 
 
-def _rows_of_lines(json: JsonInput) -> Iterator[Row]:
+def _rows_of_lines(json: JsonInput) -> Iterator[JsonRow]:
     for number, line in _lines(json):
         where = f"{json.label}, line {number}"
         yield where, _decode_line(where, line)

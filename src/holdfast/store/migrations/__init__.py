@@ -58,6 +58,11 @@ def list_pending(tx: Tx) -> list[Migration]:
     return [migration for number, migration in known.items() if number not in applied]
 
 
+def latest_applied(tx: Tx) -> int:
+    """The number of the latest migration that was applied."""
+    return int(tx.all("SELECT MAX(number) FROM schema_migrations")[0][0])
+
+
 def record(tx: Tx, migration: Migration, now: int) -> None:
     tx.execute(
         "INSERT INTO schema_migrations (number, name, checksum, applied_at) VALUES (?, ?, ?, ?)",

@@ -13,7 +13,7 @@ from holdfast.text.sentences import Sentence
 from holdfast.text.shortening import display_width, excerpt
 
 _USER_PREFIX = "User: "
-"""Marks statements of users, so that a reader can tell them from actions of the assistant."""
+"""Marks statements of users, so that a reader can distinguish them from actions of the assistant."""
 _MAX_WIDTH = 190
 _CITATION_WIDTH = 40
 _MIN_WORDS_WITH_NAME = 4
