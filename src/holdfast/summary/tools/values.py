@@ -52,6 +52,11 @@ def value_lines(
     ]
     groups = _group_by_shape(with_values)
     weights = _LineWeights(with_values, messages)
+    tables: dict[int, list[str]] = {}
+    for group in groups:
+        yield_cpu()
+        if len(group) > 1:
+            tables[id(group)] = list(_table_lines(group, weights))
     lines: list[Line] = []
     detail = MAX_DETAIL
     while detail >= 0:
@@ -61,7 +66,7 @@ def value_lines(
         for group in groups:
             yield_cpu()
             sources = [seq for call in group for seq in source_seqs(call, messages)]
-            texts = _table_lines(group, weights) if len(group) > 1 else _call_lines(group[0], shown, seen_tools)
+            texts = tables[id(group)] if len(group) > 1 else _call_lines(group[0], shown, seen_tools)
             lines += [Line(text, sources, weights.weigh(group[-1], text)) for text in texts]
         tokens = sum(estimate(line.text) for line in lines)
         if tokens <= max_tokens:
@@ -88,11 +93,22 @@ def _is_flat(value: object) -> bool:
 
 
 def _table_lines(group: Sequence[ToolCall], weights: "_LineWeights") -> Iterator[str]:
-    """Format calls of one shape as rows of a table.
-
-    A long table has the first and the last calls, those with an unusual value, and those that are mentioned in prose.
-    """
+    """Format calls of one shape as rows of a table. A long table has only the most informative rows."""
     rows = [_row(call) for call in group]
+    kept = rows if len(rows) <= _MAX_TABLE_ROWS else _select_rows(rows, weights)
+    label = tool_label(group[0].name)
+    note = "" if len(kept) == len(rows) else f", {len(kept)} shown"
+    items = [
+        _Item(field.separator, field.heading if number == 0 else "", "", text)
+        for field in format_fields(kept, owner=label)
+        for number, text in enumerate(field.items)
+    ]
+    separator = " " if items and items[0].heading else ": "
+    yield from _pack_lines(f"{len(rows)} calls of {label}{note}{separator}", f"more calls of {label}: ", items)
+
+
+def _select_rows(rows: Sequence[dict[str, Any]], weights: "_LineWeights") -> list[dict[str, Any]]:
+    """Return the first and the last rows, those with an unusual value, and those that are mentioned in prose."""
     most_common = {key: Counter(str(row.get(key)) for row in rows).most_common(1)[0] for key in rows[0]}
     usual = {key: text for key, (text, count) in most_common.items() if count >= _USUAL_SHARE * len(rows)}
     kept = [
@@ -103,16 +119,7 @@ def _table_lines(group: Sequence[ToolCall], weights: "_LineWeights") -> Iterator
         or any(str(row.get(key)) != text for key, text in usual.items())
         or weights.is_mentioned(format_pairs(row))
     ]
-    kept = rows if len(rows) <= _MAX_TABLE_ROWS else [*kept[:1], *kept[1:][1 - _MAX_TABLE_ROWS :]]
-    label = tool_label(group[0].name)
-    note = "" if len(kept) == len(rows) else f", {len(kept)} shown"
-    items = [
-        _Item(field.separator, field.heading if number == 0 else "", "", text)
-        for field in format_fields(kept, owner=label)
-        for number, text in enumerate(field.items)
-    ]
-    separator = " " if items and items[0].heading else ": "
-    yield from _pack_lines(f"{len(rows)} calls of {label}{note}{separator}", f"more calls of {label}: ", items)
+    return [*kept[:1], *kept[1:][1 - _MAX_TABLE_ROWS :]]
 
 
 def _row(call: ToolCall) -> dict[str, Any]:
@@ -150,7 +157,8 @@ def _prose(messages: Sequence[Message], role: Role) -> str:
 
 def _find_values(text: str) -> set[str]:
     """Return the words with a digit, by which a mentioned value is recognised. Commas in numbers are ignored."""
-    words = (word.rstrip("./:-") for word in _WORD.findall(text.replace(",", "")))
+    lines = [line for line in text.replace(",", "").splitlines() if _DIGIT.search(line)]
+    words = (word.rstrip("./:-") for line in lines for word in _WORD.findall(line))
     return {word for word in words if len(word) >= _MIN_MENTIONED_CHARS and _DIGIT.search(word)}
 
 
