@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from holdfast.model.messages import Message, Role
@@ -111,15 +112,14 @@ def _select_rows(rows: Sequence[dict[str, Any]], weights: "_LineWeights") -> lis
     """Return the first and the last rows, those with an unusual value, and those that are mentioned in prose."""
     most_common = {key: Counter(str(row.get(key)) for row in rows).most_common(1)[0] for key in rows[0]}
     usual = {key: text for key, (text, count) in most_common.items() if count >= _USUAL_SHARE * len(rows)}
-    kept = [
+    kept_from_end = (
         row
-        for number, row in enumerate(rows)
-        if number == 0
-        or number >= len(rows) - _LAST_ROWS
+        for number, row in enumerate(reversed(rows[1:]))
+        if number < _LAST_ROWS
         or any(str(row.get(key)) != text for key, text in usual.items())
         or weights.is_mentioned(format_pairs(row))
-    ]
-    return [*kept[:1], *kept[1:][1 - _MAX_TABLE_ROWS :]]
+    )
+    return [rows[0], *reversed(list(islice(kept_from_end, _MAX_TABLE_ROWS - 1)))]
 
 
 def _row(call: ToolCall) -> dict[str, Any]:
@@ -158,8 +158,9 @@ def _prose(messages: Sequence[Message], role: Role) -> str:
 def _find_values(text: str) -> set[str]:
     """Return the words with a digit, by which a mentioned value is recognised. Commas in numbers are ignored."""
     lines = [line for line in text.replace(",", "").splitlines() if _DIGIT.search(line)]
-    words = (word.rstrip("./:-") for line in lines for word in _WORD.findall(line))
-    return {word for word in words if len(word) >= _MIN_MENTIONED_CHARS and _DIGIT.search(word)}
+    words = [word for line in lines for word in _WORD.findall(line) if len(word) >= _MIN_MENTIONED_CHARS]
+    stripped = (word.rstrip("./:-") for word in words if _DIGIT.search(word))
+    return {word for word in stripped if len(word) >= _MIN_MENTIONED_CHARS}
 
 
 def has_values(call: ToolCall) -> bool:
