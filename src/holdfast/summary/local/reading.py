@@ -55,8 +55,9 @@ _LIST_ANNOUNCEMENT_ENDS = (":", "\uff1a")
 _CUES_OF_LIST_ITEMS = frozenset({"pending", "decision"})
 """Cues of an announcement that apply to the items of its list."""
 _NO_CUES: frozenset[str] = frozenset()
-_OUTCOME = re.compile(
-    r"[Ee]rror|ERROR|[Ff]ail|FAIL|[Ee]xception|[Tt]imeout|denied|refused|success|错|失败|异常|超时|成功|完成"
+_OUTCOME_WORDS = (
+    *("error", "Error", "ERROR", "fail", "Fail", "FAIL", "exception", "Exception", "timeout", "Timeout"),
+    *("denied", "refused", "success", "错", "失败", "异常", "超时", "成功", "完成"),
 )
 _MACHINE_CUES = frozenset({"error", "result"})
 
@@ -123,11 +124,16 @@ def _limit_pieces(
             machine_lines += 1
             tool = piece.text.partition(":")[0] if piece.origin == "output" else ""
             tool_lines[tool] += 1
-            is_over_tool_limit = tool_lines[tool] > _MAX_OUTPUT_LINES_PER_TOOL and not _OUTCOME.search(piece.text)
+            is_over_tool_limit = tool_lines[tool] > _MAX_OUTPUT_LINES_PER_TOOL and not _has_outcome(piece.text)
             if machine_lines > max_machine_lines or is_over_tool_limit:
                 continue
         seen.add(piece.text)
         yield piece, sources
+
+
+def _has_outcome(text: str) -> bool:
+    """Return whether a line of code or output reports an error or a success."""
+    return any(word in text for word in _OUTCOME_WORDS)
 
 
 def detect_language(messages: Sequence[Message]) -> Language:
@@ -160,7 +166,7 @@ def _sentence(piece: Piece, index: int, message: Message, sources: list[int], li
     words = extract_words(piece.text)
     cues = (
         _NO_CUES
-        if origin in {"output", "code", "image"} and not _OUTCOME.search(piece.text)
+        if origin in {"output", "code", "image"} and not _has_outcome(piece.text)
         else find_cues(piece.text, words)
     )
     cues |= list_cues
