@@ -1,5 +1,6 @@
 """Sentences of messages and tool calls, with the weights that a summary is selected by."""
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -176,7 +177,9 @@ def _sentence(piece: Piece, index: int, message: Message, sources: list[int], li
     if origin == "failed_call":
         cues |= {"error"}
         weight = _FAILED_CALL_WEIGHT
-    weight += sum(_CUE_WEIGHTS.get(cue, 0.0) for cue in cues) * (1.0 if origin in {"prose", "failed_call"} else 0.3)
+    # The sum of `fsum` does not depend on the order of the set, which differs between processes.
+    cue_weight = math.fsum(_CUE_WEIGHTS.get(cue, 0.0) for cue in cues)
+    weight += cue_weight * (1.0 if origin in {"prose", "failed_call"} else 0.3)
     return Sentence(piece.text, index, sources, message.role, origin, words, cues, find_literals(piece.text), weight)
 
 
