@@ -5,6 +5,7 @@ small and has the rules; then on complete tool outputs.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -180,7 +181,7 @@ def _choose_overview(
         forms.insert(0, ("rolling_overview", overview.rolling_text, rolling_range))
     left_out: list[ReceiptLine] = []
     for what, text, message_range in forms:
-        reserved = max(0, count_upper_bound(text) - message_range.tokens)
+        reserved = max(0, _overview_upper_bound(text, count_upper_bound) - message_range.tokens)
         needed = message_range.tokens + reserved
         if needed <= left:
             included = [_receipt_line(what, message_range, "it fits what the messages left", reserved)]
@@ -188,6 +189,12 @@ def _choose_overview(
         why = f"it needs {needed} tokens and {max(left, 0)} are left"
         left_out.append(_receipt_line(what, message_range, why, reserved))
     return ChosenOverview("", [], left_out)
+
+
+@lru_cache(maxsize=64)
+def _overview_upper_bound(text: str, count_upper_bound: tool_outputs.TokenCounter) -> int:
+    """Return the upper bound of an overview's tokens. It is cached, because an overview changes only with a commit."""
+    return count_upper_bound(text)
 
 
 def _left_out_rules(overview: Overview) -> list[ReceiptLine]:

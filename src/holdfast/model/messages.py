@@ -50,9 +50,11 @@ class Message(WireStruct, frozen=True, omit_defaults=True, gc=False):
     def text(self) -> str:
         """The texts of text parts and of provider parts with citations, joined by newlines."""
         return "\n".join(
-            part.text
-            for part in self.parts
-            if isinstance(part, TextPart) or (isinstance(part, ProviderPart) and part.text)
+            [
+                part.text
+                for part in self.parts
+                if isinstance(part, TextPart) or (isinstance(part, ProviderPart) and part.text)
+            ]
         )
 
 

@@ -100,8 +100,8 @@ class Literal(NamedTuple):
     """The text without commas, so that 1,386 and 1386 are equal."""
 
 
-def find_literals(text: str) -> list[Literal]:
-    """Return the literals of a sentence in order, without overlaps.
+def find_literals(text: str, before: int | None = None) -> list[Literal]:
+    """Return the literals of a sentence in order, without overlaps, or only those that start before `before`.
 
     >>> [(literal.text, literal.kind) for literal in find_literals("Port 5433 of db-1.internal; see /etc/app.conf.")]
     [('5433', 'number'), ('db-1.internal', 'id'), ('/etc/app.conf', 'path')]
@@ -110,6 +110,8 @@ def find_literals(text: str) -> list[Literal]:
     for match in _LITERAL.finditer(text):
         kind = match.lastgroup or ""
         start, end = match.span()
+        if before is not None and start >= before:
+            break
         literal = match.group()
         if kind == "quoted":
             literal = literal.strip(_QUOTES)

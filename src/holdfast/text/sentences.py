@@ -74,9 +74,9 @@ class Sentence:
 
 def to_single_line(text: str) -> str:
     """Return the text on one line, without invisible characters."""
-    if _INVISIBLE.search(text):
-        text = _INVISIBLE.sub(" ", text)
-    return _SPACE.sub(" ", text).strip()
+    if text.isprintable():  # it has no invisible characters, and no whitespace except spaces
+        return (_SPACE.sub(" ", text) if "  " in text else text).strip()
+    return _SPACE.sub(" ", _INVISIBLE.sub(" ", text)).strip()
 
 
 def head_and_tail_bounds(text: str, chars: int = MAX_MESSAGE_CHARS) -> tuple[int, int]:

@@ -20,7 +20,8 @@ def shorten(text: str, width: int) -> str:
     if display_width(text) <= width:
         return text
     max_chars = _chars_within(text, width - 1)
-    literal_spans = [(literal.start, literal.end) for literal in find_literals(text[: max_chars + 200])]
+    literals = find_literals(text[: max_chars + 200], before=max_chars)
+    literal_spans = [(literal.start, literal.end) for literal in literals]
     breaks = [match.start() for match in _BREAK.finditer(text, 0, max_chars + 1)]
     best = next((at for at in reversed(breaks) if not any(start < at < end for start, end in literal_spans)), 0)
     cut = text[:best].rstrip(" ,;:，、；：-(（") if best else _cut_without_break(text, max_chars, literal_spans)
@@ -87,6 +88,8 @@ def _cut_without_break(text: str, max_chars: int, literal_spans: list[tuple[int,
 
 
 def _chars_within(text: str, width: int) -> int:
+    if text[:width].isascii():
+        return max(0, min(width, len(text)))
     used = 0.0
     for at, character in enumerate(text):
         used += 2.5 if character >= FIRST_WIDE else 1

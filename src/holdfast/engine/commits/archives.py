@@ -75,14 +75,16 @@ def _context_input(tx: Tx, session: StoredSession, context: CallContext) -> Cont
     shown_messages: list[Message] = []
     for first, last in _merge_adjacent(ranges):
         shown_messages += read_messages(tx, session, first, last)
-    total, failed = store.counts(tx, session.log_id)
+    overview = _overview(tx, session)
+    unfinished_numbers = [message_range.number for message_range in ranges if message_range.number is not None]
     return ContextInput(
         ranges=ranges,
         messages=shown_messages,
         system_message=messages.latest_system_message(tx, lineage.log_ranges(tx, session)),
-        overview=_overview(tx, session),
-        total_archives=total,
-        failed_archives=failed,
+        overview=overview,
+        # Archives are numbered without gaps. Each one is done or in `ranges`.
+        total_archives=max([overview.archive_number if overview else 0, *unfinished_numbers]),
+        failed_archives=sum(message_range.state == "failed" for message_range in ranges),
         counted_by=context.settings.token_counter,
     )
 

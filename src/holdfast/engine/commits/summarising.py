@@ -54,24 +54,20 @@ def summarise_archive(claimed: ClaimedTask, conversation: Conversation, earlier:
     # The model's tokens may be larger or smaller than the estimated ones; the ratio is measured from its usage figures.
     input_tokens = round(claimed.settings.model_input_tokens / max(model.token_ratio, MIN_TOKEN_RATIO))
     piece_tokens = prompts.tokens_for_messages(input_tokens, "of " * (MAX_EARLIER_CHARS // 3))
-    last_seqs = claimed.run_step("plan", list[int], lambda: (_plan_pieces(messages, piece_tokens), NO_COST))
+    pieces = prompts.split_into_chunks(messages, piece_tokens)
+    # `split_into_chunks` also truncates a message that is too long for one call.
+    truncated = [message for piece in pieces for message in piece]
+    last_seqs = claimed.run_step("plan", list[int], lambda: ([piece[-1].seq for piece in pieces], NO_COST))
     claimed.set_total_steps(len(last_seqs) + 2)
     results: list[SummaryResult] = []
     first = messages[0].seq
     for number, last in enumerate(last_seqs, 1):
-        piece = [message for message in messages if first <= message.seq <= last]
-        # `split_into_chunks` also truncates a message that is too long for one call.
-        truncated = [message for chunk in prompts.split_into_chunks(piece, piece_tokens) for message in chunk]
+        piece = [message for message in truncated if first <= message.seq <= last]
         before = summary.render(results[-1].summary, MAX_EARLIER_CHARS // 4).abstract if results else earlier
-        summarise = partial(_summarise_with_model, claimed, model, truncated, before[:MAX_EARLIER_CHARS])
+        summarise = partial(_summarise_with_model, claimed, model, piece, before[:MAX_EARLIER_CHARS])
         results.append(claimed.run_step(f"summarise {number}", SummaryResult, summarise))
         first = last + 1
     return _combine(claimed, results, conversation)
-
-
-def _plan_pieces(messages: list[Message], piece_tokens: int) -> list[int]:
-    """Split the messages into pieces for one call each. Return the last sequence number of each piece."""
-    return [chunk[-1].seq for chunk in prompts.split_into_chunks(messages, piece_tokens)]
 
 
 def _summarise_locally(

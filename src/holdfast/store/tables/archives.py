@@ -184,15 +184,6 @@ def read_summaries(tx: Tx, log_id: int, number: int) -> tuple[Summary | None, Su
     return own and _decode_summary(replace_source_ids(own)), earlier and _decode_summary(replace_source_ids(earlier))
 
 
-def counts(tx: Tx, log_id: int) -> tuple[int, int]:
-    """Return the number of archives of a session, and how many of them failed."""
-    total, _ = last_number_and_time(tx, log_id)  # archives are numbered without gaps
-    row = tx.one(
-        f"SELECT COUNT(*) FROM archives WHERE {_OF_LOG} AND state = 'failed' AND {_UNFINISHED}", (tx.account, log_id)
-    )
-    return total, row[0] if row else 0
-
-
 def totals(tx: Tx, log_id: int) -> ArchiveTotals:
     row = tx.one(
         "SELECT COUNT(*), SUM(CASE WHEN state = 'done' THEN 1 ELSE 0 END),"

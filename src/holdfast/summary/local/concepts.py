@@ -105,11 +105,15 @@ def _weight(key: str, count: int, messages_with_key: int, message_count: int) ->
 def _drop_overlapping(concepts: list[Concept], counts: Counter[str]) -> list[Concept]:
     """Drop concepts that overlap with one of higher weight, or that occur mostly inside a longer one."""
     all_keys = [_stem(concept.text) for concept in concepts]
+    joined_keys = "\n".join(all_keys)
     kept: list[Concept] = []
     kept_keys: list[str] = []
     for concept in concepts:
         key = _stem(concept.text)
-        if any(key != other and key in other and counts[other] >= counts[key] * 0.8 for other in all_keys):
+        can_be_contained = joined_keys.count(key) > 1  # one occurrence is the key itself
+        if can_be_contained and any(
+            key != other and key in other and counts[other] >= counts[key] * 0.8 for other in all_keys
+        ):
             continue
         if any(key in other or other in key for other in kept_keys):
             continue

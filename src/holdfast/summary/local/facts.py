@@ -104,7 +104,9 @@ def _kind_importance(literal: Literal) -> float:
 
 def _gain(sentence: Sentence, importance: dict[str, float], wanted: set[str]) -> float:
     """Return the gain of a line per length. Squares let one important literal outweigh several minor ones."""
-    gain = sum(importance[key] ** 2 for key in {literal.key for literal in sentence.literals} if key in wanted)
+    keys = {literal.key for literal in sentence.literals}
+    # The sum of `fsum` does not depend on the order of the set, which differs between processes.
+    gain = math.fsum(importance[key] ** 2 for key in keys if key in wanted)
     if not gain:
         return 0.0
     word_count = len(content_words(sentence.words))

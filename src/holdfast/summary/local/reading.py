@@ -1,5 +1,6 @@
 """Sentences of messages and tool calls, with the weights that a summary is selected by."""
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,8 +56,9 @@ _LIST_ANNOUNCEMENT_ENDS = (":", "\uff1a")
 _CUES_OF_LIST_ITEMS = frozenset({"pending", "decision"})
 """Cues of an announcement that apply to the items of its list."""
 _NO_CUES: frozenset[str] = frozenset()
-_OUTCOME = re.compile(
-    r"[Ee]rror|ERROR|[Ff]ail|FAIL|[Ee]xception|[Tt]imeout|denied|refused|success|错|失败|异常|超时|成功|完成"
+_OUTCOME_WORDS = (
+    *("error", "Error", "ERROR", "fail", "Fail", "FAIL", "exception", "Exception", "timeout", "Timeout"),
+    *("denied", "refused", "success", "错", "失败", "异常", "超时", "成功", "完成"),
 )
 _MACHINE_CUES = frozenset({"error", "result"})
 
@@ -123,11 +125,16 @@ def _limit_pieces(
             machine_lines += 1
             tool = piece.text.partition(":")[0] if piece.origin == "output" else ""
             tool_lines[tool] += 1
-            is_over_tool_limit = tool_lines[tool] > _MAX_OUTPUT_LINES_PER_TOOL and not _OUTCOME.search(piece.text)
+            is_over_tool_limit = tool_lines[tool] > _MAX_OUTPUT_LINES_PER_TOOL and not _has_outcome(piece.text)
             if machine_lines > max_machine_lines or is_over_tool_limit:
                 continue
         seen.add(piece.text)
         yield piece, sources
+
+
+def _has_outcome(text: str) -> bool:
+    """Return whether a line of code or output reports an error or a success."""
+    return any(word in text for word in _OUTCOME_WORDS)
 
 
 def detect_language(messages: Sequence[Message]) -> Language:
@@ -160,7 +167,7 @@ def _sentence(piece: Piece, index: int, message: Message, sources: list[int], li
     words = extract_words(piece.text)
     cues = (
         _NO_CUES
-        if origin in {"output", "code", "image"} and not _OUTCOME.search(piece.text)
+        if origin in {"output", "code", "image"} and not _has_outcome(piece.text)
         else find_cues(piece.text, words)
     )
     cues |= list_cues
@@ -170,7 +177,9 @@ def _sentence(piece: Piece, index: int, message: Message, sources: list[int], li
     if origin == "failed_call":
         cues |= {"error"}
         weight = _FAILED_CALL_WEIGHT
-    weight += sum(_CUE_WEIGHTS.get(cue, 0.0) for cue in cues) * (1.0 if origin in {"prose", "failed_call"} else 0.3)
+    # The sum of `fsum` does not depend on the order of the set, which differs between processes.
+    cue_weight = math.fsum(_CUE_WEIGHTS.get(cue, 0.0) for cue in cues)
+    weight += cue_weight * (1.0 if origin in {"prose", "failed_call"} else 0.3)
     return Sentence(piece.text, index, sources, message.role, origin, words, cues, find_literals(piece.text), weight)
 
 

@@ -202,16 +202,13 @@ def select_pending(selection: Selection) -> list[Line]:
         if "result" in sentence.cues and sentence.origin in {"prose", "call"} and sentence.role != "user"
     ]
     for sentence in selection.unused():
+        if "pending" not in sentence.cues or sentence.origin != "prose":
+            continue
         if sentence.role == "assistant" and (
             _OFFERS_HELP.search(sentence.text) or _ASKS_FOR_INPUT.search(sentence.text)
         ):
             continue
-        if (
-            "pending" in sentence.cues
-            and sentence.origin == "prose"
-            and is_meaningful(sentence, _MIN_PENDING_WORDS)
-            and not _is_request(sentence)
-        ):
+        if is_meaningful(sentence, _MIN_PENDING_WORDS) and not _is_request(sentence):
             is_done = any(
                 later.message_index > sentence.message_index and resolves(later.words, sentence.words)
                 for later in results

@@ -32,6 +32,7 @@ MIN_SHARED_WORDS = 0.34
 
 _CITATION_KEYS = ("sources", "source", "messages", "ids", "id")
 """Keys that models use for the sources of a line; the first one is asked for."""
+_TURN_START = re.compile(r"(^|[\n\r\v\f\x85\u2028\u2029])(?=\[m\d)")
 _LINE_SCHEMA = {
     "type": "object",
     "properties": {"text": {"type": "string"}, "sources": {"type": "array", "items": {"type": "string"}}},
@@ -200,7 +201,9 @@ def _cost(message: Message) -> int:
 
 def _format_turn(alias: str, message: Message) -> str:
     """Format a message for the model. Text inside it that looks like the start of another turn is indented."""
-    body = re.sub(r"(^|[\n\r\v\f\x85\u2028\u2029])(?=\[m\d)", r"\1 ", _format_body(message))
+    body = _format_body(message)
+    if "[m" in body:
+        body = _TURN_START.sub(r"\1 ", body)
     return f"[{alias}] {message.role}: {body}"
 
 

@@ -37,15 +37,16 @@ def call_sentences(call: ToolCall) -> Iterator[Piece]:
 
     A call that is shown by its values has no sentence.
     """
+    has_failed = is_failed(call)
+    if has_values(call) and not has_failed:
+        return
     lines = [line for line in _output_lines(call) if line]
-    if is_failed(call):
+    if has_failed:
         cause = _error_line(lines)
         formatted = format_call(call, _MAX_FAILED_ARGUMENTS_WIDTH)
         outcome = f": {shorten(cause, _MAX_OUTCOME_WIDTH)}" if cause else ""
         yield Piece(f"{formatted} → error{outcome}", "failed_call")
         lines = [line for line in lines if line != cause or display_width(line) > _MAX_OUTCOME_WIDTH]
-    elif has_values(call):
-        return
     elif call.is_open:
         yield Piece(format_open_call(call), "open_call")
     else:
@@ -85,5 +86,6 @@ def _output_lines(call: ToolCall) -> list[str]:
     lines = [to_single_line(line)[:_MAX_LINE_CHARS] for line in text.splitlines() if line.strip()]
     if len(lines) <= _HEAD_LINES + _TAIL_LINES:
         return lines
-    errors = [line for line in lines[_HEAD_LINES:-_TAIL_LINES] if any(word in line for word in _ERROR_WORDS)]
+    error_words = [word for word in _ERROR_WORDS if word in text]
+    errors = [line for line in lines[_HEAD_LINES:-_TAIL_LINES] if any(word in line for word in error_words)]
     return [*lines[:_HEAD_LINES], *errors[:_TAIL_LINES], *lines[-_TAIL_LINES:]]

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from holdfast.model.messages import Message, Role
@@ -52,6 +53,11 @@ def value_lines(
     ]
     groups = _group_by_shape(with_values)
     weights = _LineWeights(with_values, messages)
+    tables: dict[int, list[str]] = {}
+    for group in groups:
+        yield_cpu()
+        if len(group) > 1:
+            tables[id(group)] = list(_table_lines(group, weights))
     lines: list[Line] = []
     detail = MAX_DETAIL
     while detail >= 0:
@@ -61,7 +67,7 @@ def value_lines(
         for group in groups:
             yield_cpu()
             sources = [seq for call in group for seq in source_seqs(call, messages)]
-            texts = _table_lines(group, weights) if len(group) > 1 else _call_lines(group[0], shown, seen_tools)
+            texts = tables[id(group)] if len(group) > 1 else _call_lines(group[0], shown, seen_tools)
             lines += [Line(text, sources, weights.weigh(group[-1], text)) for text in texts]
         tokens = sum(estimate(line.text) for line in lines)
         if tokens <= max_tokens:
@@ -88,22 +94,9 @@ def _is_flat(value: object) -> bool:
 
 
 def _table_lines(group: Sequence[ToolCall], weights: "_LineWeights") -> Iterator[str]:
-    """Format calls of one shape as rows of a table.
-
-    A long table has the first and the last calls, those with an unusual value, and those that are mentioned in prose.
-    """
+    """Format calls of one shape as rows of a table. A long table has only the most informative rows."""
     rows = [_row(call) for call in group]
-    most_common = {key: Counter(str(row.get(key)) for row in rows).most_common(1)[0] for key in rows[0]}
-    usual = {key: text for key, (text, count) in most_common.items() if count >= _USUAL_SHARE * len(rows)}
-    kept = [
-        row
-        for number, row in enumerate(rows)
-        if number == 0
-        or number >= len(rows) - _LAST_ROWS
-        or any(str(row.get(key)) != text for key, text in usual.items())
-        or weights.is_mentioned(format_pairs(row))
-    ]
-    kept = rows if len(rows) <= _MAX_TABLE_ROWS else [*kept[:1], *kept[1:][1 - _MAX_TABLE_ROWS :]]
+    kept = rows if len(rows) <= _MAX_TABLE_ROWS else _select_rows(rows, weights)
     label = tool_label(group[0].name)
     note = "" if len(kept) == len(rows) else f", {len(kept)} shown"
     items = [
@@ -113,6 +106,20 @@ def _table_lines(group: Sequence[ToolCall], weights: "_LineWeights") -> Iterator
     ]
     separator = " " if items and items[0].heading else ": "
     yield from _pack_lines(f"{len(rows)} calls of {label}{note}{separator}", f"more calls of {label}: ", items)
+
+
+def _select_rows(rows: Sequence[dict[str, Any]], weights: "_LineWeights") -> list[dict[str, Any]]:
+    """Return the first and the last rows, those with an unusual value, and those that are mentioned in prose."""
+    most_common = {key: Counter(str(row.get(key)) for row in rows).most_common(1)[0] for key in rows[0]}
+    usual = {key: text for key, (text, count) in most_common.items() if count >= _USUAL_SHARE * len(rows)}
+    kept_from_end = (
+        row
+        for number, row in enumerate(reversed(rows[1:]))
+        if number < _LAST_ROWS
+        or any(str(row.get(key)) != text for key, text in usual.items())
+        or weights.is_mentioned(format_pairs(row))
+    )
+    return [rows[0], *reversed(list(islice(kept_from_end, _MAX_TABLE_ROWS - 1)))]
 
 
 def _row(call: ToolCall) -> dict[str, Any]:
@@ -150,8 +157,10 @@ def _prose(messages: Sequence[Message], role: Role) -> str:
 
 def _find_values(text: str) -> set[str]:
     """Return the words with a digit, by which a mentioned value is recognised. Commas in numbers are ignored."""
-    words = (word.rstrip("./:-") for word in _WORD.findall(text.replace(",", "")))
-    return {word for word in words if len(word) >= _MIN_MENTIONED_CHARS and _DIGIT.search(word)}
+    lines = [line for line in text.replace(",", "").splitlines() if _DIGIT.search(line)]
+    words = [word for line in lines for word in _WORD.findall(line) if len(word) >= _MIN_MENTIONED_CHARS]
+    stripped = (word.rstrip("./:-") for word in words if _DIGIT.search(word))
+    return {word for word in stripped if len(word) >= _MIN_MENTIONED_CHARS}
 
 
 def has_values(call: ToolCall) -> bool:
