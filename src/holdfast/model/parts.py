@@ -9,6 +9,8 @@ import msgspec
 from holdfast.model.base import TokenCount, WireStruct
 
 ToolStatus = Literal["pending", "running", "completed", "error"]
+OPEN_TOOL_STATUSES: frozenset[ToolStatus] = frozenset({"pending", "running"})
+"""The statuses of a call that has no result yet."""
 ContextType = Literal["memory", "resource", "skill"]
 
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.model.parts import Part, ToolPart
+from holdfast.model.parts import OPEN_TOOL_STATUSES, Part, ToolPart
 from holdfast.store.database import Tx
 from holdfast.store.tables.lineage import LogRange
-
-UNANSWERED_STATUSES = {"pending", "running"}
 
 
 def insert(tx: Tx, log_id: int, seq: int, parts: Iterable[Part]) -> None:
@@ -14,7 +12,7 @@ def insert(tx: Tx, log_id: int, seq: int, parts: Iterable[Part]) -> None:
     open_by_id: dict[str, bool] = {}
     for part in parts:
         if type(part) is ToolPart and part.tool_id:
-            is_open = part.tool_status in UNANSWERED_STATUSES and part.tool_output in (None, "")
+            is_open = part.tool_status in OPEN_TOOL_STATUSES and part.tool_output in (None, "")
             open_by_id[part.tool_id] = open_by_id.get(part.tool_id, True) and is_open
     for tool_id, is_open in open_by_id.items():
         tx.execute(

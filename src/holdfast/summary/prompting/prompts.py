@@ -10,13 +10,21 @@ from typing import Any
 import msgspec
 
 from holdfast.model.messages import Message
-from holdfast.model.parts import ContextPart, ImagePart, Part, ProviderPart, TextPart, ToolPart, as_text
+from holdfast.model.parts import (
+    OPEN_TOOL_STATUSES,
+    ContextPart,
+    ImagePart,
+    Part,
+    ProviderPart,
+    TextPart,
+    ToolPart,
+    as_text,
+)
 from holdfast.model.summaries import Line, Prompt, Reply, Summary
 from holdfast.summary.local.concepts import content_words
 from holdfast.summary.local.reading import detect_language
 from holdfast.summary.prompting.json_repair import find_object
 from holdfast.summary.sections import ABSTRACT_FIELDS, CONSTRAINTS, FACTS, MODEL_SECTIONS
-from holdfast.summary.tools.pairing import OPEN_STATUSES
 from holdfast.text.sentences import extract_words
 from holdfast.text.tokens import estimate
 
@@ -228,7 +236,7 @@ def _format_part(part: Part) -> str:
 def _format_tool_part(part: ToolPart) -> str:
     """Format a call, a result, or both. A call is not marked as open, because its result may be in another message."""
     name, arguments, output = part.tool_name or "a tool", as_text(part.tool_input), as_text(part.tool_output)
-    if part.tool_status in OPEN_STATUSES and not output:
+    if part.tool_status in OPEN_TOOL_STATUSES and not output:
         return f"(called {name} with {arguments or 'nothing'})"
     ended = "failed" if part.tool_status == "error" else "answered"
     outcome = f"{ended}: {output}" if output else f"{ended} with nothing"

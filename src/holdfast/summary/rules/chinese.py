@@ -5,8 +5,9 @@ import re
 
 from holdfast.summary.rules.english import MAX_CLAUSE_CHARS, Clause
 from holdfast.summary.rules.splitting import Segment, Sentence, has_quote
+from holdfast.text.scripts import HAN_AND_HEXAGRAMS
 
-HAN = re.compile(r"[\u3400-\u9fff]")
+HAN = re.compile(f"[{HAN_AND_HEXAGRAMS}]")
 _RULE = re.compile(
     r"不要|必须|禁止|务必|不得(?!不|了)|严禁|千万|一定要|切勿|只能|不许|绝不|绝对不|不准|不允许|不可以|仅限|一律|不超过|不低于|不能超过|永远|始终|不耐受|吃不了|喝不了|吃不惯|受不了|从不|向来不?"
     r"|用不着|别超过|不可(?!能|以|思)|千篇一律"
@@ -50,7 +51,8 @@ _CONDITION = re.compile(
     r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|假如|当|只要|凡是|凡|以后|今后|每次|每当|遇到|涉及|除了|从现在|在).{0,40}|.{1,30}(?:的时候|时|的话|方面|之前|以后|之后)$"
 )
 _EMPTY = re.compile(
-    r"[\s*]*(?:这一点|这个|那个|它|这)?(?:一定要|必须|千万|务必|不要|都要)[^\u3400-\u9fff]*$|[\s*]*(?:这个|这|那个|它)(?:一定要|必须|务必).{1,4}$"
+    rf"[\s*]*(?:这一点|这个|那个|它|这)?(?:一定要|必须|千万|务必|不要|都要)[^{HAN_AND_HEXAGRAMS}]*$"
+    r"|[\s*]*(?:这个|这|那个|它)(?:一定要|必须|务必).{1,4}$"
 )
 _NO_CONTINUATION = re.compile(r"[\s*]*(?:我|你|他|她|谢|好|行|对|这|那|上次|去年|所以|因为|先看|怎)")
 _OPENS_CONDITION = re.compile(r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|凡是|凡|每次|每当|遇到|以后凡是|只要)")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from holdfast.text.scripts import HAN_AND_HEXAGRAMS
+
 MAX_CHARS_READ = 24_000
 """A longer text is read completely only at its beginning and its end, this many characters in all."""
 MAX_MIDDLE_CHARS = 1_000_000
@@ -39,11 +41,15 @@ _MACHINE_OUTPUT = re.compile(
     r"(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|[{}<|$]|\[?[A-Z]{4,}\b[\]:]|import |def |class |at \w+\.)"
 )
 _QUOTE = re.compile(
-    r"\"[^\"\n]{12,1000}\"|\"(?=[^\"\n]{0,40}[\u3400-\u9fff])[^\"\n]{2,1000}\"|“[^”\n]{4,1000}”|«[^»\n]{4,1000}»"
+    rf"\"[^\"\n]{{12,1000}}\"|\"(?=[^\"\n]{{0,40}}[{HAN_AND_HEXAGRAMS}])[^\"\n]{{2,1000}}\""
+    r"|“[^”\n]{4,1000}”|«[^»\n]{4,1000}»"
     r"|「[^」\n]{2,1000}」|『[^』\n]{2,1000}』"
     r"|(?<![\w'])'[^'\n]{3,300}[,.!?]'(?!\w)"
 )
-_SENTENCE_END = re.compile(r"[.!?…]{1,3}[\"')\]*]{0,3}\s+(?=\S)|[。！？；]+[”」』）]?|[!?](?=[\u3400-\u9fff])")
+_SENTENCE_END = re.compile(
+    r"[.!?…]{1,3}[\"')\]*]{0,3}\s+(?=\S)|[。！？；]+[”」』）]?"
+    rf"|[!?](?=[{HAN_AND_HEXAGRAMS}])"
+)
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|mrs?|ms|dr|prof|no|approx|ca|cf|st|inc|ltd|fig|incl|resp)|\b[a-z])\.\W{0,4}$"
 )
@@ -54,7 +60,7 @@ _SEGMENT_BORDER = re.compile(
     r"|who|where|could|can|would|do|does|is|are|by|from|with|this|that's|he|she|they|you|our|let's|leave"
     r"|give|show|add|make)\b)"
     r"|(?:because|hence)\s|since\s(?=(?:i|we|our|my|the|it|they|he|she|that|your|this)\b))?"
-    r"|—|\s\(|[，；：（）]|(?<=[\u3400-\u9fff])\s?[,;:]"
+    rf"|—|\s\(|[，；：（）]|(?<=[{HAN_AND_HEXAGRAMS}])\s?[,;:]"
 )
 _WORD = re.compile(r"[a-z']+")
 _SPACE = re.compile(r"\s+")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from holdfast.model.summaries import Line
 from holdfast.summary.rules.phrases import triggered, word_set
+from holdfast.text.scripts import HAN_AND_HEXAGRAMS
 
 MAX_WITHDRAWALS = 100
 _ABOUT_PREFIX, _ALLOWED_PREFIX, _REFERRED_PREFIX = "about: ", "allowed: ", "referred: "
@@ -25,7 +26,7 @@ _STOP_WORDS = word_set(
     above before"""
 )
 _WORD = re.compile(r"[^\W_]+(?:['.,-][^\W_]+)*")
-_HAN_RUN = re.compile(r"[\u3400-\u9fff]+")
+_HAN_RUN = re.compile(f"[{HAN_AND_HEXAGRAMS}]+")
 _HAN_STOP_WORDS = re.compile(
     r"以后|今后|凡是|都|要|请|用|不要|必须|一律|不|我|你|的|了|时候|时|回答|吧|也|就|把|可以|再|先|还是|改回|任何|一定|所有|之前|刚才|说|规则|那条|关于"
 )

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.model.messages import Message
-from holdfast.model.parts import TextPart, ToolPart, ToolStatus
+from holdfast.model.parts import OPEN_TOOL_STATUSES, TextPart, ToolPart, ToolStatus
 from holdfast.model.summaries import Line
 from holdfast.summary.tools.structure import decode_json
 from holdfast.text.sentences import to_single_line
 
-OPEN_STATUSES: frozenset[ToolStatus] = frozenset({"pending", "running"})
-"""Statuses of a call without a final result."""
 _EMPTY: tuple[Any, ...] = (None, "", {}, [])
 
 
@@ -55,7 +53,7 @@ class ToolCall:
 
     @property
     def is_open(self) -> bool:
-        return self.status in OPEN_STATUSES
+        return self.status in OPEN_TOOL_STATUSES
 
     @property
     def key(self) -> str:
@@ -172,7 +170,7 @@ def _tool_parts(message: Message) -> list[ToolPart]:
 
 
 def _is_call(part: ToolPart) -> bool:
-    return part.tool_status in OPEN_STATUSES and part.tool_output in _EMPTY
+    return part.tool_status in OPEN_TOOL_STATUSES and part.tool_output in _EMPTY
 
 
 def _status(part: ToolPart) -> ToolStatus:
