@@ -1,4 +1,4 @@
-"""Timing of operations that are run in turn, and statistics of the times."""
+"""Times functions that run in turn, and computes statistics of the times."""
 
 import gc
 import time
@@ -6,23 +6,23 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-Operation = Callable[[int], object]
-"""One repetition of a measured operation. Its argument is the number of the round."""
+TimedFunction = Callable[[int], object]
+"""A function that is called once per round, with the number of the round."""
 
 
 class Series(msgspec.Struct, frozen=True):
-    """The wall times of an operation's repetitions, and their total CPU time, in seconds."""
+    """The wall time of each call of a function, and the CPU time of all calls together, in seconds."""
 
     wall: list[float]
     cpu: float
 
 
-class Summary(msgspec.Struct, frozen=True):
-    """Statistics of a series: times in seconds, `cpu` per repetition."""
+class Statistics(msgspec.Struct, frozen=True):
+    """Statistics of a series, in seconds. `cpu` is the mean CPU time of one call."""
 
     count: int
     mean: float
-    """Includes costs that occur only in some repetitions, which the median hides."""
+    """Includes costs that occur only in some calls, which the median hides."""
     p50: float
     p99: float
     max: float
@@ -38,40 +38,43 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the report: an operation, its baseline, and whether it meets its targets."""
+    """One row of the report: what was measured, its baseline, and whether it meets its targets."""
 
-    work: str
-    ours: Summary
-    against: str
-    baseline: Summary
+    name: str
+    measured: Statistics
+    baseline_name: str
+    baseline: Statistics
     ratio: float
+    """Measured time divided by the baseline's. With several threads or clients, the ratio of their rates."""
     checks: list[Check]
     notes: list[str] = []
-    more: dict[str, float | list[str]] = {}
+    extra_values: dict[str, float | list[str]] = {}
+    """Further values, by name. They are written to the JSON report only."""
 
     @property
     def met(self) -> bool:
         return all(check.met for check in self.checks)
 
 
-def time_interleaved(rounds: int, *operations: Operation, warm_up: int = 0) -> list[Series]:
-    """Run the operations in turn, round by round, so that other load on the machine affects all of them equally.
+def time_interleaved(rounds: int, *functions: TimedFunction, warm_up: int = 0) -> list[Series]:
+    """Call the functions in turn, round by round, so that other load on the machine affects all of them equally.
 
-    Every second round runs in reverse order, so that no operation always follows the same other one.
+    Every second round runs in reverse order, so that no function always follows the same other one.
+    The first `warm_up` rounds are not measured.
     """
-    walls: list[list[float]] = [[] for _ in operations]
-    cpus = [0.0 for _ in operations]
+    walls: list[list[float]] = [[] for _ in functions]
+    cpus = [0.0 for _ in functions]
     freeze_heap()
     for number in range(warm_up + rounds):
-        order = range(len(operations)) if number % 2 == 0 else range(len(operations) - 1, -1, -1)
-        for place in order:
-            operation = operations[place]
+        order = range(len(functions)) if number % 2 == 0 else range(len(functions) - 1, -1, -1)
+        for index in order:
+            function = functions[index]
             cpu, wall = time.thread_time(), time.perf_counter()
-            operation(number)
+            function(number)
             wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
             if number >= warm_up:
-                walls[place].append(wall)
-                cpus[place] += cpu
+                walls[index].append(wall)
+                cpus[index] += cpu
     return [Series(wall, cpu) for wall, cpu in zip(walls, cpus, strict=True)]
 
 
@@ -81,9 +84,9 @@ def freeze_heap() -> None:
     gc.freeze()
 
 
-def summarise(series: Series) -> Summary:
+def compute_statistics(series: Series) -> Statistics:
     ordered = sorted(series.wall)
-    return Summary(
+    return Statistics(
         count=len(ordered),
         mean=sum(ordered) / len(ordered),
         p50=quantile(ordered, 0.50),
@@ -94,7 +97,7 @@ def summarise(series: Series) -> Summary:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The nearest-rank quantile of values in ascending order."""
+    """Return the value below which `share` of the values lie. `ordered` is in ascending order."""
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 

@@ -32,10 +32,10 @@ def show(console: Console, figures: Sequence[Figure]) -> None:
         table.add_column(heading, no_wrap=True)
     for figure in figures:
         table.add_row(
-            f"{figure.work}\n[dim]/ {figure.against}[/]",
-            _time(figure.ours.p50),
-            _time(figure.ours.p99),
-            _time(figure.ours.cpu),
+            f"{figure.name}\n[dim]/ {figure.baseline_name}[/]",
+            _time(figure.measured.p50),
+            _time(figure.measured.p99),
+            _time(figure.measured.cpu),
             _time(figure.baseline.p50),
             f"{figure.ratio:.2f}x",
             "\n".join(check.target for check in figure.checks),
@@ -44,7 +44,7 @@ def show(console: Console, figures: Sequence[Figure]) -> None:
     console.print(table)
     for note in (note for figure in figures for note in figure.notes):
         console.print(f"  {note}", highlight=False, soft_wrap=True)
-    missed = [figure.work for figure in figures if not figure.met]
+    missed = [figure.name for figure in figures if not figure.met]
     console.print(f"[red]Missed:[/] {', '.join(missed)}" if missed else "[green]All targets are met.[/]")
 
 
@@ -60,7 +60,7 @@ def write(
         "machine": _machine(),
         "scale": scale,
         "figures": [{**msgspec.to_builtins(figure), "met": figure.met} for figure in figures],
-        "shown": context_figures,
+        "context_figures": context_figures,
     }
     file.write_bytes(msgspec.json.format(msgspec.json.encode(document)))
     return file

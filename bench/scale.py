@@ -1,4 +1,4 @@
-"""Sizes of the measurements, and their set-up."""
+"""Sizes of the measurements, and the input that each part of the bench gets."""
 
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 class Scale(msgspec.Struct, frozen=True):
     append_rounds: int
-    long_session: int
+    long_session_messages: int
+    """Number of messages in the long session, whose appends and forks are measured."""
     growth_blocks: int
     """Each block has a new short session and `growth_rounds` appends."""
     growth_rounds: int
@@ -17,65 +18,66 @@ class Scale(msgspec.Struct, frozen=True):
     thread_rounds: int
     thread_seconds: float
     """Duration of each phase of a round."""
-    thread_raw_batches: int
-    """Batches of 64 appends in each round."""
+    raw_sql_batches: int
+    """Number of batches in each round of the raw SQL loop. A batch has the statements of 64 appends."""
     read_rounds: int
     commit_rounds: int
-    long_commits: int
-    long_commit: int
-    """Factor: how many times as many messages a long commit has."""
-    commits_awaited: int
+    long_commit_rounds: int
+    long_commit_factor: int
+    """How many times as many messages a long commit has as a short one."""
+    commit_until_done_rounds: int
+    """Number of commits that are measured until their background task is done."""
     archives: int
     committing_sessions: int
     startups: int
     server_rounds: int
     server_seconds: float
     """Duration of each phase of a round."""
-    every: int
-    """Only every n-th recorded trajectory and conversation is measured."""
+    sample_step: int
+    """Only every `sample_step`-th recorded trajectory and conversation is measured."""
 
 
 FULL = Scale(
     append_rounds=5_000,
-    long_session=100_000,
+    long_session_messages=100_000,
     growth_blocks=20,
     growth_rounds=100,
     forks=30,
     thread_rounds=4,
     thread_seconds=2.0,
-    thread_raw_batches=60,
+    raw_sql_batches=60,
     read_rounds=400,
     commit_rounds=60,
-    long_commits=20,
-    long_commit=10,
-    commits_awaited=12,
+    long_commit_rounds=20,
+    long_commit_factor=10,
+    commit_until_done_rounds=12,
     archives=100,
     committing_sessions=200,
     startups=9,
     server_rounds=8,
     server_seconds=0.6,
-    every=1,
+    sample_step=1,
 )
 QUICK = Scale(
     append_rounds=300,
-    long_session=2_000,
+    long_session_messages=2_000,
     growth_blocks=2,
     growth_rounds=50,
     forks=5,
     thread_rounds=1,
     thread_seconds=0.4,
-    thread_raw_batches=8,
+    raw_sql_batches=8,
     read_rounds=20,
     commit_rounds=6,
-    long_commits=2,
-    long_commit=2,
-    commits_awaited=1,
+    long_commit_rounds=2,
+    long_commit_factor=2,
+    commit_until_done_rounds=1,
     archives=5,
     committing_sessions=10,
     startups=2,
     server_rounds=1,
     server_seconds=0.3,
-    every=12,
+    sample_step=12,
 )
 
 

@@ -12,8 +12,8 @@ def measure(setup: Setup) -> list[QualityFigure]:
     file = recorded.find_data_file()
     if file is None:
         note = f"skipped: {recorded.FILE} is not in the folder that HOLDFAST_DATA names"
-        return [QualityFigure(what="real agent traffic", measured="-", notes=[note])]
-    trajectories = recorded.load_trajectories(file)[:: setup.scale.every]
+        return [QualityFigure(name="real agent traffic", measured="-", notes=[note])]
+    trajectories = recorded.load_trajectories(file)[:: setup.scale.sample_step]
     with holdfast.connect(setup.folder / "agents.db") as client:
         return [*_measure_values(client, trajectories), _measure_open_calls(client, trajectories)]
 
@@ -34,20 +34,20 @@ def _measure_values(client: holdfast.Client, trajectories: list[recorded.Traject
     share = overview_tokens / text_tokens
     return [
         QualityFigure(
-            what="values that later tool calls use, on a short line with their field, tool or owner",
+            name="values that later tool calls use, on a short line with their field, tool or owner",
             measured=f"{labelled / needed:.3f} of {needed}",
             target=f">= {MIN_KEPT}",
             met=labelled / needed >= MIN_KEPT,
             notes=[f"anywhere in the overview: {kept / needed:.3f} of the values"],
         ),
         QualityFigure(
-            what="... at this share of the text's tokens (o200k)",
+            name="... at this share of the text's tokens (o200k)",
             measured=f"{share:.3f}",
             target=f"<= {MAX_SHARE}",
             met=share <= MAX_SHARE,
         ),
         QualityFigure(
-            what="... for comparison, in the last messages of the same size",
+            name="... for comparison, in the last messages of the same size",
             measured=f"{in_last_messages / needed:.3f}",
         ),
     ]
@@ -61,7 +61,7 @@ def _measure_open_calls(client: holdfast.Client, trajectories: list[recorded.Tra
         wrong += max(0, listed - expected)
         missing += max(0, expected - listed)
     return QualityFigure(
-        what="finished calls reported as open / open calls not listed",
+        name="finished calls reported as open / open calls not listed",
         measured=f"{wrong} / {missing}",
         target="0 / 0",
         met=wrong == missing == 0,

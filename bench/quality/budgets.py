@@ -1,4 +1,4 @@
-"""Measures whether contexts exceed their token budget, counted exactly."""
+"""Measures whether contexts exceed their token budget. A tokeniser counts the tokens exactly."""
 
 import holdfast
 from conversations import CONVERSATIONS
@@ -12,9 +12,9 @@ BUDGETS = (500, 700, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 20
 
 def measure(setup: Setup) -> list[QualityFigure]:
     over = contexts = 0
-    fullest = 0.0
+    max_budget_share = 0.0  # the largest share of the budget left by the messages that an overview uses
     with holdfast.connect(setup.folder / "budgets.db") as client:
-        for conversation in CONVERSATIONS[:: setup.scale.every]:
+        for conversation in CONVERSATIONS[:: setup.scale.sample_step]:
             session = client.session()
             archived = len(conversation.messages) * 3 // 4
             for piece in (conversation.messages[: archived // 2], conversation.messages[archived // 2 : archived]):
@@ -27,14 +27,15 @@ def measure(setup: Setup) -> list[QualityFigure]:
                 total = _count_messages(context) + count_tokens(context.latest_archive_overview)
                 contexts += 1
                 over += total > max(budget, minimum)
-                fullest = max(fullest, (total - minimum) / max(1, budget - minimum) if budget > minimum else 0.0)
+                if budget > minimum:
+                    max_budget_share = max(max_budget_share, (total - minimum) / (budget - minimum))
     return [
         QualityFigure(
-            what=f"contexts above their budget (o200k), of {contexts} with budgets of 500 to 50,000",
+            name=f"contexts above their budget (o200k), of {contexts} with budgets of 500 to 50,000",
             measured=str(over),
             target="0",
             met=over == 0,
-            notes=[f"the fullest context uses {fullest:.0%} of the budget that its messages leave"],
+            notes=[f"the fullest context uses {max_budget_share:.0%} of the budget that its messages leave"],
         )
     ]
 

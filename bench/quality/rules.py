@@ -20,13 +20,13 @@ def measure(setup: Setup) -> list[QualityFigure]:
         ):
             for pieces in PIECE_COUNTS:
                 kept = measure_kept_rules(
-                    conversations[:: setup.scale.every], pieces, partial(commit_in_pieces, client)
+                    conversations[:: setup.scale.sample_step], pieces, partial(commit_in_pieces, client)
                 )
                 min_kept = MIN_KEPT * kept.expected // EXPECTED
                 met = kept.kept >= min_kept and len(kept.false) <= MAX_FALSE and kept.longest <= MAX_LINE_CHARS
                 figures.append(
                     QualityFigure(
-                        what=f"{name}, in {pieces} {'piece' if pieces == 1 else 'pieces'}: kept / false / longest line",
+                        name=f"{name}, in {pieces} {'piece' if pieces == 1 else 'pieces'}: kept / false / longest line",
                         measured=f"{kept.kept} / {len(kept.false)} / {kept.longest}",
                         target=f">= {min_kept} / <= {MAX_FALSE} / <= {MAX_LINE_CHARS}"
                         if conversations is STANDING

@@ -12,7 +12,7 @@ import msgspec
 
 import holdfast
 import raw
-from measure import Figure, Series, check_at_least, check_at_most, freeze_heap, join_series, summarise
+from measure import Figure, Series, check_at_least, check_at_most, compute_statistics, freeze_heap, join_series
 from scale import Setup
 from server import load, process
 from server.load import LoadResult
@@ -37,7 +37,7 @@ class Workload(msgspec.Struct, frozen=True):
     share: float
 
     @property
-    def work(self) -> str:
+    def name(self) -> str:
         return f"{self.clients} clients, {len(self.sessions)} session{'s' * (len(self.sessions) > 1)}"
 
 
@@ -117,13 +117,13 @@ def _appends(setup: Setup) -> list[Figure]:
     bodies = [msgspec.json.encode({"role": "user", "content": text}) for text in Texts(seed=5).several(TEXTS)]
     with (
         process.run_server(ECHO, setup.folder / "echo.log") as echo,
-        process.run_server([*HOLDFAST, str(setup.folder)], setup.folder / "holdfast.log") as ours,
+        process.run_server([*HOLDFAST, str(setup.folder)], setup.folder / "holdfast.log") as server,
     ):
         echoes = {
             clients: ClientGroup(echo, clients, cycle([load.request("POST", "/echo", body) for body in bodies]))
             for clients in {workload.clients for workload in WORKLOADS}
         }
-        groups = [ClientGroup(ours, workload.clients, _requests(workload, bodies)) for workload in WORKLOADS]
+        groups = [ClientGroup(server, workload.clients, _requests(workload, bodies)) for workload in WORKLOADS]
         _run(setup, [*echoes.values(), *groups], file)
     return [
         _figure(workload, group, echoes[workload.clients], _count_misplaced(file, workload.sessions, group.results))
@@ -149,19 +149,19 @@ def _requests(workload: Workload, bodies: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def _figure(workload: Workload, group: ClientGroup, echo: ClientGroup, misplaced: int) -> Figure:
-    ours, baseline = summarise(group.series), summarise(echo.series)
-    rate, cpu = group.rate / echo.rate, ours.cpu / baseline.cpu
+    measured, baseline = compute_statistics(group.series), compute_statistics(echo.series)
+    rate, cpu = group.rate / echo.rate, measured.cpu / baseline.cpu
     busy = sum(phase.cpu for phase in echo.phases) / sum(phase.result.seconds for phase in echo.phases)
     own = sum(phase.result.cpu for phase in echo.phases) / baseline.count
     note = (
-        f"{workload.work}: {group.rate:,.0f} appends/s, the echo server {echo.rate:,.0f}/s at {busy:.0%} of a core;"
+        f"{workload.name}: {group.rate:,.0f} appends/s, the echo server {echo.rate:,.0f}/s at {busy:.0%} of a core;"
         f" CPU {cpu:.2f}x of its {baseline.cpu * 1e6:.0f} µs (without the client's {own * 1e6:.0f} µs);"
         f" {misplaced} messages lost, duplicated or misplaced"
     )
     return Figure(
-        work=workload.work,
-        ours=ours,
-        against="HTTP echo (rates)",
+        name=workload.name,
+        measured=measured,
+        baseline_name="HTTP echo (rates)",
         baseline=baseline,
         ratio=rate,
         checks=[
@@ -170,7 +170,7 @@ def _figure(workload: Workload, group: ClientGroup, echo: ClientGroup, misplaced
             check_at_most(0, misplaced, "none lost"),
         ],
         notes=[note],
-        more={
+        extra_values={
             "rate": group.rate,
             "echo_rate": echo.rate,
             "cpu_ratio": cpu,
@@ -214,8 +214,8 @@ def _startup(setup: Setup) -> Figure:
             echoes.append(echo)
         with process.run_server([*HOLDFAST, str(setup.folder / f"{number}")], setup.folder / "holdfast.log") as start:
             starts.append(start)
-    ours, baseline = (
-        summarise(Series([start.wall for start in several], sum(start.cpu for start in several)))
+    measured, baseline = (
+        compute_statistics(Series([start.wall for start in several], sum(start.cpu for start in several)))
         for several in (starts, echoes)
     )
     cpu, memory = median(start.cpu for start in starts), max(start.idle_bytes for start in starts) / 1e6
@@ -225,12 +225,12 @@ def _startup(setup: Setup) -> Figure:
         f" and {max(echo.idle_bytes for echo in echoes) / 1e6:.0f} MB"
     )
     return Figure(
-        work="holdfast serve, to health",
-        ours=ours,
-        against="HTTP echo, to health",
+        name="holdfast serve, to health",
+        measured=measured,
+        baseline_name="HTTP echo, to health",
         baseline=baseline,
-        ratio=ours.p50 / baseline.p50,
+        ratio=measured.p50 / baseline.p50,
         checks=[check_at_most(1.0, cpu, "< 1 s CPU"), check_at_most(90, memory, "< 90 MB")],
         notes=[note],
-        more={"idle_megabytes": memory},
+        extra_values={"idle_megabytes": memory},
     )

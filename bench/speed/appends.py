@@ -4,7 +4,7 @@ import msgspec
 
 import holdfast
 import raw
-from measure import Figure, check_at_most, summarise, time_interleaved
+from measure import Figure, check_at_most, compute_statistics, time_interleaved
 from scale import Setup
 from texts import Texts
 
@@ -18,12 +18,12 @@ def measure(setup: Setup) -> list[Figure]:
     recording = raw.record_appends([("s", text) for text in texts])
     log, bare = raw.connect_insert_log(setup.folder / "raw.db"), raw.connect(setup.folder / "bare.db")
     raw.replay(bare, recording.opening)
-    with holdfast.connect(setup.folder / "ours.db") as client:
+    with holdfast.connect(setup.folder / "holdfast.db") as client:
         client.create_session("s")
-        for name in ("raw.db", "bare.db", "ours.db"):
+        for name in ("raw.db", "bare.db", "holdfast.db"):
             raw.fill_wal(setup.folder / name)
-        ours, inserts, statements = map(
-            summarise,
+        measured, inserts, statements = map(
+            compute_statistics,
             time_interleaved(
                 rounds,
                 lambda number: client.add_message("s", "user", texts[number]),
@@ -34,22 +34,22 @@ def measure(setup: Setup) -> list[Figure]:
         )
     log.close()
     bare.close()
-    ratio, bare_ratio = ours.p50 / inserts.p50, statements.p50 / inserts.p50
-    mean_ratio = ours.mean / inserts.mean
+    ratio, bare_ratio = measured.p50 / inserts.p50, statements.p50 / inserts.p50
+    mean_ratio = measured.mean / inserts.mean
     note = (
         f"append: {mean_ratio:.2f}x on average; its SQL statements alone are {bare_ratio:.2f}x"
-        f" and {statements.cpu * 1e6:.0f} of its {ours.cpu * 1e6:.0f} µs CPU"
+        f" and {statements.cpu * 1e6:.0f} of its {measured.cpu * 1e6:.0f} µs CPU"
     )
     return [
         Figure(
-            work="one durable append",
-            ours=ours,
-            against="a raw WAL+FULL insert",
+            name="one durable append",
+            measured=measured,
+            baseline_name="a raw WAL+FULL insert",
             baseline=inserts,
             ratio=ratio,
             checks=[check_at_most(1.6, ratio, "≤ 1.6x")],
             notes=[note],
-            more={
+            extra_values={
                 "mean_ratio": mean_ratio,
                 "bare_statements_p50": statements.p50,
                 "bare_statements_p99": statements.p99,

@@ -10,7 +10,16 @@ import raw
 from conversations import CONVERSATIONS
 from holdfast.client.sync.client import Client
 from holdfast.testing.model import running_model
-from measure import Check, Figure, Series, check_at_least, check_at_most, freeze_heap, summarise, time_interleaved
+from measure import (
+    Check,
+    Figure,
+    Series,
+    check_at_least,
+    check_at_most,
+    compute_statistics,
+    freeze_heap,
+    time_interleaved,
+)
 from scale import Setup
 from texts import Texts
 
@@ -33,41 +42,41 @@ def _measure_calls(setup: Setup) -> list[Figure]:
     texts = Texts(seed=7)
     log = raw.connect_insert_log(setup.folder / "raw.db")
     no_workers = holdfast.Settings(worker_threads=0)
-    body, long_count = texts.one(), LIVE * setup.scale.long_commit
+    body, long_count = texts.one(), LIVE * setup.scale.long_commit_factor
     with holdfast.connect(setup.folder / "calls.db", settings=no_workers) as client:
         for number in range(rounds):
             _fill(client, f"short-{number}", texts, LIVE)
-        for number in range(setup.scale.long_commits):
+        for number in range(setup.scale.long_commit_rounds):
             _fill(client, f"long-{number}", texts, long_count)
         for name in ("raw.db", "calls.db"):
             raw.fill_wal(setup.folder / name)
         short, inserts = map(
-            summarise,
+            compute_statistics,
             time_interleaved(
                 rounds,
                 lambda number: client.commit_session(f"short-{number}"),
                 lambda _: log.execute("INSERT INTO raw (body) VALUES (?)", (body,)),
             ),
         )
-        long = summarise(
-            time_interleaved(setup.scale.long_commits, lambda number: client.commit_session(f"long-{number}"))[0]
+        long = compute_statistics(
+            time_interleaved(setup.scale.long_commit_rounds, lambda number: client.commit_session(f"long-{number}"))[0]
         )
     log.close()
     ratio = short.p50 / inserts.p50
     growth = long.p50 / short.p50
     return [
         Figure(
-            work=f"the call: commit {LIVE} live messages",
-            ours=short,
-            against="a raw WAL+FULL insert",
+            name=f"the call: commit {LIVE} live messages",
+            measured=short,
+            baseline_name="a raw WAL+FULL insert",
             baseline=inserts,
             ratio=ratio,
             checks=[check_at_most(5.0, ratio, "≤ 5x")],
         ),
         Figure(
-            work=f"the call: commit {long_count:,} live messages",
-            ours=long,
-            against=f"one of {LIVE}",
+            name=f"the call: commit {long_count:,} live messages",
+            measured=long,
+            baseline_name=f"one of {LIVE}",
             baseline=short,
             ratio=growth,
             checks=[check_at_most(1.5, growth, "≤ 1.5x")],
@@ -89,7 +98,7 @@ def _measure_until_done(setup: Setup) -> list[Figure]:
             calls_client = stack.enter_context(
                 holdfast.connect(setup.folder / f"{summariser}-calls.db", settings=holdfast.Settings(worker_threads=0))
             )
-            rounds = setup.scale.commits_awaited
+            rounds = setup.scale.commit_until_done_rounds
             for number in range(rounds + 1):
                 _add_conversation(client, f"s{number}")
                 _add_conversation(calls_client, f"s{number}")
@@ -99,8 +108,8 @@ def _measure_until_done(setup: Setup) -> list[Figure]:
                 if task.status != "completed":
                     raise AssertionError(task.error)
 
-            ours, calls = map(
-                summarise,
+            measured, calls = map(
+                compute_statistics,
                 time_interleaved(
                     rounds,
                     commit_and_wait,
@@ -110,12 +119,12 @@ def _measure_until_done(setup: Setup) -> list[Figure]:
             )
         figures.append(
             Figure(
-                work=f"commit {LIVE} messages until done, " + ("no model" if summariser == "local" else "0-ms model"),
-                ours=ours,
-                against="the call alone",
+                name=f"commit {LIVE} messages until done, " + ("no model" if summariser == "local" else "0-ms model"),
+                measured=measured,
+                baseline_name="the call alone",
                 baseline=calls,
-                ratio=ours.p50 / calls.p50,
-                checks=[check_at_most(0.5, ours.p50, "< 0.5 s")],
+                ratio=measured.p50 / calls.p50,
+                checks=[check_at_most(0.5, measured.p50, "< 0.5 s")],
             )
         )
     return figures
@@ -129,8 +138,8 @@ def _measure_context(setup: Setup) -> Figure:
             client.wait_for_task(str(client.commit_session("s").task_id))
         _fill(client, "s", texts, 1_000)
         _fill(client, "alone", texts, 1_000)
-        ours, baseline = map(
-            summarise,
+        measured, baseline = map(
+            compute_statistics,
             time_interleaved(
                 setup.scale.read_rounds,
                 lambda _: client.get_session_context("s"),
@@ -138,11 +147,11 @@ def _measure_context(setup: Setup) -> Figure:
                 warm_up=10,
             ),
         )
-    ratio = ours.p50 / baseline.p50
+    ratio = measured.p50 / baseline.p50
     return Figure(
-        work=f"context: {setup.scale.archives} archives, 1,000 live",
-        ours=ours,
-        against="reading 1,000 messages",
+        name=f"context: {setup.scale.archives} archives, 1,000 live",
+        measured=measured,
+        baseline_name="reading 1,000 messages",
         baseline=baseline,
         ratio=ratio,
         checks=[check_at_most(1.5, ratio, "≤ 1.5x")],
@@ -180,10 +189,10 @@ def _measure_appends_during_commits(setup: Setup) -> Figure:
         f" {rate_alone:,.0f}/s alone"
     )
     return Figure(
-        work=f"appends while {sessions} sessions are committed",
-        ours=summarise(during),
-        against="appends alone",
-        baseline=summarise(alone),
+        name=f"appends while {sessions} sessions are committed",
+        measured=compute_statistics(during),
+        baseline_name="appends alone",
+        baseline=compute_statistics(alone),
         ratio=share,
         checks=[
             check_at_least(0.5, share, "≥ 0.5 of the rate"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import holdfast
 import raw
-from measure import Figure, Series, check_at_most, join_series, summarise, time_interleaved
+from measure import Figure, Series, check_at_most, compute_statistics, join_series, time_interleaved
 from scale import Setup
 from texts import Texts
 
@@ -16,19 +16,19 @@ WARM_UP = 10
 def measure(setup: Setup) -> list[Figure]:
     texts = Texts(seed=2)
     with holdfast.connect(setup.folder / "long.db") as client:
-        _fill(setup, client, texts, setup.scale.long_session)
+        _fill(setup, client, texts, setup.scale.long_session_messages)
         return [_growth(setup, client, texts), _fork(setup, client, texts)]
 
 
 def _growth(setup: Setup, long: holdfast.Client, texts: Texts) -> Figure:
     scale = setup.scale
     blocks = [_block(setup, long, texts, setup.folder / f"short{number}.db") for number in range(scale.growth_blocks)]
-    ours, baseline = (summarise(join_series(several)) for several in zip(*blocks, strict=True))
-    ratio = ours.p50 / baseline.p50
+    measured, baseline = (compute_statistics(join_series(several)) for several in zip(*blocks, strict=True))
+    ratio = measured.p50 / baseline.p50
     return Figure(
-        work=f"append at message {scale.long_session:,}",
-        ours=ours,
-        against=f"the same at message {SHORT_SESSION}",
+        name=f"append at message {scale.long_session_messages:,}",
+        measured=measured,
+        baseline_name=f"the same at message {SHORT_SESSION}",
         baseline=baseline,
         ratio=ratio,
         checks=[check_at_most(1.2, ratio, "≤ 1.2x")],
@@ -53,8 +53,8 @@ def _fork(setup: Setup, client: holdfast.Client, texts: Texts) -> Figure:
     log = raw.connect_insert_log(setup.folder / "raw.db")
     raw.fill_wal(setup.folder / "raw.db")
     body = texts.one()
-    ours, baseline = map(
-        summarise,
+    measured, baseline = map(
+        compute_statistics,
         time_interleaved(
             setup.scale.forks,
             lambda _: client.fork_session("s"),
@@ -64,13 +64,13 @@ def _fork(setup: Setup, client: holdfast.Client, texts: Texts) -> Figure:
     )
     log.close()
     return Figure(
-        work=f"fork of {setup.scale.long_session:,} messages",
-        ours=ours,
-        against="a raw WAL+FULL insert",
+        name=f"fork of {setup.scale.long_session_messages:,} messages",
+        measured=measured,
+        baseline_name="a raw WAL+FULL insert",
         baseline=baseline,
-        ratio=ours.p50 / baseline.p50,
-        checks=[check_at_most(0.005, ours.p50, "< 5 ms")],
-        notes=[f"fork: the slowest of {ours.count} took {ours.max * 1e3:.2f} ms"],
+        ratio=measured.p50 / baseline.p50,
+        checks=[check_at_most(0.005, measured.p50, "< 5 ms")],
+        notes=[f"fork: the slowest of {measured.count} took {measured.max * 1e3:.2f} ms"],
     )
 
 

@@ -7,7 +7,7 @@ import apsw
 
 import holdfast
 import raw
-from measure import Figure, check_at_most, summarise, time_interleaved
+from measure import Figure, check_at_most, compute_statistics, time_interleaved
 from scale import Setup
 from texts import Texts
 
@@ -16,7 +16,7 @@ BATCH = 100
 
 
 def measure(setup: Setup) -> list[Figure]:
-    file = setup.folder / "ours.db"
+    file = setup.folder / "holdfast.db"
     texts = Texts(seed=4)
     with holdfast.connect(file) as client:
         for _ in range(0, MESSAGES, BATCH):
@@ -24,8 +24,8 @@ def measure(setup: Setup) -> list[Figure]:
         connection = raw.connect(file)
         if len(client.get_messages("s", limit=MESSAGES).messages) != len(_raw_messages(connection)):
             raise AssertionError("the two reads return different numbers of messages")
-        ours, baseline = map(
-            summarise,
+        measured, baseline = map(
+            compute_statistics,
             time_interleaved(
                 setup.scale.read_rounds,
                 lambda _: client.get_messages("s", limit=MESSAGES),
@@ -34,12 +34,12 @@ def measure(setup: Setup) -> list[Figure]:
             ),
         )
         connection.close()
-    ratio = ours.p50 / baseline.p50
+    ratio = measured.p50 / baseline.p50
     return [
         Figure(
-            work=f"read {MESSAGES:,} messages as objects",
-            ours=ours,
-            against="raw rows + json.loads",
+            name=f"read {MESSAGES:,} messages as objects",
+            measured=measured,
+            baseline_name="raw rows + json.loads",
             baseline=baseline,
             ratio=ratio,
             checks=[check_at_most(1.0, ratio, "≤ 1.0x")],

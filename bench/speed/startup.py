@@ -6,7 +6,7 @@ import sys
 import time
 from statistics import median
 
-from measure import Figure, Series, check_at_most, summarise
+from measure import Figure, Series, check_at_most, compute_statistics
 from scale import Setup
 
 SLOW_MODULES = ("apsw", "asyncio", "httpx2", "numpy", "psycopg", "rich")
@@ -25,7 +25,7 @@ def measure(setup: Setup) -> list[Figure]:
         loaded = output.split()
         imports.append((wall, cpu))
         baselines.append(_run("pass")[:2])
-    ours, baseline = summarise(_series(imports)), summarise(_series(baselines))
+    measured, baseline = compute_statistics(_series(imports)), compute_statistics(_series(baselines))
     cpu = median(cpu for _, cpu in imports)
     note = (
         f"import: {cpu:.3f} s CPU, of which {median(cpu for _, cpu in baselines):.3f} s is Python itself;"
@@ -33,17 +33,17 @@ def measure(setup: Setup) -> list[Figure]:
     )
     return [
         Figure(
-            work="import holdfast",
-            ours=ours,
-            against="python -c pass",
+            name="import holdfast",
+            measured=measured,
+            baseline_name="python -c pass",
             baseline=baseline,
-            ratio=ours.p50 / baseline.p50,
+            ratio=measured.p50 / baseline.p50,
             checks=[
                 check_at_most(0.25, cpu, "< 0.25 s CPU"),
                 check_at_most(0, len(loaded), "none slow"),
             ],
             notes=[note],
-            more={"heavy": loaded},
+            extra_values={"heavy": loaded},
         )
     ]
 

@@ -9,7 +9,7 @@ import msgspec
 
 import holdfast
 import raw
-from measure import Figure, Series, check_at_least, check_at_most, freeze_heap, join_series, summarise
+from measure import Figure, Series, check_at_least, check_at_most, compute_statistics, freeze_heap, join_series
 from raw import Statement
 from scale import Setup
 from texts import Texts
@@ -30,7 +30,7 @@ def measure(setup: Setup) -> list[Figure]:
     scale = setup.scale
     texts = Texts(seed=3)
     prepared = [texts.several(TEXTS_PER_THREAD) for _ in range(THREADS)]
-    per_round = scale.thread_raw_batches * THREADS
+    per_round = scale.raw_sql_batches * THREADS
     recording = raw.record_appends(
         [(SESSIONS[number % len(SESSIONS)], texts.one()) for number in range(per_round * scale.thread_rounds)]
     )
@@ -40,41 +40,48 @@ def measure(setup: Setup) -> list[Figure]:
     singles: list[Phase] = []
     many: list[Phase] = []
     raw_seconds = 0.0
-    with holdfast.connect(setup.folder / "ours.db") as client, setup.progress() as progress:
+    with holdfast.connect(setup.folder / "holdfast.db") as client, setup.progress() as progress:
         for session in SESSIONS:
             client.create_session(session)
-        for name in ("bare.db", "ours.db"):
+        for name in ("bare.db", "holdfast.db"):
             raw.fill_wal(setup.folder / name)
         _run_threads(client, prepared[:1], 0.1)
         freeze_heap()
         for number in progress.track(range(scale.thread_rounds), description=f"{THREADS} threads, then one"):
             many.append(_run_threads(client, prepared, scale.thread_seconds))
             singles.append(_run_threads(client, prepared[:1], scale.thread_seconds))
-            first = number * scale.thread_raw_batches
-            raw_seconds += _commit_in_groups(bare, groups[first : first + scale.thread_raw_batches])
+            first = number * scale.raw_sql_batches
+            raw_seconds += _commit_in_groups(bare, groups[first : first + scale.raw_sql_batches])
     bare.close()
     return [_figure(many, singles, per_round * scale.thread_rounds / raw_seconds)]
 
 
 def _figure(many: list[Phase], singles: list[Phase], raw_rate: float) -> Figure:
-    ours, baseline = (summarise(join_series([phase.series for phase in phases])) for phases in (many, singles))
+    measured, baseline = (
+        compute_statistics(join_series([phase.series for phase in phases])) for phases in (many, singles)
+    )
     rate, single_rate = _rate(many), _rate(singles)
     note = (
         f"threads: {rate:,.0f} appends/s, one thread {single_rate:,.0f}/s; {rate / raw_rate:.0%} of a raw loop"
         f" that commits the same statements in groups of {THREADS} ({raw_rate:,.0f}/s)"
     )
     return Figure(
-        work=f"{THREADS} threads, {len(SESSIONS)} sessions",
-        ours=ours,
-        against="one thread (ratio of rates)",
+        name=f"{THREADS} threads, {len(SESSIONS)} sessions",
+        measured=measured,
+        baseline_name="one thread (ratio of rates)",
         baseline=baseline,
         ratio=rate / single_rate,
         checks=[
             check_at_least(2.0, rate / single_rate, "≥ 2x"),
-            check_at_most(0.1, ours.p99, "p99 < 100 ms"),
+            check_at_most(0.1, measured.p99, "p99 < 100 ms"),
         ],
         notes=[note],
-        more={"rate": rate, "single_rate": single_rate, "raw_group_rate": raw_rate, "raw_share": rate / raw_rate},
+        extra_values={
+            "rate": rate,
+            "single_rate": single_rate,
+            "raw_group_rate": raw_rate,
+            "raw_share": rate / raw_rate,
+        },
     )
 
 

@@ -29,7 +29,7 @@ class Target(msgspec.Struct, frozen=True):
     """The URL of a server. None if the target is a database."""
 
 
-def find_target(target: str | Path | None, settings: Settings | None) -> Target:
+def resolve_target(target: str | Path | None, settings: Settings | None) -> Target:
     """Resolve `target` to a database or a server. Without `target`, the settings name it."""
     checked = _check_settings(settings)
     name = _target_name(target) or checked.url or checked.path

@@ -85,7 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many requests per second a server accepts from each user; 0 is no limit."""
 
     rate_limit_burst: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """How many requests a user may send at once; 0 is the number per second."""
+    """How many requests a user may send at once; 0 means the same as `rate_limit_per_second`."""
 
     max_streams: Positive = 1_000
     """How many event streams a server keeps open in total."""
@@ -238,7 +238,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for name, value in values.items():
             if name.endswith("_key") and not isinstance(value, str | None):
                 # Not left to `convert`, whose error quotes the value: this is a key.
-                raise InvalidArgumentError(name, "is not text; put it in quotes")
+                raise InvalidArgumentError(name, "is not a string; put it in quotes")
         settings = convert(values, cls, strict=False)
         return msgspec.structs.replace(settings, **_keys_from_provider_variables(settings))
 

@@ -23,7 +23,7 @@ def prebuild_decoder(cls: type[T]) -> type[T]:
 def convert(value: Any, cls: type[T], *, path: str = "", strict: bool = True) -> T:
     """Return `value` converted to `cls`, or raise `InvalidArgumentError`.
 
-    `path` locates the value in the caller's input, for the error. With `strict=False`, numbers may be given as text.
+    `path` locates the value in the caller's input, for the error. With `strict=False`, numbers may be given as strings.
     """
     try:
         return msgspec.convert(value, cls, strict=strict)

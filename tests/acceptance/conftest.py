@@ -1,4 +1,4 @@
-"""Fixtures for the command line. All tests of a module share a database or server; each has its own account."""
+"""Fixtures of the tests that run the command line. A module shares a database or server; each test has its own account."""
 
 import io
 import itertools

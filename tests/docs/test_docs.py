@@ -169,4 +169,4 @@ def test_the_bench_runs_and_writes_its_figures(tmp_path: Path) -> None:
     (written,) = (tmp_path / "out").iterdir()
     figures = json.loads(written.read_text())["figures"]
     assert len(figures) == 16
-    assert all(figure["ours"]["count"] > 0 for figure in figures)
+    assert all(figure["measured"]["count"] > 0 for figure in figures)

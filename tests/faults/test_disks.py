@@ -15,7 +15,15 @@ from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.testing.faults.disks import full_disk, unreadable_disk
 from holdfast.testing.faults.power_cuts import RecordingDisk, simulate_power_cut
 from holdfast.testing.faults.verification import open_client, verify
-from holdfast.testing.faults.workload import Append, AppendLog, EventRecorder, Failed, attempt, retry_unacknowledged
+from holdfast.testing.faults.workload import (
+    APPEND_KINDS,
+    Append,
+    AppendLog,
+    EventRecorder,
+    Failed,
+    attempt,
+    retry_unacknowledged,
+)
 
 FILE = "holdfast.db"
 BRIEFLY, PERMANENTLY = 2, 1_000_000
@@ -40,8 +48,9 @@ def recording_disk() -> Iterator[RecordingDisk]:
     disk.unregister()
 
 
-def append_each_shape(client: Client, record: EventRecorder, first: int = 4) -> None:
-    for number in range(first, first + 4):
+def append_each_kind(client: Client, record: EventRecorder, first: int = 4) -> None:
+    """Append once for each of `APPEND_KINDS`."""
+    for number in range(first, first + len(APPEND_KINDS)):
         attempt(client, Append("chat", "writer", number, keyed=number % 2 == 1), record)
 
 
@@ -49,7 +58,7 @@ def use_database(folder: Path, record: EventRecorder, vfs: str | None = None) ->
     """Open the database, append and close it, ignoring disk errors."""
     database = SqliteDatabase(str(folder / FILE), vfs=vfs)
     with suppress(UnavailableError):
-        append_each_shape(open_client(database), record)
+        append_each_kind(open_client(database), record)
     database.close()
 
 
@@ -94,7 +103,7 @@ def test_a_failed_sync_followed_by_a_power_cut_loses_nothing_acknowledged(
         recording_disk.syncs.stop()
         failed += sum(isinstance(event, Failed) for event in recording_disk.history)
         with open_client(SqliteDatabase(str(folder / FILE), vfs=recording_disk.name)) as client:
-            append_each_shape(client, recording_disk.record, first=20)
+            append_each_kind(client, recording_disk.record, first=20)
         for seed in range(4):
             rng = random.Random(f"{number} {seed}")
             end = rng.randint(0, len(recording_disk.history)) if seed else len(recording_disk.history)

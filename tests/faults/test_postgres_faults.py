@@ -8,7 +8,7 @@ import holdfast
 from holdfast.testing.faults.processes import run_writer
 from holdfast.testing.faults.proxy import Side, nth_request, proxy_to
 from holdfast.testing.faults.verification import verify
-from holdfast.testing.faults.workload import SHAPES, Append, AppendLog, attempt, retry_unacknowledged
+from holdfast.testing.faults.workload import APPEND_KINDS, Append, AppendLog, attempt, retry_unacknowledged
 from holdfast.testing.faults.writer import WriterOptions
 from holdfast.testing.postgres import PostgresServer, postgres_server
 
@@ -32,7 +32,7 @@ def test_a_connection_cut_at_any_request_of_an_append_loses_and_duplicates_nothi
     with proxy_to(target) as (proxy_url, proxy), holdfast.connect(proxy_url) as client:
         for request in range(1, 60):
             proxy.cut(nth_request(request), side)
-            attempt(client, Append("chat", "writer", BATCH + request * len(SHAPES), keyed), append_log.record)
+            attempt(client, Append("chat", "writer", BATCH + request * len(APPEND_KINDS), keyed), append_log.record)
             if not proxy.cancel_cut():
                 break
             retry_unacknowledged(client, append_log)

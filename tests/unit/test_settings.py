@@ -71,7 +71,7 @@ def test_holdfast_config_names_another_file(empty_folder: Path, monkeypatch: pyt
     ("text", "problem"),
     [
         ("tool_output_treshold = 1", "tool_output_treshold: is not a setting; the settings are path, "),
-        ("model_api_key = 5", "model_api_key: is not text; put it in quotes"),
+        ("model_api_key = 5", "model_api_key: is not a string; put it in quotes"),
         ("tool_output_threshold = 0", "tool_output_threshold: Expected `int` >= 1"),
         ("tool_output_threshold = 'many'", "tool_output_threshold: Expected `int`, got `str`"),
         ("= nonsense", "is not TOML"),

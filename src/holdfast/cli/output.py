@@ -85,7 +85,7 @@ def print_result(ctx: typer.Context, result: WireStruct, sentence: str) -> None:
 
 
 def print_text(ctx: typer.Context, content: str, *, exact: bool = False) -> None:
-    """Print a text of several lines. An `exact` text is not changed unless the output is a terminal."""
+    """Print a string of several lines. An `exact` one is not changed unless the output is a terminal."""
     if _print_as_json(ctx, content, [content]):
         return
     if exact and not sys.stdout.isatty():
@@ -95,7 +95,7 @@ def print_text(ctx: typer.Context, content: str, *, exact: bool = False) -> None
 
 
 def print_line(ctx: typer.Context, struct: WireStruct, *cells: tuple[str, int, str]) -> None:
-    """Print one line of a list that is not complete yet. A cell is a text, its width and its style."""
+    """Print one line of a list that is not complete yet. A cell is a string, its width and its style."""
     if options.get(ctx).output == "jsonl":
         print_json_lines([struct])
         return

@@ -1,17 +1,19 @@
-"""The target that a client connects to, and the identity that it uses."""
+"""The connection of a client: its database or server, and its identity."""
 
 from pathlib import Path
 
 import msgspec
 
 from holdfast.client.wire import headers_for
-from holdfast.composition import Target, find_target
+from holdfast.composition import Target, resolve_target
 from holdfast.config import Settings
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.identity import AccessRole, Principal
 
 
-class ClientTarget(msgspec.Struct, frozen=True):
+class Connection(msgspec.Struct, frozen=True):
+    """A database or server, and the caller's identity in the form that each of them needs."""
+
     target: Target
     principal: Principal
     """The caller, for an embedded engine."""
@@ -19,15 +21,16 @@ class ClientTarget(msgspec.Struct, frozen=True):
     """The headers from which a server derives the caller."""
 
 
-def find_client_target(
+def resolve_connection(
     target: str | Path | None,
     api_key: str | None,
     account: str | None,
     user: str | None,
     role: AccessRole | None,
     settings: Settings | None,
-) -> ClientTarget:
-    resolved = find_target(target, settings)
+) -> Connection:
+    """Resolve the arguments of `holdfast.connect`. Settings supply what is not given."""
+    resolved = resolve_target(target, settings)
     if resolved.url is None and api_key is not None:
         raise InvalidArgumentError("api_key", "is used only with a server; pass the server's http:// URL as the target")
     principal = Principal(
@@ -36,4 +39,4 @@ def find_client_target(
         "root" if role is None else role,
     )
     headers = {} if resolved.url is None else headers_for(api_key or resolved.settings.api_key, account, user, role)
-    return ClientTarget(resolved, principal, headers)
+    return Connection(resolved, principal, headers)

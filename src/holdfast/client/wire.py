@@ -10,7 +10,7 @@ import msgspec
 from holdfast.config import Settings
 from holdfast.engine.engine import RULES
 from holdfast.engine.gate.ids import Ids, system_clock
-from holdfast.engine.gate.rule import CallContext, WorkSignal
+from holdfast.engine.gate.rule import CallContext, TaskSignal
 from holdfast.errors import (
     FailedPreconditionError,
     HoldfastError,
@@ -75,7 +75,7 @@ class HttpCodec:
         """Encode `op` as a request. An invalid operation raises the same error here as it would on the server."""
         cls, entry = type(op), OPERATIONS[type(op)]
         valid = validate_operation(cls, fields_of(op))
-        context = CallContext(system_clock(), self.ids, self.settings, lambda: 0, WorkSignal())
+        context = CallContext(system_clock(), self.ids, self.settings, lambda: 0, TaskSignal())
         RULES[cls].prepare(context, Principal(), valid)
         is_append = isinstance(valid, AddMessage | AddMessages)
         if is_append and valid.idempotency_key is None:  # type: ignore[attr-defined]  # is_append narrows it

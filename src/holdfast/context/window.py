@@ -184,7 +184,7 @@ def _choose_overview(
         reserved = max(0, _overview_upper_bound(text, count_upper_bound) - message_range.tokens)
         needed = message_range.tokens + reserved
         if needed <= left:
-            included = [_receipt_line(what, message_range, "it fits what the messages left", reserved)]
+            included = [_receipt_line(what, message_range, "it fits the remaining budget", reserved)]
             return ChosenOverview(text, included, [*left_out, *_left_out_rules(overview)])
         why = f"it needs {needed} tokens and {max(left, 0)} are left"
         left_out.append(_receipt_line(what, message_range, why, reserved))

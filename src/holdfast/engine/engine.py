@@ -11,7 +11,7 @@ from holdfast.engine.commits.background import COMMIT
 from holdfast.engine.gate import access
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
 from holdfast.engine.gate.prepared_call import PreparedCall
-from holdfast.engine.gate.rule import CallContext, Rule, WaitContext, WorkSignal
+from holdfast.engine.gate.rule import CallContext, Rule, TaskSignal, WaitContext
 from holdfast.engine.sessions import events, messages, sessions, tool_results
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
@@ -88,7 +88,7 @@ class Engine:
         self._poll_if_due(context.now)
         prepared = rule.prepare(context, principal, op)
 
-        def work(tx: Tx) -> R:
+        def transaction(tx: Tx) -> R:
             result: R = rule.handle(tx, principal, op, prepared, context)
             if entry.audit is not None:
                 resource = access.audited_resource(entry.audit, op, result)
@@ -96,10 +96,12 @@ class Engine:
             return result
 
         wait_for = None if rule.wait_for is None else partial(rule.wait_for, self.wait_context(), principal, op)
-        return PreparedCall(self.db, account, rule.writes(op), work, context.work_signal, self.wake_workers, wait_for)
+        return PreparedCall(
+            self.db, account, rule.writes(op), transaction, context.task_signal, self.wake_workers, wait_for
+        )
 
     def new_context(self) -> CallContext:
-        return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, WorkSignal())
+        return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, TaskSignal())
 
     def wait_context(self) -> WaitContext:
         return WaitContext(self.db, self.settings, lambda: self._is_stopping)

@@ -29,13 +29,15 @@ ROLE = b"x-openviking-role"
 MAX_CACHED_KEYS = 10_000
 
 
-class Caller(msgspec.Struct, frozen=True):
+class AuthenticatedCaller(msgspec.Struct, frozen=True):
+    """The principal of a request, and whether it is only the operator."""
+
     principal: Principal
     is_operator: bool = False
-    """Whether the caller sent only the root key, which gives no access to a tenant's data."""
+    """Whether the caller sent the root key and named no user. The operator has no access to the data of accounts."""
 
 
-OPERATOR_CALLER = Caller(OPERATOR, is_operator=True)
+OPERATOR_CALLER = AuthenticatedCaller(OPERATOR, is_operator=True)
 
 
 def auth_mode(settings: Settings) -> AuthMode:
@@ -43,7 +45,7 @@ def auth_mode(settings: Settings) -> AuthMode:
     return settings.auth_mode or ("dev" if settings.root_api_key is None else "api_key")
 
 
-def require_secure(settings: Settings, host: str) -> None:
+def require_secure_binding(settings: Settings, host: str) -> None:
     """Refuse to start a server that anyone on the network could use without a key."""
     mode = auth_mode(settings)
     if mode == "dev" and not is_loopback(host):
@@ -80,10 +82,10 @@ class Authenticator:
         self._timeout = settings.request_timeout_seconds
         self._cache_micros = int(settings.key_cache_seconds * 1_000_000)
         self._cache_version = 0
-        self._cache: dict[str, tuple[Caller, int]] = {}
+        self._cache: dict[str, tuple[AuthenticatedCaller, int]] = {}
         """Callers by the hash of their key, each with the time until which the entry is valid."""
 
-    async def identify(self, headers: Headers) -> Caller:
+    async def identify(self, headers: Headers) -> AuthenticatedCaller:
         if self.mode == "dev":
             _require_local(headers.get(b"host", b""), headers.get(b"origin"), headers.get(b"sec-fetch-site"))
             return _dev_caller(headers.get(ACCOUNT, b"default"), headers.get(USER, b"default"))
@@ -97,11 +99,11 @@ class Authenticator:
         return await self._caller_of_key(key)
 
     def clear_cache(self) -> None:
-        """Look up every key again. Called after a change of keys or roles."""
+        """Forget the cached keys, so that each is looked up again. Called after a change of keys or roles."""
         self._cache.clear()
         self._cache_version += 1
 
-    async def _caller_of_key(self, key: str) -> Caller:
+    async def _caller_of_key(self, key: str) -> AuthenticatedCaller:
         hashed = keys.hash_of(key)
         cached = self._cache.get(hashed)
         now = self._clock()
@@ -112,7 +114,7 @@ class Authenticator:
         if owner is None:
             self._cache.pop(hashed, None)
             raise _invalid_key()
-        caller = Caller(owner.principal)
+        caller = AuthenticatedCaller(owner.principal)
         if self._cache_micros and version == self._cache_version:  # else the result may predate a change of keys
             if len(self._cache) >= MAX_CACHED_KEYS:
                 self._cache.clear()
@@ -145,7 +147,7 @@ def _invalid_key() -> UnauthenticatedError:
     return UnauthenticatedError("this key is not valid; it may be wrong, expired or revoked: request a new one")
 
 
-def _trusted_caller(headers: Headers) -> Caller:
+def _trusted_caller(headers: Headers) -> AuthenticatedCaller:
     """The caller in trusted mode: the holder of the root key names the user in headers."""
     account, user = headers.get(ACCOUNT), headers.get(USER)
     if account is None and user is None:
@@ -157,14 +159,14 @@ def _trusted_caller(headers: Headers) -> Caller:
 
 
 @functools.lru_cache(maxsize=1024)
-def _user_caller(account: bytes, user: bytes, role: bytes) -> Caller:
+def _user_caller(account: bytes, user: bytes, role: bytes) -> AuthenticatedCaller:
     access: AccessRole = role.decode("latin-1")  # type: ignore[assignment]  # Principal validates its fields
-    return Caller(Principal(account.decode("latin-1"), user.decode("latin-1"), access))
+    return AuthenticatedCaller(Principal(account.decode("latin-1"), user.decode("latin-1"), access))
 
 
 @functools.lru_cache(maxsize=1024)
-def _dev_caller(account: bytes, user: bytes) -> Caller:
-    return Caller(Principal(account.decode("latin-1"), user.decode("latin-1"), "root"))
+def _dev_caller(account: bytes, user: bytes) -> AuthenticatedCaller:
+    return AuthenticatedCaller(Principal(account.decode("latin-1"), user.decode("latin-1"), "root"))
 
 
 def _host_of(origin: str) -> str:

@@ -17,7 +17,7 @@ from holdfast.errors import (
     short_repr,
 )
 from holdfast.http import responses
-from holdfast.http.auth import Caller, Headers
+from holdfast.http.auth import AuthenticatedCaller, Headers
 from holdfast.http.event_stream import SessionStream
 from holdfast.http.executor import MAX_INLINE_BYTES
 from holdfast.http.limits import Disconnected, read_body
@@ -72,7 +72,7 @@ class Endpoint:
             return
         await responses.send(response, send)
 
-    async def _authorise(self, route: Route, headers: Headers) -> Caller:
+    async def _authorise(self, route: Route, headers: Headers) -> AuthenticatedCaller:
         """Identify the caller, and apply the rate limit. The operation's own rule checks the role."""
         caller = await self._state.authenticator.identify(headers)
         if caller.is_operator and route.entry.scope == "tenant":
@@ -87,7 +87,7 @@ class Endpoint:
         scope: Scope,
         receive: Receive,
         route: Route,
-        caller: Caller,
+        caller: AuthenticatedCaller,
         path_fields: dict[str, Any],
         headers: Headers,
     ) -> responses.EncodedResponse:
@@ -125,7 +125,7 @@ class Endpoint:
         receive: Receive,
         send: Send,
         route: Route,
-        caller: Caller,
+        caller: AuthenticatedCaller,
         path_fields: dict[str, Any],
         headers: Headers,
     ) -> None:
@@ -154,7 +154,7 @@ def _header_dict(headers: list[tuple[bytes, bytes]]) -> Headers:
 
 
 def _is_true(telemetry: Any) -> bool:
-    """`telemetry` may be a boolean, an object with options, or, in a query, a text."""
+    """`telemetry` may be a boolean, an object with options, or, in a query, a string."""
     return bool(telemetry) and telemetry not in ("0", "false")
 
 

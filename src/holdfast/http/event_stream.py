@@ -8,7 +8,7 @@ from starlette.types import Receive, Send
 
 from holdfast.config import Settings
 from holdfast.errors import HoldfastError, NotFoundError, UnauthenticatedError
-from holdfast.http.auth import Caller
+from holdfast.http.auth import AuthenticatedCaller
 from holdfast.http.executor import EngineExecutor
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import Event, EventPage
@@ -62,7 +62,7 @@ class SessionStream:
         settings: Settings,
         principal: Principal,
         op: ReadEvents,
-        identify: Callable[[], Awaitable[Caller]],
+        identify: Callable[[], Awaitable[AuthenticatedCaller]],
     ) -> None:
         self._executor = executor
         self._identify = identify

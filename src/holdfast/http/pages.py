@@ -12,12 +12,13 @@ import holdfast
 from holdfast.config import AuthMode
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.http import openapi, responses
-from holdfast.http.auth import Caller
+from holdfast.http.auth import AuthenticatedCaller
 from holdfast.http.server_state import ServerState
 from holdfast.model.identity import Principal
 from holdfast.ops.system import CheckHealth
 
-READINESS_PROBE = Principal("default", "nobody", "user")
+PROBE_PRINCIPAL = Principal("default", "nobody", "user")
+"""The caller of the readiness check. Its operation reads no data of any user."""
 
 
 async def health(request: Request) -> Response:
@@ -44,7 +45,7 @@ async def ready(request: Request) -> Response:
     state = _state(request)
     try:
         async with asyncio.timeout(state.settings.request_timeout_seconds):
-            await state.executor.call(READINESS_PROBE, CheckHealth, {}, strict=True, size=0)
+            await state.executor.call(PROBE_PRINCIPAL, CheckHealth, {}, strict=True, size=0)
     except HoldfastError:
         state.log.write_exception("storage is unavailable")
         return _json(503, {"status": "not_ready", "checks": {"storage": "unavailable; see the server's log"}})
@@ -96,7 +97,7 @@ def _state(request: Request) -> ServerState:
     return state
 
 
-async def _caller(request: Request) -> Caller:
+async def _caller(request: Request) -> AuthenticatedCaller:
     return await _state(request).authenticator.identify(dict(request.scope["headers"]))
 
 

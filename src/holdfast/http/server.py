@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from holdfast.composition import find_target, open_engine
+from holdfast.composition import open_engine, resolve_target
 from holdfast.config import Settings
 from holdfast.config_file import SettingsSource
 from holdfast.engine.gate.ids import system_clock
 from holdfast.errors import HoldfastError, InvalidArgumentError, UnavailableError
 from holdfast.http.app import build_app
-from holdfast.http.auth import require_secure
+from holdfast.http.auth import require_secure_binding
 from holdfast.http.connections import TimedProtocol
 from holdfast.http.server_state import ServerState
 from holdfast.http.telemetry.logs import Log
@@ -103,9 +103,9 @@ class Server(uvicorn.Server):
 def serve(settings: Settings, host: str, port: int, source: SettingsSource = NO_FILE) -> None:
     """Serve until a signal stops the process. The URL is printed once it accepts connections."""
     _log_source(Log(settings, system_clock), source)
-    require_secure(settings, host)
+    require_secure_binding(settings, host)
     listener = _listen(host, port)
-    target = find_target(settings.path, msgspec.structs.replace(settings, url=None))
+    target = resolve_target(settings.path, msgspec.structs.replace(settings, url=None))
     if target.url is not None:
         raise InvalidArgumentError("path", f"{target.url} is a server; use a folder, a file or a database URL")
     engine = open_engine(target, polls=True)

@@ -71,7 +71,7 @@ class GetSession(Operation[SessionInfo], frozen=True, kw_only=True):
 
 @operation("GET /sessions", result_field="sessions")
 class ListSessions(Operation[SessionPage], frozen=True, kw_only=True):
-    """List sessions, newest first. `q` selects those whose id or title contains it, in upper or lower case."""
+    """List sessions, newest first. `q` selects those whose id or title contains it, ignoring case."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
     cursor: Cursor | None = None
@@ -231,7 +231,7 @@ class ReadToolResult(Operation[ToolResultSlice], frozen=True, kw_only=True):
 
 @operation("GET /sessions/{session_id}/tool-results/{tool_result_id}/search")
 class SearchToolResult(Operation[ToolResultMatches], frozen=True, kw_only=True):
-    """Search a large tool output for a text, in upper or lower case."""
+    """Search a large tool output for a string, ignoring case."""
 
     session_id: Name
     tool_result_id: Name

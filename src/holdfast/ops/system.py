@@ -16,7 +16,7 @@ class WhoAmI(Operation[Identity], frozen=True, kw_only=True):
 
 @operation("GET /system/status", scope="system")
 class GetSystemStatus(Operation[SystemStatus], frozen=True, kw_only=True):
-    """Return whether the system is initialized, and the user of the caller."""
+    """Return whether the system is initialized, and the caller's user id."""
 
 
 @operation("POST /system/wait", scope="system")
@@ -48,4 +48,7 @@ class ObserveComponent(Operation[Component], frozen=True, kw_only=True):
 
 @operation("GET /stats/memories")
 class GetMemoryStats(Operation[MemoryStats], frozen=True, kw_only=True):
-    """Return the number of sessions, messages, tokens and memories of the caller."""
+    """Return the number of sessions, messages, tokens and memories of the caller.
+
+    Memories are not extracted yet, so their number is 0.
+    """

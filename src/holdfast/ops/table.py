@@ -1,4 +1,4 @@
-"""The table of operations: for each its result type, required role, scope, audit line and HTTP route."""
+"""The table of operations: for each its result type, required role, scope, audit record and HTTP route."""
 
 from collections.abc import Callable
 from functools import cache
@@ -46,7 +46,7 @@ class OperationEntry(msgspec.Struct, frozen=True, kw_only=True):
     verb: str
     path: str
     audit: str | None
-    """What the audit line names: a format string of the operation's fields and of `result`, such as `{task_id}`.
+    """What the audit record names: a format string of the operation's fields and of `result`, such as `{task_id}`.
 
     None writes no line: the operation changes nothing, or its log row (a message, a use) is the record.
     """
@@ -109,16 +109,16 @@ def _check_scope(cls: type[Operation[Any]], scope: Scope) -> None:
 
 
 def _check_audit(cls: type[Operation[Any]], audit: str | None) -> None:
-    """Raise TypeError unless the audit line names only fields of the operation or `{result.field}`."""
+    """Raise TypeError unless the audit record names only fields of the operation or `{result.field}`."""
     named = {name.split(".")[0] for _, name, _, _ in Formatter().parse(audit or "") if name is not None}
     unknown = named - set(cls.__struct_fields__) - {"result"}
     if unknown:
         raise TypeError(
-            f"{cls.__name__} has no field {unknown.pop()}, which its audit line names; use one of its fields"
+            f"{cls.__name__} has no field {unknown.pop()}, which its audit record names; use one of its fields"
         )
     if audit is not None and "result" in cls.__struct_fields__:
         raise TypeError(
-            f"{cls.__name__} has a field result, which the audit line needs for its result; rename the field"
+            f"{cls.__name__} has a field result, which the audit record needs for its result; rename the field"
         )
 
 
@@ -147,7 +147,7 @@ def _fields_without_none_default(cls: type[Operation[Any]]) -> tuple[str, ...]:
 def validate_operation(cls: type[O], fields: dict[str, Any], *, strict: bool = True) -> O:
     """Return the operation with validated fields, or raise InvalidArgumentError.
 
-    `strict=False` also accepts numbers as text, as in a query string.
+    `strict=False` also accepts numbers as strings, as in a query string.
     """
     fields = cls.translate(fields)
     valid = convert(fields, cls, strict=strict)
@@ -160,7 +160,7 @@ def validate_operation(cls: type[O], fields: dict[str, Any], *, strict: bool = T
 
 
 def _reject_null(valid: Operation[Any], fields: dict[str, Any]) -> None:
-    """Reject the text "null": without strict typing, msgspec reads it as None."""
+    """Reject the string "null": without strict typing, msgspec reads it as None."""
     for name, value in fields.items():
         if isinstance(value, str) and getattr(valid, name, value) is None:
             raise InvalidArgumentError(name, f"{short_repr(value)} is not a valid value; omit the field instead")

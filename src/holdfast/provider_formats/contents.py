@@ -90,7 +90,7 @@ def as_provider_part(block: dict[str, Any]) -> ProviderPart:
 
 
 def translate_output(content: Any) -> Any:
-    """Return the output of a tool: a text if it consists only of texts, else the unchanged value."""
+    """Return the output of a tool: a string if it consists only of text, else the unchanged value."""
     if content is None:
         return ""
     if isinstance(content, dict) or (isinstance(content, list) and content):
@@ -101,7 +101,7 @@ def translate_output(content: Any) -> Any:
 
 
 def plain_text(block: Any) -> str | None:
-    """Return the text of a block that holds nothing but a text, or None."""
+    """Return the text of a block that holds nothing but text, or None."""
     if isinstance(block, str):
         return block
     block_type = type_of(block)

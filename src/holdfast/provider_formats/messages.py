@@ -44,7 +44,7 @@ _CONTENT_FIELDS = ("tool_calls", "tool_call_id", "function_call", "refusal", *BE
 
 
 def is_native_message(message: Fields, own: frozenset[str] = OWN_FIELDS) -> bool:
-    """Return whether a message needs no translation: it has only the fields `own`, and its content is a text."""
+    """Return whether a message needs no translation: it has only the fields `own`, and its content is a string."""
     content = message.get("content")
     return (
         message.keys() <= own

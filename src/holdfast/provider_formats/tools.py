@@ -77,7 +77,7 @@ def is_tool_result(block: Any) -> bool:
 
 
 def _pending_call(tool_id: Any, name: Any, tool_input: Any, rest: dict[str, Any], names: ToolNames) -> ToolPart | None:
-    """Return a pending call, or None if the id or the name of the tool is not a text."""
+    """Return a pending call, or None if the id or the name of the tool is not a string."""
     if not isinstance(name, str) or not isinstance(tool_id, str):
         return None
     names[tool_id] = name

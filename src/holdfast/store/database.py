@@ -10,7 +10,7 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 Params = Sequence[Any]
 ReplyCallback = Callable[[Any, BaseException | None], None]
-"""Called with the result of submitted work, or with its error."""
+"""Called with the result of a submitted transaction, or with its error."""
 
 EVERY_ACCOUNT = "*"
 """The account of a transaction that serves the operator rather than a tenant. No tenant can have this name."""
@@ -48,20 +48,20 @@ class Tx(Protocol):
 
 class Submission(NamedTuple):
     account: str
-    work: Callable[[Tx], Any]
+    transaction: Callable[[Tx], Any]
     reply: ReplyCallback
 
 
 class Database(Protocol):
     """Runs durable transactions.
 
-    `work` may run in another thread, and more than once before its result counts: it must have no effect except
+    `transaction` may run in another thread, and more than once before its result counts: it must have no effect except
     through `tx`. When `write` returns, the changes survive a power failure. When it raises, no change is visible,
     unless it raised an UnavailableError that says that the outcome is unknown.
     """
 
-    def read(self, account: str, work: Callable[[Tx], T]) -> T: ...
-    def write(self, account: str, work: Callable[[Tx], T]) -> T: ...
+    def read(self, account: str, transaction: Callable[[Tx], T]) -> T: ...
+    def write(self, account: str, transaction: Callable[[Tx], T]) -> T: ...
     def submit(self, submissions: Sequence[Submission]) -> None:
         """Write each submission without waiting. Each callback is called in another thread."""
 

@@ -1,4 +1,8 @@
-"""Summaries of conversations, made from their own sentences: no model, no network, every line with its sources."""
+"""Summaries of conversations. Every line names its source messages.
+
+A summary is made locally, from the conversation's own sentences, or by a language model. This package makes no calls to
+a model: `prompting` builds its prompts and parses its replies.
+"""
 
 from collections.abc import Callable, Sequence
 

@@ -240,7 +240,7 @@ def _render_abstract(summary: Summary) -> str:
 
 
 def _fit(text: str, max_tokens: int) -> str:
-    """Shorten a text to `max_tokens`. Return an empty text if even an ellipsis does not fit."""
+    """Shorten a text to `max_tokens`. Return an empty string if even an ellipsis does not fit."""
     width = 4 * max_tokens
     while estimate(text) > max_tokens and width > 0:
         text = shorten(text, width)

@@ -18,7 +18,7 @@ Origin = Choice["prose", "code", "call", "open_call", "failed_call", "output", "
 """Where a sentence comes from. An `open_call` has no result yet; an `image` is the description of one."""
 
 MAX_MESSAGE_CHARS = 24_000
-"""Characters read of one message, from its beginning and its end. A longer text is mostly machine output."""
+"""Characters read of one message, from its beginning and its end. A longer text is mostly pasted output of programs."""
 MAX_SENTENCE_CHARS = 420
 _MIN_ENUMERATION_CHARS = 170
 """Length from which a sentence is split into the items that it enumerates."""
@@ -63,11 +63,11 @@ class Sentence:
     weight: float = 0.0
     centrality: float = 0.0
     occurrences: int = 1
-    """How many sentences differ from it only in literals, if that makes it routine."""
+    """How many sentences, itself included, differ only in literals. 1 if they are too few to be routine."""
     is_common: bool = False
-    """Whether many sentences have the same shape."""
+    """Whether many sentences have the same shape: the same text except for literals. All of them are common."""
     is_routine: bool = False
-    """Whether it is common and not the first of its shape."""
+    """Whether it is common, but not the first sentence of its shape."""
     vector_row: int = -1
     """Its row in the matrix of vectors, or -1 if it has none."""
 

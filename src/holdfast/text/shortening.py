@@ -1,4 +1,4 @@
-"""Shorter texts that stay correct: a text is cut between words, never inside an id, a path or a number."""
+"""Shortens texts. A text is cut between words, never inside an id, a path or a number, so that it stays correct."""
 
 # ruff: noqa: RUF001 - the punctuation of Chinese
 import re
@@ -9,15 +9,16 @@ from holdfast.text.scripts import FIRST_WIDE, HAN_AND_HEXAGRAMS
 _BREAK = re.compile(rf"\s|(?<=[，。；、,;：:！？])|(?<=[{HAN_AND_HEXAGRAMS}])(?=[{HAN_AND_HEXAGRAMS}])")
 _WORDS_AFTER = re.compile(r"[^\s，。；、]*(?:\s+[^\s,.;]+){0,2}")
 _WORDS_BEFORE = re.compile(r"(?:\S+\s+){0,4}\S*\s*$")
+_WIDE_CHARACTER_WIDTH = 2.5
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text to at most `width`, measured by `display_width`. A text that was cut ends with an ellipsis.
+    """Cut a text to at most `width`, measured by `weighted_width`. A text that was cut ends with an ellipsis.
 
     >>> shorten("restart the pods in eu-west-1 after 02:00", 30)
     'restart the pods in eu-west-1…'
     """
-    if display_width(text) <= width:
+    if weighted_width(text) <= width:
         return text
     max_chars = _chars_within(text, width - 1)
     literals = find_literals(text[: max_chars + 200], before=max_chars)
@@ -28,21 +29,23 @@ def shorten(text: str, width: int) -> str:
     return f"{cut}…" if cut else "…"
 
 
-def display_width(text: str) -> int:
-    """Return the number of characters, where a wide one counts as two and a half.
+def weighted_width(text: str) -> int:
+    """Return the length of a text, where an East Asian character counts as two and a half other characters.
+
+    Such a character carries about as much content, and costs about as many tokens, as two or three letters.
 
     >>> display_width("ab部署")
     7
     """
     if text.isascii():
         return len(text)
-    wide = sum(1 for character in text if character >= FIRST_WIDE)
-    return len(text) + wide * 3 // 2
+    wide_count = sum(1 for character in text if character >= FIRST_WIDE)
+    return int(len(text) + wide_count * (_WIDE_CHARACTER_WIDTH - 1))
 
 
 def excerpt(text: str, wanted: set[str], width: int) -> str:
     """Return the parts of a text around the `wanted` literals, each with a few words that explain it."""
-    if display_width(text) <= width:
+    if weighted_width(text) <= width:
         return text
     pieces: list[str] = []
     last_end = 0
@@ -55,11 +58,11 @@ def excerpt(text: str, wanted: set[str], width: int) -> str:
         after = _WORDS_AFTER.match(text, literal.end, min(len(text), literal.end + 28))
         end = _last_word_end(text, after.end() if after else literal.end, literal.end)
         piece = text[start:end].strip(" ,;，；、")
-        if pieces and used + display_width(piece) > width:
+        if pieces and used + weighted_width(piece) > width:
             break
         separator = " … " if start - last_end > 1 or not pieces else " "
         pieces.append(f"{separator}{piece}" if pieces else piece)
-        used += display_width(pieces[-1])
+        used += weighted_width(pieces[-1])
         last_end = end
     return "".join(pieces) if pieces else shorten(text, width)
 
@@ -92,7 +95,7 @@ def _chars_within(text: str, width: int) -> int:
         return max(0, min(width, len(text)))
     used = 0.0
     for at, character in enumerate(text):
-        used += 2.5 if character >= FIRST_WIDE else 1
+        used += _WIDE_CHARACTER_WIDTH if character >= FIRST_WIDE else 1
         if used > width:
             return at
     return len(text)

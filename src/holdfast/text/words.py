@@ -8,7 +8,7 @@ from holdfast.model.parts import ContextPart, ImagePart, Part, ProviderPart, Tex
 from holdfast.text.scripts import UNSPACED
 
 MAX_INDEXED_CHARS = 100_000
-"""Characters of a message that are indexed. A longer text is mostly machine output."""
+"""Characters of a message that are indexed. A longer text is mostly pasted output of programs."""
 
 # A word index finds nothing in scripts without spaces unless each character is a word.
 _UNSPACED_CHARACTER = re.compile(f"([{UNSPACED}])")

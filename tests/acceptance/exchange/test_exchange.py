@@ -183,7 +183,7 @@ def test_a_dry_run_reports_what_would_be_done_and_changes_nothing(
         (lambda client: recreate(client, "other message"), "message 1"),
     ],
 )
-def test_a_session_with_other_content_fails_unchanged_and_the_others_are_imported(
+def test_a_session_with_different_content_fails_unchanged_and_the_others_are_imported(
     source: Client, destination: Client, tmp_path: Path, change: Callable[[Client], Any], difference: str
 ) -> None:
     export_sessions(source, tmp_path / "out", ["trip", "old"])
@@ -193,13 +193,13 @@ def test_a_session_with_other_content_fails_unchanged_and_the_others_are_importe
     before = _read_session(destination, "trip")
     report = import_path(destination, tmp_path / "out")
     assert states(report) == {"trip": "failed", "old": "imported"}
-    assert report.failed[0].reason.startswith("Session trip already exists with other content: ")
+    assert report.failed[0].reason.startswith("Session trip already exists with different content: ")
     assert difference in report.failed[0].reason
     assert _read_session(destination, "trip") == before
 
 
 def recreate(client: Client, change: str) -> None:
-    """Delete the session and create it again with other content."""
+    """Delete the session and create it again with different content."""
     info = client.get_session("trip")
     messages, uses = client.session("trip").messages, client.session("trip").usage_records
     client.delete_session("trip")
@@ -270,9 +270,24 @@ def test_a_fork_whose_metadata_cannot_be_set_by_an_update_becomes_an_ordinary_se
     source.fork_session("null", new_session_id="child")
     source.update_session("null", metadata={"k": 1})
     export_sessions(source, tmp_path / "out", ["null", "child"])
-    assert [row.reason != "" for row in import_path(destination, tmp_path / "out").sessions] == [False, True]
+    reason = "no longer a fork: its metadata has null for k, unlike that of null; an update cannot set null"
+    for state in ("imported", "already there"):
+        rows = import_path(destination, tmp_path / "out").sessions
+        assert [(row.state, row.reason) for row in rows] == [(state, ""), (state, reason)]
     assert destination.get_session("child").metadata == {"k": None}
-    assert set(states(import_path(destination, tmp_path / "out")).values()) == {"already there"}
+
+
+def test_a_fork_whose_origin_cannot_be_imported_becomes_an_ordinary_session(
+    source: Client, destination: Client, tmp_path: Path
+) -> None:
+    export_sessions(source, tmp_path / "out", ["trip", "trip-by-bus"])
+    folder = tmp_path / "out/user/default/sessions/trip"
+    with (folder / "messages.jsonl").open("a") as file:
+        file.write("damaged")
+    rows = import_path(destination, tmp_path / "out").sessions
+    assert [(row.state, row.reason) for row in rows][1:] == [
+        ("imported", "no longer a fork: its origin, trip, is not stored")
+    ]
 
 
 def test_one_session_can_be_imported_from_its_folder_under_another_id(

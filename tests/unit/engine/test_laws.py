@@ -379,15 +379,15 @@ RECORDED_ELSEWHERE = {"AddMessage", "AddMessages", "RecordUse"}
 """Their log rows are the record."""
 
 
-def audit_lines(engine: Engine) -> set[tuple[str, str]]:
-    """The action and the resource of each audit line, of both accounts and of the operator."""
+def audit_records(engine: Engine) -> set[tuple[str, str]]:
+    """The action and the resource of each audit record, of both accounts and of the operator."""
     records = []
     for account in ("acme", "other", EVERY_ACCOUNT):
         records += engine.db.read(account, lambda tx: audit.page(tx, 1_000, None))
     return {(record.action, record.resource) for record in records}
 
 
-def test_every_operation_that_changes_something_declares_what_its_audit_line_names() -> None:
+def test_every_operation_that_changes_something_declares_what_its_audit_record_names() -> None:
     """The line names each field of the route but the account, which has an audit of its own, and the new role."""
     for cls, entry in OPERATIONS.items():
         changes = entry.verb != "GET" and entry.scope != "system" and cls.__name__ not in RECORDED_ELSEWHERE
@@ -397,10 +397,10 @@ def test_every_operation_that_changes_something_declares_what_its_audit_line_nam
         assert entry.audit is None or all(f"{{{name}}}" in entry.audit for name in identifying), cls.__name__
 
 
-def test_the_audit_line_of_every_operation_names_what_it_changed(database: Database) -> None:
+def test_the_audit_record_of_every_operation_names_what_it_changed(database: Database) -> None:
     engine = Engine(database)
     seen: set[tuple[str, str]] = set()
-    for op, result in run_all_operations(engine, lambda: seen.update(audit_lines(engine))):
+    for op, result in run_all_operations(engine, lambda: seen.update(audit_records(engine))):
         audit_format = OPERATIONS[type(op)].audit
         if audit_format is not None:
             expected = audit_format.format(result=result, **msgspec.structs.asdict(op))
@@ -414,7 +414,7 @@ def test_the_audit_line_of_every_operation_names_what_it_changed(database: Datab
 @pytest.mark.parametrize(
     ("audit_format", "problem"), [("{nothing}", "has no field nothing"), ("{result.id} {result}", None)]
 )
-def test_an_audit_line_that_names_an_unknown_field_is_refused(audit_format: str, problem: str | None) -> None:
+def test_an_audit_record_that_names_an_unknown_field_is_refused(audit_format: str, problem: str | None) -> None:
     class Probe(Operation[None], frozen=True, kw_only=True):
         probe_id: str
 

@@ -1,4 +1,4 @@
-"""Models and embedders over real HTTP connections."""
+"""LanguageModels and embedders over real HTTP connections."""
 
 import logging
 import os
@@ -371,7 +371,7 @@ def test_settings_do_not_show_their_keys() -> None:
 
 
 def test_a_key_of_the_wrong_type_is_rejected_without_showing_it() -> None:
-    with pytest.raises(InvalidArgumentError, match="model_api_key: is not text") as raised:
+    with pytest.raises(InvalidArgumentError, match="model_api_key: is not a string") as raised:
         Settings.load(model_api_key=987654321)
     assert "987654321" not in str(raised.value)
 

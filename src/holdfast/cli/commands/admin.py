@@ -17,7 +17,7 @@ app.add_typer(account, name="account")
 app.add_typer(user, name="user")
 app.add_typer(key, name="key")
 
-TenantRole = Annotated[
+RoleOption = Annotated[
     Literal["user", "admin"],
     typer.Option(
         "--role", metavar="user|admin", help="The user's role. An admin may also manage the account's users and keys."
@@ -96,7 +96,7 @@ def create_user(
     ctx: typer.Context,
     account_id: help_texts.AccountId,
     user_id: help_texts.UserId,
-    role: TenantRole = "user",
+    role: RoleOption = "user",
     expires_in: ExpiresIn = None,
 ) -> None:
     """Create a user, and print the user's key."""

@@ -64,7 +64,7 @@ def ls(
         entries = client.ls(
             uri,
             recursive=recursive,
-            output="agent",
+            output="agent",  # with the abstracts of folders, which a column shows
             show_all_hidden=hidden,
             node_limit=limit,
             offset=offset,
@@ -85,7 +85,12 @@ def tree(
     """Show everything below a folder of the `viking://` tree."""
     with options.get(ctx).open_client() as client:
         entries = client.tree(
-            uri, output="agent", show_all_hidden=hidden, level_limit=level_limit, node_limit=limit, offset=offset
+            uri,
+            output="agent",  # with the abstracts of folders, which a column shows
+            show_all_hidden=hidden,
+            level_limit=level_limit,
+            node_limit=limit,
+            offset=offset,
         )
     output.print_rows(ctx, entries, TREE_COLUMNS)
     _print_if_more(entries, offset)

@@ -149,7 +149,7 @@ def add_message(
         typer.Option(
             "--parts",
             metavar="JSON|-|@FILE",
-            help="A JSON array of parts, instead of a text.",
+            help="A JSON array of parts, instead of `--content`.",
             show_default=False,
         ),
     ] = None,

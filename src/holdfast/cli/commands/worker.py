@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from holdfast.cli import help_texts, options, output
-from holdfast.composition import find_target, open_engine
+from holdfast.composition import open_engine, resolve_target
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError
@@ -41,8 +41,9 @@ def worker(
 ) -> None:
     """Run the background tasks of a database.
 
-    The worker runs until it is stopped with Ctrl-C or SIGTERM; it finishes its current tasks first. Any number of
-    workers, on any machine, may share a database. If a worker is killed, another one takes over its tasks.
+    The worker runs until it is stopped with Ctrl-C or SIGTERM. It then works on its current tasks for up to
+    `close_seconds` and releases the rest. Any number of workers, on any machine, may share a database. If a worker is
+    killed, another one takes over its tasks.
     """
     shared = options.get(ctx)
     settings, source = shared.load_settings()
@@ -50,7 +51,7 @@ def worker(
         output.print_notice(source.describe())
     shared.print_warnings(source)
     thread_count = threads or settings.worker_threads or Settings().worker_threads
-    target = find_target(shared.target(), msgspec.structs.replace(settings, worker_threads=thread_count))
+    target = resolve_target(shared.target(), msgspec.structs.replace(settings, worker_threads=thread_count))
     if target.url is not None:
         raise typer.BadParameter(
             f"{target.url} is a server, which runs its own tasks; give a database with --path", param_hint="--url"

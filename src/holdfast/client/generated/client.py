@@ -8,7 +8,7 @@ from holdfast.client.generated.admin import AsyncAdmin
 from holdfast.client.generated.operations import AsyncOperations
 from holdfast.client.generated.session import AsyncSession
 from holdfast.client.generated.transport import AsyncTransport, open_async_transport
-from holdfast.client.target import find_client_target
+from holdfast.client.target import resolve_connection
 from holdfast.config import Settings
 from holdfast.engine.gate.ids import Ids, system_clock
 from holdfast.model.identity import AccessRole
@@ -34,7 +34,7 @@ def connect_async(
 
     Close the client after use, or use it in an `async with` statement.
     """
-    return AsyncClient(open_async_transport(find_client_target(target, api_key, account, user, role, settings)))
+    return AsyncClient(open_async_transport(resolve_connection(target, api_key, account, user, role, settings)))
 
 
 class AsyncClient(AsyncOperations):

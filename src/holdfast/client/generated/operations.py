@@ -215,7 +215,7 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
     ) -> Appended:
         """Append one message to a session. A missing session is created.
 
-        The body of the message is `parts`, or else `content`, a text. With `id` or `idempotency_key` the call is safe
+        The body of the message is `parts`, or else `content`, a string. With `id` or `idempotency_key` the call is safe
         to repeat. With `expected_seq` it fails with a conflict unless that is the seq of the last message.
 
         `add_message(session_id, **message)` accepts a message in the format of OpenAI or Anthropic: `content` may be
@@ -314,7 +314,7 @@ class AsyncOperations(AsyncCommits, AsyncFiles):
     async def search_tool_result(
         self, session_id: str, tool_result_id: str, q: str, *, limit: int = 20, context_chars: int = 300
     ) -> ToolResultMatches:
-        """Find a text in a large tool output. Each match has its offset and up to `context_chars` around it."""
+        """Find a string in a large tool output. Each match has its offset and up to `context_chars` around it."""
         op = SearchToolResult(
             session_id=session_id,
             tool_result_id=tool_result_id,

@@ -44,7 +44,7 @@ class AsyncSession:
 
     @property
     async def summary(self) -> str:
-        """The summary of all finished archives, or an empty text if there are none."""
+        """The summary of all finished archives, or an empty string if there are none."""
         try:
             return await self._client.overview(f"viking://session/{self.session_id}")
         except NotFoundError:
@@ -87,7 +87,7 @@ class AsyncSession:
         expected_seq: int | None = None,
         **provider_fields: Any,
     ) -> Appended:
-        """Append one message: a list of parts, or a text.
+        """Append one message: a list of parts, or a string.
 
         The keyword parameters are those of the client's `add_message`. `add_message(**message)` accepts a message in
         the format of OpenAI or Anthropic.

@@ -4,7 +4,7 @@ from typing import Protocol, TypeVar
 
 from holdfast.client.async_local import open_async_local
 from holdfast.client.generated.http import AsyncHttpTransport
-from holdfast.client.target import ClientTarget
+from holdfast.client.target import Connection
 from holdfast.client.wire import HttpCodec
 from holdfast.ops.table import Operation
 
@@ -16,8 +16,8 @@ class AsyncTransport(Protocol):
     async def close(self) -> None: ...
 
 
-def open_async_transport(client_target: ClientTarget) -> AsyncTransport:
-    target = client_target.target
+def open_async_transport(connection: Connection) -> AsyncTransport:
+    target = connection.target
     if target.url is not None:
-        return AsyncHttpTransport(HttpCodec(target.url, client_target.headers, target.settings))
-    return open_async_local(target, client_target.principal)
+        return AsyncHttpTransport(HttpCodec(target.url, connection.headers, target.settings))
+    return open_async_local(target, connection.principal)

@@ -8,7 +8,7 @@ from holdfast.client.sync.admin import Admin
 from holdfast.client.sync.operations import Operations
 from holdfast.client.sync.session import Session
 from holdfast.client.sync.transport import Transport, open_transport
-from holdfast.client.target import find_client_target
+from holdfast.client.target import resolve_connection
 from holdfast.config import Settings
 from holdfast.engine.gate.ids import Ids, system_clock
 from holdfast.model.identity import AccessRole
@@ -34,7 +34,7 @@ def connect(
 
     Close the client after use, or use it in a `with` statement.
     """
-    return Client(open_transport(find_client_target(target, api_key, account, user, role, settings)))
+    return Client(open_transport(resolve_connection(target, api_key, account, user, role, settings)))
 
 
 class Client(Operations):

@@ -44,7 +44,7 @@ class Session:
 
     @property
     def summary(self) -> str:
-        """The summary of all finished archives, or an empty text if there are none."""
+        """The summary of all finished archives, or an empty string if there are none."""
         try:
             return self._client.overview(f"viking://session/{self.session_id}")
         except NotFoundError:
@@ -85,7 +85,7 @@ class Session:
         expected_seq: int | None = None,
         **provider_fields: Any,
     ) -> Appended:
-        """Append one message: a list of parts, or a text.
+        """Append one message: a list of parts, or a string.
 
         The keyword parameters are those of the client's `add_message`. `add_message(**message)` accepts a message in
         the format of OpenAI or Anthropic.

@@ -4,7 +4,7 @@ from typing import Protocol, TypeVar
 
 from holdfast.client.local import open_local
 from holdfast.client.sync.http import HttpTransport
-from holdfast.client.target import ClientTarget
+from holdfast.client.target import Connection
 from holdfast.client.wire import HttpCodec
 from holdfast.ops.table import Operation
 
@@ -16,8 +16,8 @@ class Transport(Protocol):
     def close(self) -> None: ...
 
 
-def open_transport(client_target: ClientTarget) -> Transport:
-    target = client_target.target
+def open_transport(connection: Connection) -> Transport:
+    target = connection.target
     if target.url is not None:
-        return HttpTransport(HttpCodec(target.url, client_target.headers, target.settings))
-    return open_local(target, client_target.principal)
+        return HttpTransport(HttpCodec(target.url, connection.headers, target.settings))
+    return open_local(target, connection.principal)

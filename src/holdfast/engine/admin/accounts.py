@@ -47,7 +47,7 @@ def _create_account(
 def _list_accounts(
     tx: Tx, _principal: Principal, _op: ListAccounts, _prepared: None, _context: CallContext
 ) -> list[Account]:
-    return accounts.list_all(tx)
+    return accounts.list_accounts(tx)
 
 
 def _delete_account(
@@ -76,7 +76,7 @@ def _create_user(tx: Tx, _principal: Principal, op: CreateUser, key: keys.NewKey
 
 def _list_users(tx: Tx, _principal: Principal, _op: ListUsers, _prepared: None, context: CallContext) -> list[User]:
     _require_account(tx)
-    return users.list_all(tx, context.now)
+    return users.list_users(tx, context.now)
 
 
 def _require_account(tx: Tx) -> None:
@@ -120,12 +120,12 @@ def _create_key(
 
 def _list_keys(tx: Tx, _principal: Principal, op: ListKeys, _prepared: None, context: CallContext) -> list[Key]:
     _require_user(tx, op.user_id, context, lock=False)
-    return users.keys(tx, op.user_id)
+    return users.list_keys(tx, op.user_id)
 
 
 def _revoke_key(tx: Tx, _principal: Principal, op: RevokeKey, _prepared: None, context: CallContext) -> Key:
     _require_user(tx, op.user_id, context)
-    for key in users.keys(tx, op.user_id):
+    for key in users.list_keys(tx, op.user_id):
         if key.key_id == op.key_id:
             users.delete_key(tx, op.key_id)
             return key

@@ -19,4 +19,4 @@ def unblock_next(tx: Tx, log_id: int, context: CallContext) -> None:
         if failed is not None and failed.number < pending.number:
             return
     tasks.unblock(tx, pending.task_id, context.now)
-    context.work_signal.raised = True
+    context.task_signal.is_set = True

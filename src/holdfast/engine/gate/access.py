@@ -61,5 +61,5 @@ def record_audit(tx: Tx, principal: Principal, action: str, resource: str, conte
 
 
 def audited_resource(audit: str, op: Operation[R], result: R) -> str:
-    """Fill in what the operation declares for its audit line."""
+    """Fill in what the operation declares for its audit record."""
     return audit.format(result=result, **asdict(op))

@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from holdfast.engine.gate.rule import WorkSignal
+from holdfast.engine.gate.rule import TaskSignal
 from holdfast.store.database import Database, ReplyCallback, Submission, Tx
 
 R = TypeVar("R")
@@ -16,18 +16,18 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
     account: str
     """The account of the transaction."""
     writes: bool
-    work: Callable[[Tx], R]
-    work_signal: WorkSignal
+    transaction: Callable[[Tx], R]
+    task_signal: TaskSignal
     wake_workers: Callable[[], None]
-    """Called after the commit if the signal was raised."""
+    """Called after the commit if the signal is set."""
     wait_for: Callable[[], None] | None = None
-    """Blocks until the transaction may run, or None. A call that has it must run in a thread that may block."""
+    """If set, blocks until the transaction may run. Such a call must run in a thread that may block."""
 
     def run(self) -> R:
         if self.wait_for is not None:
             self.wait_for()
-        result = (self.db.write if self.writes else self.db.read)(self.account, self.work)
-        if self.work_signal.raised:
+        result = (self.db.write if self.writes else self.db.read)(self.account, self.transaction)
+        if self.task_signal.is_set:
             self.wake_workers()
         return result
 
@@ -36,7 +36,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
         def reply_and_wake(outcome: Any, error: BaseException | None) -> None:
             reply(outcome, error)
-            if self.work_signal.raised:
+            if self.task_signal.is_set:
                 self.wake_workers()
 
-        return Submission(self.account, self.work, reply_and_wake)
+        return Submission(self.account, self.transaction, reply_and_wake)

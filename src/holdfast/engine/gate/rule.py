@@ -11,13 +11,13 @@ from holdfast.model.identity import Principal
 from holdfast.store.database import Database, Tx
 
 
-class WorkSignal:
-    """Raised by an operation that writes background work. The workers are woken after its commit."""
+class TaskSignal:
+    """Set by an operation that adds a background task. The workers are woken after its commit."""
 
-    __slots__ = ("raised",)
+    __slots__ = ("is_set",)
 
     def __init__(self) -> None:
-        self.raised = False
+        self.is_set = False
 
 
 class CallContext(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class CallContext(msgspec.Struct, frozen=True):
     ids: Ids
     settings: Settings
     count_waiting_writes: Callable[[], int]
-    work_signal: WorkSignal
+    task_signal: TaskSignal
 
 
 class WaitContext(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class WaitContext(msgspec.Struct, frozen=True):
     db: Database
     settings: Settings
     is_stopping: Callable[[], bool]
-    """Whether background work has stopped, so that waiting is in vain."""
+    """Whether the workers have stopped. Then an operation that waits for a task never ends, so it must fail."""
 
 
 def nothing_to_prepare(_context: CallContext, _principal: Principal, _op: Any) -> None:

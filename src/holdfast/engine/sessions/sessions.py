@@ -57,7 +57,7 @@ def _create(
     inserted = insert_session(tx, principal, session, context)
     if inserted is None:
         raise _already_exists(session_id)
-    return session_info.gather(tx, inserted)
+    return session_info.read_session_info(tx, inserted)
 
 
 def _get(tx: Tx, principal: Principal, op: GetSession, _prepared: None, context: CallContext) -> SessionInfo:
@@ -66,7 +66,7 @@ def _get(tx: Tx, principal: Principal, op: GetSession, _prepared: None, context:
         if op.auto_create
         else require_session(tx, principal, op.session_id)
     )
-    return session_info.gather(tx, session)
+    return session_info.read_session_info(tx, session)
 
 
 def _list(tx: Tx, principal: Principal, op: ListSessions, before: int | None, _context: CallContext) -> SessionPage:
@@ -96,7 +96,7 @@ def _update(tx: Tx, principal: Principal, op: UpdateSession, _metadata: str, con
     fields = {"title": op.title, "metadata": op.metadata, "state": op.state}
     changed = {name: value for name, value in fields.items() if value is not None}
     changes.record(tx, session, "updated", principal.user_id, context.now, changed)
-    return session_info.gather(tx, require_session(tx, principal, op.session_id))
+    return session_info.read_session_info(tx, require_session(tx, principal, op.session_id))
 
 
 def _configure(
@@ -109,8 +109,8 @@ def _configure(
     store.configure(tx, session, _encode_config(config), context.now)
     changes.record(tx, session, "configured", principal.user_id, context.now, changed)
     if op.auto_commit_policy:
-        context.work_signal.raised = auto_commit_checks.schedule_by(tx, session.log_id, context.now)
-    return session_info.gather(tx, require_session(tx, principal, op.session_id))
+        context.task_signal.is_set = auto_commit_checks.schedule_by(tx, session.log_id, context.now)
+    return session_info.read_session_info(tx, require_session(tx, principal, op.session_id))
 
 
 def _delete(tx: Tx, principal: Principal, op: DeleteSession, _prepared: None, _context: CallContext) -> SessionRef:
@@ -158,8 +158,8 @@ def _fork(tx: Tx, principal: Principal, op: ForkSession, _prepared: None, contex
     archives.copy_to_fork(tx, parent, inserted.log_id, archived_through)
     changes.record(tx, parent, "forked", principal.user_id, context.now, {"session_id": inserted.session_id, "seq": at})
     if parent.config != NO_CONFIG:
-        context.work_signal.raised = auto_commit_checks.schedule_by(tx, inserted.log_id, context.now)
-    return session_info.gather(tx, inserted)
+        context.task_signal.is_set = auto_commit_checks.schedule_by(tx, inserted.log_id, context.now)
+    return session_info.read_session_info(tx, inserted)
 
 
 def _fork_point(tx: Tx, parent: StoredSession, at: int | str | None) -> int:

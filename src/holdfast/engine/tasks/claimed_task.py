@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.config import Settings
 from holdfast.engine.gate.rule import CallContext
-from holdfast.engine.tasks.models import Models
+from holdfast.engine.tasks.language_models import LanguageModels
 from holdfast.model.summaries import Cost, replace_source_ids
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import archives, steps, tasks
@@ -30,7 +30,7 @@ class ClaimedTask:
         db: Database,
         settings: Settings,
         new_context: Callable[[], CallContext],
-        models: Models,
+        models: LanguageModels,
         claim: Claim,
         observe: Observer,
         operation_count: Callable[[], int],
@@ -50,12 +50,12 @@ class ClaimedTask:
     def task(self) -> StoredTask:
         return self.claim.task
 
-    def read(self, work: Callable[[Tx], T]) -> T:
-        return self._db.read(self.claim.account, work)
+    def read(self, transaction: Callable[[Tx], T]) -> T:
+        return self._db.read(self.claim.account, transaction)
 
-    def write(self, work: Callable[[Tx, CallContext], T]) -> T:
+    def write(self, transaction: Callable[[Tx, CallContext], T]) -> T:
         context = self.new_context()
-        return self._db.write(self.claim.account, lambda tx: work(tx, context))
+        return self._db.write(self.claim.account, lambda tx: transaction(tx, context))
 
     def set_total_steps(self, total: int) -> None:
         """Set the number of steps that the task's progress shows as its total."""
@@ -101,12 +101,12 @@ class ClaimedTask:
         """Microseconds of work that are not recorded in the task yet."""
         return max(0, context.now - self._last_recorded_at)
 
-    def finish(self, work: Callable[[Tx, CallContext], Any]) -> None:
+    def finish(self, transaction: Callable[[Tx, CallContext], Any]) -> None:
         """Run the final transaction. All results of the task become visible at once, or none do."""
         self.observe("finish begins")
 
         def write_results(tx: Tx, context: CallContext) -> None:
-            work(tx, context)
+            transaction(tx, context)
             self.observe("finish is written")
 
         self.write(write_results)

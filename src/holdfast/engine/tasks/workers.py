@@ -18,7 +18,7 @@ from holdfast.config import Settings
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks import failures
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError, Observer
-from holdfast.engine.tasks.models import Models
+from holdfast.engine.tasks.language_models import LanguageModels
 from holdfast.engine.tasks.task_handler import TaskHandler
 from holdfast.errors import HoldfastError
 from holdfast.store.database import EVERY_ACCOUNT, Database
@@ -66,7 +66,7 @@ class Workers:
         self._operation_count = operation_count
         self._delete_expired = delete_expired
         self._next_cleanup = 0.0
-        self._models = Models(settings)
+        self._models = LanguageModels(settings)
         self._close_deadline: float | None = None
         self._reset_threads()
         # Exit handlers run in reverse order. The database has registered its own by now, so workers stop before it.
@@ -108,7 +108,7 @@ class Workers:
     def _reset_after_fork(self) -> None:
         """Start afresh in a forked child: it has no threads, and its parent's claims are not its own to release."""
         if self._process != os.getpid():
-            self._models = Models(self._settings)
+            self._models = LanguageModels(self._settings)
             self._reset_threads()
 
     def _reset_threads(self) -> None:

@@ -167,7 +167,7 @@ def _session_folder(tx: Tx, session: StoredSession) -> Folder:
             yield _text_file(uri, ABSTRACT, ended_at, archive.rolling_abstract)
             yield _text_file(uri, OVERVIEW, ended_at, archive.rolling)
         yield _generated_file(
-            uri, META, changed_at, lambda: encode_pretty(session_meta(session_info.gather(tx, session)))
+            uri, META, changed_at, lambda: encode_pretty(session_meta(session_info.read_session_info(tx, session)))
         )
         yield _generated_file(uri, RELATIONS, changed_at, lambda: b"".join(encode_relations(_uses(tx, session))))
         yield _messages_file(tx, session, uri, changed_at, session.live_from, session.last_seq)

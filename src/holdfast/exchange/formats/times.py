@@ -10,7 +10,7 @@ MIN_MILLISECONDS = 1e11
 
 
 def read_time(where: str, value: Any) -> datetime | None:
-    """Parse seconds or milliseconds since 1970, as a number or as text, or ISO 8601, in UTC if it has no time zone.
+    """Parse seconds or milliseconds since 1970, as a number or a string, or ISO 8601, in UTC if it has no time zone.
 
     >>> read_time("created_at", 1683554160)
     datetime.datetime(2023, 5, 8, 13, 56, tzinfo=datetime.timezone.utc)

@@ -69,14 +69,22 @@ def metadata_update(current: dict[str, Any], wanted: dict[str, Any]) -> dict[str
     return changed | {key: None for key in current if key not in wanted}
 
 
+def null_keys_to_set(current: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """The keys whose value would have to become null. No update can do that: in an update, None removes the key.
+
+    >>> null_keys_to_set({"a": 1, "b": None, "c": 2}, {"a": None, "b": None})
+    ['a']
+    """
+    return [key for key in metadata_update(current, wanted) if key in wanted and wanted[key] is None]
+
+
 def _can_fork(client: Client, record: SessionRecord, fork: Fork) -> bool:
     """Whether the origin is stored with the shared messages, and an update can turn its metadata into the record's."""
     origin = find_session(client, fork.session_id)
     if origin is None or origin.total_message_count < fork.seq:
         return False
-    update = metadata_update(origin.metadata, record.metadata or {})
-    if any(value is None and key in (record.metadata or {}) for key, value in update.items()):
-        return False  # in an update, None removes the key, so a value cannot become null
+    if null_keys_to_set(origin.metadata, record.metadata or {}):
+        return False
     imported_messages = record.messages()
     first = 1
     while first <= fork.seq:

@@ -40,8 +40,8 @@ def import_path(
     """Import the sessions of a file or a folder, or of `text` if `source` is None.
 
     The import is safe to repeat. A session that is already stored is left unchanged; a partially stored one is
-    completed; one that is stored with other content is reported as failed and left unchanged. The whole source is read
-    and checked before anything is written.
+    completed; one that is stored with different content is reported as failed and left unchanged. The whole source is
+    read and checked before anything is written.
 
     `format` is one of `FORMATS`; `auto` detects it. `session_id` renames the only session of the source. With
     `dry_run`, nothing is written, and the report describes what an import would do.

@@ -1,4 +1,4 @@
-"""Detect the format of a file, folder or text, and open it as an import source."""
+"""Detect the format of a file, folder or string, and open it as an import source."""
 
 import hashlib
 import io
@@ -34,7 +34,7 @@ JSON_LINES_SUFFIXES = {".jsonl", ".ndjson"}
 
 
 class JsonInput(msgspec.Struct, frozen=True):
-    """A file or a text with JSON or JSON Lines, not yet decoded."""
+    """A file or a string with JSON or JSON Lines, not yet decoded."""
 
     label: str
     """Its name in errors."""
@@ -52,7 +52,7 @@ class JsonRows(msgspec.Struct, frozen=True):
 
 
 def open_source(source: Path | None, text: str | None, format: str, session_id: str | None) -> ImportSource:
-    """Open a file, a folder or a text. `session_id` renames its only session."""
+    """Open a file, a folder or a string. `session_id` renames its only session."""
     if format not in FORMATS:
         raise InvalidArgumentError("format", f"{format!r} is not one of {', '.join(FORMATS)}")
     if session_id is not None:
@@ -64,7 +64,7 @@ def open_source(source: Path | None, text: str | None, format: str, session_id: 
 def _open_source(source: Path | None, text: str | None, format: str) -> ImportSource:
     if source is None:
         if text is None:
-            raise InvalidArgumentError("source", "is missing; pass a file, a folder or a text")
+            raise InvalidArgumentError("source", "is missing; pass a file, a folder or a string")
         return _open_json(_text_input(text), format)
     folder = _export_folder(source)
     if folder is not None and format in {"auto", "holdfast"}:

@@ -15,7 +15,13 @@ from holdfast.exchange.importing.comparison import (
     same_message,
     same_use,
 )
-from holdfast.exchange.importing.creation import create_session, find_session, is_unmodified_fork, metadata_update
+from holdfast.exchange.importing.creation import (
+    create_session,
+    find_session,
+    is_unmodified_fork,
+    metadata_update,
+    null_keys_to_set,
+)
 from holdfast.exchange.layout import config_of
 from holdfast.exchange.reports import ImportedSession, ImportState
 from holdfast.model.files import Use
@@ -39,24 +45,24 @@ def import_session(
     is_new = False
     if info is None:
         info, is_new = create_session(client, record)
-    unset_fields = _compare_fields(client, info, record)
+    inherited_fields = _require_same_fields(client, info, record)
     remaining = record.messages()
-    stored = _compare_messages(client, record, remaining, report_count)
+    stored = _require_same_messages(client, record, remaining, report_count)
     uses = record.uses()
-    uses = uses[_compare_uses(client, record, uses) :]
-    missing = batches(remaining)
-    first = next(missing, None)
-    _require_appendable(info, record, complete=first is None and not uses)
-    reason = _lost_origin_note(info, record)
-    if not (is_new or first or uses or unset_fields or info.state != (record.state or info.state)):
+    uses = uses[_require_same_uses(client, record, uses) :]
+    missing_batches = batches(remaining)
+    first_batch = next(missing_batches, None)  # read ahead: only this shows whether messages are missing
+    _require_appendable(info, record, complete=first_batch is None and not uses)
+    reason = _lost_origin_note(client, info, record)
+    if not (is_new or first_batch or uses or inherited_fields or info.state != (record.state or info.state)):
         return _report(record, stored=stored, added=0, state="already there", reason=reason)
-    missing = chain([] if first is None else [first], missing)
+    missing_batches = chain([] if first_batch is None else [first_batch], missing_batches)
     if dry_run:
-        count = sum(len(batch.messages) for batch in missing)
+        count = sum(len(batch.messages) for batch in missing_batches)
         return _report(record, stored=stored, added=count, state="completed", reason=reason)
-    if unset_fields:
+    if inherited_fields:
         _set_fork_fields(client, info, record)
-    added = _append(client, record, stored, missing, report_count)
+    added = _append(client, record, stored, missing_batches, report_count)
     _record_uses(client, record, uses)
     if record.state == "archived" and info.state != "archived":
         client.update_session(record.session_id, state="archived")
@@ -69,11 +75,15 @@ def _report(record: SessionRecord, *, stored: int, added: int, state: ImportStat
     )
 
 
-def _compare_fields(client: Client, info: SessionInfo, record: SessionRecord) -> list[str]:
-    """The fields that a new fork still has from its origin and that must be set. Any other difference is an error."""
+def _require_same_fields(client: Client, info: SessionInfo, record: SessionRecord) -> list[str]:
+    """Raise a ConflictError if the stored fields differ from those of the record.
+
+    A fork to which nothing was added may still have the metadata and settings of its origin. Return these fields; the
+    import sets them.
+    """
     different = different_fields(info, record)
     if different and not (set(different) <= {"metadata", "settings"} and is_unmodified_fork(client, info, record)):
-        raise _other_content(record, f"these fields differ: {', '.join(different)}")
+        raise _conflict(record, f"these fields differ: {', '.join(different)}")
     return different
 
 
@@ -81,15 +91,18 @@ def _require_appendable(info: SessionInfo, record: SessionRecord, *, complete: b
     if info.state == "active":
         return
     if record.state == "active":
-        raise _other_content(record, "it is archived, but in the import it is active")
+        raise _conflict(record, "it is archived, but in the import it is active")
     if not complete:
-        raise _other_content(record, "it is archived, but lacks messages or uses of the import")
+        raise _conflict(record, "it is archived, but lacks messages or uses of the import")
 
 
-def _compare_messages(
+def _require_same_messages(
     client: Client, record: SessionRecord, remaining: Iterator[NewMessage], report_count: CountCallback
 ) -> int:
-    """Compare the stored messages with the first of `remaining`, which are consumed; return how many are stored."""
+    """Raise a ConflictError if the stored messages are not the first of `remaining`. Return how many are stored.
+
+    These messages are consumed from `remaining`.
+    """
     stored = 0
     first: int | None = 1
     while first is not None:
@@ -97,34 +110,44 @@ def _compare_messages(
         for message in page.messages:
             imported = next(remaining, None)
             if imported is None:
-                raise _other_content(record, f"it has more messages than the {stored} of the import")
+                raise _conflict(record, f"it has more messages than the {stored} of the import")
             if not same_message(client, record.session_id, message, imported):
-                raise _other_content(record, f"message {message.seq}, {message.id}, differs from the import")
+                raise _conflict(record, f"message {message.seq}, {message.id}, differs from the import")
             stored += 1
         report_count(stored)
         first = page.next_seq
     return stored
 
 
-def _compare_uses(client: Client, record: SessionRecord, uses: list[Use]) -> int:
-    """Compare the recorded uses with the first of `uses`; return how many are recorded."""
+def _require_same_uses(client: Client, record: SessionRecord, uses: list[Use]) -> int:
+    """Raise a ConflictError if the recorded uses are not the first of `uses`. Return how many are recorded."""
     recorded = 0
     after: str | None = None
     while True:
         page = client.list_usage(record.session_id, after=after, limit=PAGE_SIZE)
         for usage in page:
             if recorded == len(uses) or not same_use(usage, uses[recorded]):
-                raise _other_content(record, f"its recorded use {recorded + 1}, of {usage.uri}, is not in the import")
+                raise _conflict(record, f"its recorded use {recorded + 1}, of {usage.uri}, is not in the import")
             recorded += 1
         if len(page) < PAGE_SIZE:
             return recorded
         after = page[-1].id
 
 
-def _lost_origin_note(info: SessionInfo, record: SessionRecord) -> str:
-    if record.origin is None or info.forked_from is not None:
-        return ""
-    return record.note or f"no longer a fork: the stored {record.origin.session_id} lacks the shared messages"
+def _lost_origin_note(client: Client, info: SessionInfo, record: SessionRecord) -> str:
+    """Return why the stored session is not a fork although the original was one, or an empty string."""
+    if record.origin is None or info.forked_from is not None or record.note:
+        return record.note
+    origin_id = record.origin.session_id
+    origin = find_session(client, origin_id)
+    if origin is None:
+        return f"no longer a fork: its origin, {origin_id}, is not stored"
+    if keys := null_keys_to_set(origin.metadata, record.metadata or {}):
+        return (
+            f"no longer a fork: its metadata has null for {', '.join(keys)}, unlike that of {origin_id};"
+            " an update cannot set null"
+        )
+    return f"no longer a fork: the stored {origin_id} lacks the shared messages"
 
 
 def _set_fork_fields(client: Client, info: SessionInfo, record: SessionRecord) -> None:
@@ -143,10 +166,10 @@ def _set_fork_fields(client: Client, info: SessionInfo, record: SessionRecord) -
 
 
 def _append(
-    client: Client, record: SessionRecord, stored: int, missing: Iterator[Batch], report_count: CountCallback
+    client: Client, record: SessionRecord, stored: int, missing_batches: Iterator[Batch], report_count: CountCallback
 ) -> int:
     added = 0
-    for batch in missing:
+    for batch in missing_batches:
         client.batch_add_messages(
             record.session_id, batch.messages, idempotency_key=batch.idempotency_key, expected_seq=stored + added
         )
@@ -164,9 +187,9 @@ def _record_uses(client: Client, record: SessionRecord, uses: list[Use]) -> None
         )
 
 
-def _other_content(record: SessionRecord, difference: str) -> ConflictError:
+def _conflict(record: SessionRecord, difference: str) -> ConflictError:
     return ConflictError(
-        f"Session {record.session_id} already exists with other content: {difference};"
+        f"Session {record.session_id} already exists with different content: {difference};"
         " delete it, or import this session alone under another id",
         resource=record.session_id,
         type="session",

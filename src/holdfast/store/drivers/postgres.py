@@ -42,12 +42,13 @@ BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 MAX_ATTEMPTS = 5
-"""How often work is tried when a retryable error occurs before the commit."""
+"""How often a transaction is tried that fails without being committed."""
 
 MIGRATION_LOCK = 5_417_233_016_042
+"""The key of the advisory lock that a migration holds. Any fixed number that other programs do not use."""
 
-# After these errors the transaction is certainly rolled back, so the work can run again.
-RETRYABLE_ERRORS = (pg.DeadlockDetected, pg.SerializationFailure, pg.LockNotAvailable)
+# After these errors PostgreSQL has certainly rolled the transaction back, so it can run again.
+ROLLBACK_ERRORS = (pg.DeadlockDetected, pg.SerializationFailure, pg.LockNotAvailable)
 
 
 class PostgresTx:
@@ -85,11 +86,11 @@ class PostgresDatabase:
         self._threads: ThreadPoolExecutor | None = None
         _open_databases.add(self)
 
-    def read(self, account: str, work: Callable[[Tx], T]) -> T:
-        return self._run(account, work, BEGIN_READ)
+    def read(self, account: str, transaction: Callable[[Tx], T]) -> T:
+        return self._run(account, transaction, BEGIN_READ)
 
-    def write(self, account: str, work: Callable[[Tx], T]) -> T:
-        return self._run(account, work, BEGIN_WRITE)
+    def write(self, account: str, transaction: Callable[[Tx], T]) -> T:
+        return self._run(account, transaction, BEGIN_WRITE)
 
     def submit(self, submissions: Sequence[Submission]) -> None:
         with self._lock:
@@ -134,30 +135,30 @@ class PostgresDatabase:
 
     def _write_and_reply(self, submission: Submission) -> None:
         try:
-            outcome = self.write(submission.account, submission.work)
+            outcome = self.write(submission.account, submission.transaction)
         except BaseException as error:  # noqa: BLE001 - it is passed to the caller
             submission.reply(None, error)
         else:
             submission.reply(outcome, None)
 
-    def _run(self, account: str, work: Callable[[Tx], T], begin: str) -> T:
+    def _run(self, account: str, transaction: Callable[[Tx], T], begin: str) -> T:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
-                return self._attempt(account, work, begin)
-            except _RetryableError as retryable:
-                if isinstance(retryable.cause, RETRYABLE_ERRORS):
+                return self._attempt(account, transaction, begin)
+            except _NotCommittedError as not_committed:
+                if isinstance(not_committed.cause, ROLLBACK_ERRORS):
                     # A different pause in each thread, so that they do not collide again.
                     time.sleep(0.01 * attempt * (threading.get_ident() % 97) / 97)
                 else:
                     self._get_pool().check()  # a restarted server has closed all other connections, too
                 if attempt == MAX_ATTEMPTS:
-                    raise _unavailable(retryable.cause, "nothing was written; try again") from retryable.cause
+                    raise _unavailable(not_committed.cause, "nothing was written; try again") from not_committed.cause
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _attempt(self, account: str, work: Callable[[Tx], T], begin: str) -> T:
+    def _attempt(self, account: str, transaction: Callable[[Tx], T], begin: str) -> T:
         try:
             with self._get_pool().connection() as connection:
-                return _run_transaction(connection, account, work, begin)
+                return _run_transaction(connection, account, transaction, begin)
         except PoolClosed:
             raise _closed_error() from None
         except PoolTimeout as error:
@@ -183,24 +184,24 @@ class PostgresDatabase:
             return self._pool
 
 
-class _RetryableError(Exception):
-    """Nothing was written: the work can run again."""
+class _NotCommittedError(Exception):
+    """The transaction was not committed, so it can run again."""
 
     def __init__(self, cause: psycopg.Error) -> None:
         super().__init__(str(cause))
         self.cause = cause
 
 
-def _run_transaction(connection: Connection, account: str, work: Callable[[Tx], T], begin: str) -> T:
+def _run_transaction(connection: Connection, account: str, transaction: Callable[[Tx], T], begin: str) -> T:
     with transaction_scope:
         try:
             # Both statements in one round trip.
             connection.execute(f"{begin}; SET LOCAL holdfast.account = {Literal(account).as_string(connection)}")
-            result = work(PostgresTx(connection, account))
+            result = transaction(PostgresTx(connection, account))
         except psycopg.OperationalError as error:
             _roll_back(connection)
-            if isinstance(error, RETRYABLE_ERRORS) or connection.closed:
-                raise _RetryableError(error) from error
+            if isinstance(error, ROLLBACK_ERRORS) or connection.closed:
+                raise _NotCommittedError(error) from error
             raise _unavailable(error, "nothing was written; try again") from error
         except psycopg.Error as error:
             _roll_back(connection)
@@ -214,8 +215,8 @@ def _run_transaction(connection: Connection, account: str, work: Callable[[Tx], 
             connection.execute("COMMIT")
         except psycopg.OperationalError as error:
             _roll_back(connection)
-            if begin == BEGIN_READ or isinstance(error, RETRYABLE_ERRORS):
-                raise _RetryableError(error) from error
+            if begin == BEGIN_READ or isinstance(error, ROLLBACK_ERRORS):
+                raise _NotCommittedError(error) from error
             raise _unavailable(
                 error, "the outcome of this call is unknown; retry it with the same idempotency key"
             ) from error

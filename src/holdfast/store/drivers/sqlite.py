@@ -93,8 +93,8 @@ class SqliteDatabase:
             _create_folder(Path(file).parent)
         _open_databases.add(self)
 
-    def write(self, account: str, work: Callable[[Tx], T]) -> T:
-        result: T = self.group.run((account, work))
+    def write(self, account: str, transaction: Callable[[Tx], T]) -> T:
+        result: T = self.group.run((account, transaction))
         return result
 
     def submit(self, submissions: Sequence[Submission]) -> None:
@@ -103,17 +103,17 @@ class SqliteDatabase:
                 raise self._closed_error()
             if self._queue is None:
                 self._queue = WriteQueue(self._commit_exclusively)
-            self._queue.put([QueuedJob((account, work), reply) for account, work, reply in submissions])
+            self._queue.put([QueuedJob((account, transaction), reply) for account, transaction, reply in submissions])
 
     def count_waiting_writes(self) -> int:
         return self.group.count_waiting() + (self._queue.count_waiting() if self._queue else 0)
 
-    def read(self, account: str, work: Callable[[Tx], T]) -> T:
+    def read(self, account: str, transaction: Callable[[Tx], T]) -> T:
         if self.file == ":memory:":  # it has only one connection
             with self.group.exclusive():
-                return _run_read(self._get_writer(), account, work)
+                return _run_read(self._get_writer(), account, transaction)
         with self._readers.connection() as connection:
-            return _run_read(connection, account, work)
+            return _run_read(connection, account, transaction)
 
     def migrate(self, now: int) -> None:
         def apply(tx: Tx) -> None:
@@ -158,9 +158,9 @@ class SqliteDatabase:
         with self.group.exclusive(), self._readers.paused():
             yield
 
-    def _write_exclusively(self, work: Callable[[Tx], object]) -> None:
-        """Run `work` in a transaction of its own, so that a failed schema change is rolled back as a whole."""
-        job: Job[Work[object]] = Job((EVERY_ACCOUNT, work))
+    def _write_exclusively(self, transaction: Callable[[Tx], object]) -> None:
+        """Run a transaction alone in its batch, so that a failed schema change is rolled back as a whole."""
+        job: Job[Work[object]] = Job((EVERY_ACCOUNT, transaction))
         self._commit_exclusively([job])
         if job.error is not None:
             raise job.error
@@ -281,10 +281,10 @@ def _run_batch(connection: apsw.Connection, batch: list[Job[Work[object]]]) -> N
     cursor = connection.cursor()  # shared by all statements: creating a cursor costs as much as a statement
     cursor.execute("BEGIN IMMEDIATE")
     for job in batch:
-        account, work = job.work
+        account, transaction = job.work
         changes_before = connection.total_changes()
         try:
-            job.outcome = work(SqliteTx(cursor, account))
+            job.outcome = transaction(SqliteTx(cursor, account))
         except STORAGE_ERRORS:
             raise
         except Exception as error:  # noqa: BLE001 - it is passed to the caller of this job
@@ -304,11 +304,11 @@ def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: list[Job[Work[object]
     execute = cursor.execute
     execute("BEGIN IMMEDIATE")
     for job in batch:
-        account, work = job.work
+        account, transaction = job.work
         job.outcome = job.error = None
         execute("SAVEPOINT job")
         try:
-            job.outcome = work(SqliteTx(cursor, account))
+            job.outcome = transaction(SqliteTx(cursor, account))
         except STORAGE_ERRORS:
             raise
         except Exception as error:  # noqa: BLE001 - as above
@@ -318,11 +318,11 @@ def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: list[Job[Work[object]
     execute("COMMIT")
 
 
-def _run_read(connection: apsw.Connection, account: str, work: Callable[[Tx], T]) -> T:
+def _run_read(connection: apsw.Connection, account: str, transaction: Callable[[Tx], T]) -> T:
     with translated_errors, transaction_scope:
         try:
             connection.execute("BEGIN")
-            return work(SqliteTx(connection.cursor(), account))
+            return transaction(SqliteTx(connection.cursor(), account))
         finally:
             if connection.in_transaction:  # an I/O error rolls it back automatically
                 connection.execute("ROLLBACK")

@@ -52,7 +52,7 @@ def list_pending(tx: Tx) -> list[Migration]:
             )
         if known[number].checksum != checksum:
             raise FailedPreconditionError(
-                f"migration {name} was applied with other content than this version has: "
+                f"migration {name} was applied with content different from this version's: "
                 "install the version of holdfast that created the database"
             )
     return [migration for number, migration in known.items() if number not in applied]

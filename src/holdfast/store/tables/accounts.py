@@ -44,7 +44,7 @@ def insert(tx: Tx, account_id: str, now: int) -> bool:
     return row is not None
 
 
-def list_all(tx: Tx) -> list[Account]:
+def list_accounts(tx: Tx) -> list[Account]:
     """List the accounts of all tenants. Only for the operator."""
     rows = tx.all(
         "SELECT a.account_id, a.created_at, (SELECT COUNT(*) FROM users WHERE account_id = a.account_id)"

@@ -1,4 +1,4 @@
-"""Session details, gathered from several tables."""
+"""The details of a session, read from several tables."""
 
 from typing import get_args
 
@@ -11,9 +11,9 @@ from holdfast.store.tables.sessions import StoredSession, decode_config, decode_
 from holdfast.store.timestamps import from_micros
 
 
-def gather(tx: Tx, session: StoredSession) -> SessionInfo:
+def read_session_info(tx: Tx, session: StoredSession) -> SessionInfo:
     contexts_used, skills_used = usages.totals(tx, session.log_id)
-    committed = archives.totals(tx, session.log_id)
+    archive_totals = archives.totals(tx, session.log_id)
     config = decode_config(session.config)
     policy = config.auto_commit_policy
     return SessionInfo(
@@ -26,17 +26,17 @@ def gather(tx: Tx, session: StoredSession) -> SessionInfo:
         created_at=from_micros(session.created_at),
         updated_at=from_micros(session.changed_at),
         last_message_at=None if session.last_message_at is None else from_micros(session.last_message_at),
-        message_count=session.live_count,
-        total_message_count=session.last_seq,
+        message_count=session.live_count,  # only live messages; the total includes archived ones
+        total_message_count=session.last_seq,  # messages are numbered from 1 without gaps
         pending_tokens=session.tokens_total - session.tokens_archived,
         contexts_used=contexts_used,
         skills_used=skills_used,
         forked_from=None if session.forked_from is None else Fork(session.forked_from, session.fork_seq),
-        commit_count=committed.done,
-        last_commit_at=None if committed.last_at is None else from_micros(committed.last_at),
-        memories_extracted=dict.fromkeys((*get_args(MemoryType), "total"), 0),
-        llm_token_usage=committed.usage,
-        embedding_token_usage=EmbeddingUsage(committed.embedding_tokens),
+        commit_count=archive_totals.done,
+        last_commit_at=None if archive_totals.last_at is None else from_micros(archive_totals.last_at),
+        memories_extracted=dict.fromkeys((*get_args(MemoryType), "total"), 0),  # memories are not extracted yet
+        llm_token_usage=archive_totals.usage,
+        embedding_token_usage=EmbeddingUsage(archive_totals.embedding_tokens),
         keep_recent_count=(policy and policy.keep_recent_count) or 0,
         memory_policy=config.memory_policy,
         auto_commit_policy=policy,

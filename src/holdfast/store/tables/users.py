@@ -28,15 +28,22 @@ def insert(tx: Tx, account_id: str, user_id: str, role: TenantRole, now: int) ->
 
 
 def find(tx: Tx, user_id: str, now: int, *, lock: bool = False) -> User | None:
-    """Find a user. With `lock`, no other transaction changes the user or their keys until this one ends."""
+    """Find a user, with the number of keys that are valid at `now`.
+
+    With `lock`, no other transaction changes the user or their keys until this one ends.
+    """
     if lock and tx.dialect.lock_row:
         key = (tx.account, user_id)
         tx.one(f"SELECT 1 FROM users WHERE account_id = ? AND user_id = ?{tx.dialect.lock_row}", key)
-    return next(iter(list_all(tx, now, user_id)), None)
+    return next(iter(_select_users(tx, now, user_id)), None)
 
 
-def list_all(tx: Tx, now: int, user_id: str | None = None) -> list[User]:
-    """List all users of the account, or only the user `user_id`."""
+def list_users(tx: Tx, now: int) -> list[User]:
+    """List all users of the account by id, each with the number of keys that are valid at `now`."""
+    return _select_users(tx, now)
+
+
+def _select_users(tx: Tx, now: int, user_id: str | None = None) -> list[User]:
     user_condition, user_params = ("", []) if user_id is None else (" AND u.user_id = ?", [user_id])
     rows = tx.all(
         "SELECT u.user_id, u.role, u.created_at, (SELECT COUNT(*) FROM keys WHERE account_id = u.account_id"
@@ -76,7 +83,7 @@ def find_key(tx: Tx, key_id: str) -> StoredKey | None:
     return StoredKey(*row) if row else None
 
 
-def keys(tx: Tx, user_id: str) -> list[Key]:
+def list_keys(tx: Tx, user_id: str) -> list[Key]:
     """List a user's keys, oldest first."""
     rows = tx.all(
         "SELECT key_id, created_at, expires_at, last_used_at FROM keys WHERE account_id = ? AND user_id = ?"

@@ -15,7 +15,7 @@ from holdfast.summary.tools.pairing import ToolCall, pair_calls
 from holdfast.summary.tools.values import value_lines
 from holdfast.text.literals import find_literals
 from holdfast.text.sentences import Sentence, split_sentences
-from holdfast.text.shortening import display_width, shorten
+from holdfast.text.shortening import shorten, weighted_width
 
 _TOPIC_CONCEPTS = 3
 _MAX_INTENT_WIDTH, _MAX_RESULT_WIDTH = 130, 130
@@ -103,7 +103,7 @@ def _shorten_to_sentences(text: str, width: int) -> str:
     shortened = ""
     for piece in split_sentences(text):
         longer = f"{shortened} {piece.text}".strip()
-        if display_width(longer) > width:
+        if weighted_width(longer) > width:
             break
         shortened = longer
     return shortened or shorten(text, width)

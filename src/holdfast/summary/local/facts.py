@@ -10,7 +10,7 @@ from holdfast.summary.local.concepts import content_words
 from holdfast.summary.sections import FACTS
 from holdfast.text.literals import IMPORTANCE, Literal, find_literals
 from holdfast.text.sentences import Sentence
-from holdfast.text.shortening import display_width, excerpt
+from holdfast.text.shortening import excerpt, weighted_width
 
 _USER_PREFIX = "User: "
 """Marks statements of users, so that a reader can distinguish them from actions of the assistant."""
@@ -113,5 +113,5 @@ def _gain(sentence: Sentence, importance: dict[str, float], wanted: set[str]) ->
     if word_count < _MIN_WORDS_WITH_NAME and all(literal.kind == "name" for literal in sentence.literals):
         return 0.0  # "Thanks, Maria!"
     clarity = min(1.0, (1 + word_count) / 5)
-    cost = math.pow(_CITATION_WIDTH + min(_MAX_WIDTH, display_width(sentence.text)), 0.6)
+    cost = math.pow(_CITATION_WIDTH + min(_MAX_WIDTH, weighted_width(sentence.text)), 0.6)
     return clarity * gain * (0.5 + 0.1 * sentence.weight) / cost

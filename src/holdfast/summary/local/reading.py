@@ -1,4 +1,4 @@
-"""Sentences of messages and tool calls, with the weights that a summary is selected by."""
+"""Reads the sentences of messages and tool calls, and weights them. A summary is selected by these weights."""
 
 import math
 import re
@@ -18,15 +18,15 @@ from holdfast.text.scripts import HAN, KANA
 from holdfast.text.sentences import Piece, Sentence, extract_words, head_and_tail, split_sentences, to_single_line
 
 _SENTENCES_PER_YIELD = 32
-_MAX_MACHINE_LINES = 4_000
-"""Lines of code and tool output that are read of all messages; each message has an equal share of them."""
-_MIN_MACHINE_LINES_PER_MESSAGE = 12
+_MAX_CODE_AND_OUTPUT_LINES = 4_000
+"""How many lines of code and tool output are read in total. Each message may use an equal share."""
+_MIN_CODE_AND_OUTPUT_LINES_PER_MESSAGE = 12
 _MAX_OUTPUT_LINES_PER_TOOL = 150
 """Further lines are read only if they report an error or a success."""
 _MAX_SENTENCES_PER_MESSAGE = 400
-_MACHINE_ORIGINS = frozenset({"output", "code"})
-_HAN = re.compile(f"[{HAN}]")
-_KANA = re.compile(f"[{KANA}]")
+_CODE_AND_OUTPUT = frozenset({"output", "code"})
+_HAN_PATTERN = re.compile(f"[{HAN}]")
+_KANA_PATTERN = re.compile(f"[{KANA}]")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 _MIN_HAN_PER_LATIN_WORD = 0.7
 
@@ -50,8 +50,8 @@ _CUE_WEIGHTS = {
 }
 _FAILED_CALL_WEIGHT = 1.6
 _MIN_SHAPE_CHARS = 7
-_MIN_ROUTINE = 4
-"""Number of sentences of one shape from which they are routine."""
+_MIN_ROUTINE_SENTENCES = 4
+"""If at least this many sentences differ only in their literals, they are routine."""
 _LIST_ANNOUNCEMENT_ENDS = (":", "\uff1a")
 _CUES_OF_LIST_ITEMS = frozenset({"pending", "decision"})
 """Cues of an announcement that apply to the items of its list."""
@@ -60,7 +60,7 @@ _OUTCOME_WORDS = (
     *("error", "Error", "ERROR", "fail", "Fail", "FAIL", "exception", "Exception", "timeout", "Timeout"),
     *("denied", "refused", "success", "错", "失败", "异常", "超时", "成功", "完成"),
 )
-_MACHINE_CUES = frozenset({"error", "result"})
+_CUES_OUTSIDE_PROSE = frozenset({"error", "result"})
 
 
 class YieldingSentences(list[Sentence]):
@@ -85,7 +85,9 @@ def read_sentences(
     A tool call and its result are read together, at the message that makes the call.
     """
     sentences = YieldingSentences(yield_cpu)
-    max_machine_lines = max(_MIN_MACHINE_LINES_PER_MESSAGE, _MAX_MACHINE_LINES // max(1, len(messages)))
+    max_code_and_output_lines = max(
+        _MIN_CODE_AND_OUTPUT_LINES_PER_MESSAGE, _MAX_CODE_AND_OUTPUT_LINES // max(1, len(messages))
+    )
     tool_lines: Counter[str] = Counter()
     calls_by_message: defaultdict[int, list[ToolCall]] = defaultdict(list)
     for call in calls:
@@ -96,7 +98,7 @@ def read_sentences(
         from_calls = (
             (piece, source_seqs(call, messages)) for call in calls_by_message[index] for piece in call_sentences(call)
         )
-        for piece, sources in _limit_pieces(chain(from_text, from_calls), max_machine_lines, tool_lines):
+        for piece, sources in _limit_pieces(chain(from_text, from_calls), max_code_and_output_lines, tool_lines):
             sentence = _sentence(piece, index, message, sources, list_cues if piece.is_list_item else _NO_CUES)
             if not piece.is_list_item:
                 is_announcement = piece.text.endswith(_LIST_ANNOUNCEMENT_ENDS)
@@ -108,25 +110,26 @@ def read_sentences(
 
 
 def _limit_pieces(
-    pieces: Iterable[tuple[Piece, list[int]]], max_machine_lines: int, tool_lines: Counter[str]
+    pieces: Iterable[tuple[Piece, list[int]]], max_code_and_output_lines: int, tool_lines: Counter[str]
 ) -> Iterator[tuple[Piece, list[int]]]:
-    """Return each piece of a message once, without the machine lines above the limits per message and per tool.
+    """Return each piece of a message once, without the lines of code and output above the limits.
 
-    `tool_lines` counts the lines of each tool over all messages.
+    `max_code_and_output_lines` is the limit of this message. `tool_lines` counts the output lines of each tool over all
+    messages.
     """
     seen: set[str] = set()
-    machine_lines = 0
+    code_and_output_lines = 0
     for piece, sources in pieces:
         if len(seen) >= _MAX_SENTENCES_PER_MESSAGE:
             return
         if piece.text in seen:
             continue
-        if piece.origin in _MACHINE_ORIGINS:
-            machine_lines += 1
+        if piece.origin in _CODE_AND_OUTPUT:
+            code_and_output_lines += 1
             tool = piece.text.partition(":")[0] if piece.origin == "output" else ""
             tool_lines[tool] += 1
             is_over_tool_limit = tool_lines[tool] > _MAX_OUTPUT_LINES_PER_TOOL and not _has_outcome(piece.text)
-            if machine_lines > max_machine_lines or is_over_tool_limit:
+            if code_and_output_lines > max_code_and_output_lines or is_over_tool_limit:
                 continue
         seen.add(piece.text)
         yield piece, sources
@@ -144,9 +147,9 @@ def detect_language(messages: Sequence[Message]) -> Language:
     )
     if not text.strip():
         text = "\n".join([piece.text for message in messages[:50] for piece in _message_pieces(message)])[:20_000]
-    han = len(_HAN.findall(text))
-    is_chinese = han > _MIN_HAN_PER_LATIN_WORD * len(_LATIN_WORD.findall(text)) and han > 2 * len(_KANA.findall(text))
-    return "zh" if is_chinese else "en"
+    han = len(_HAN_PATTERN.findall(text))
+    kana, latin_words = len(_KANA_PATTERN.findall(text)), len(_LATIN_WORD.findall(text))
+    return "zh" if han > _MIN_HAN_PER_LATIN_WORD * latin_words and han > 2 * kana else "en"
 
 
 def _message_pieces(message: Message) -> Iterator[Piece]:
@@ -172,7 +175,7 @@ def _sentence(piece: Piece, index: int, message: Message, sources: list[int], li
     )
     cues |= list_cues
     if origin not in {"prose", "call", "open_call"}:
-        cues &= _MACHINE_CUES
+        cues &= _CUES_OUTSIDE_PROSE
     weight = _ROLE_WEIGHTS[message.role] * _ORIGIN_WEIGHTS[origin]
     if origin == "failed_call":
         cues |= {"error"}
@@ -192,23 +195,28 @@ def _discount_routine(sentences: list[Sentence]) -> None:
         exact_shape, loose_shape = _shapes(sentence)
         exact_counts[exact_shape] += 1
         by_shape[sentence.role, loose_shape].append((sentence, exact_shape))
-        tool_counts[_tool(sentence)] += 1
+        tool_counts[_tool_key(sentence)] += 1
     for (role, _), alike in by_shape.items():
-        if len(alike) < _MIN_ROUTINE or (role == "user" and len({sentence.text for sentence, _ in alike}) == 1):
+        if len(alike) < _MIN_ROUTINE_SENTENCES or (
+            role == "user" and len({sentence.text for sentence, _ in alike}) == 1
+        ):
             continue  # a user repeats the same words on purpose
         for number, (sentence, exact_shape) in enumerate(alike):
             occurrences = exact_counts[exact_shape]
             sentence.weight *= 2 / len(alike)
-            sentence.occurrences = occurrences if occurrences >= _MIN_ROUTINE else 1
+            sentence.occurrences = occurrences if occurrences >= _MIN_ROUTINE_SENTENCES else 1
             sentence.is_common = True
-            sentence.is_routine = number > 0
+            sentence.is_routine = number > 0  # the first one represents its shape
     for sentence in sentences:
-        if tool := _tool(sentence):
-            sentence.weight *= min(1.0, (_MIN_ROUTINE / tool_counts[tool]) ** 0.5)
+        if tool_key := _tool_key(sentence):
+            sentence.weight *= min(1.0, (_MIN_ROUTINE_SENTENCES / tool_counts[tool_key]) ** 0.5)
 
 
-def _tool(sentence: Sentence) -> str:
-    """Return the tool whose call or output the sentence is, or an empty text."""
+def _tool_key(sentence: Sentence) -> str:
+    """Return a key of the tool whose call or output the sentence is, or an empty string.
+
+    Calls and outputs are counted separately: `search(` is the key of a call, `search` that of an output.
+    """
     if sentence.origin in {"call", "open_call"}:
         return f"{sentence.text.partition('(')[0]}("
     return sentence.text.partition(":")[0] if sentence.origin == "output" else ""

@@ -13,7 +13,7 @@ from holdfast.summary.sections import DECISIONS, PENDING, REQUESTS, STEPS
 from holdfast.summary.tools.call_sentences import format_open_call
 from holdfast.summary.tools.pairing import ToolCall
 from holdfast.text.sentences import Sentence
-from holdfast.text.shortening import display_width, shorten
+from holdfast.text.shortening import shorten, weighted_width
 
 _MAX_LEAD_WIDTH, _MAX_WIDTH, MAX_STEP_WIDTH = 240, 190, 150
 _LEAD_WEIGHT = 1.3
@@ -175,11 +175,11 @@ def _with_space(text: str) -> str:
 def _fit_sentences(sentences: Sequence[Sentence], width: int) -> list[Sentence]:
     """Return the first request, and as many of the other sentences from the first on as fit `width` with it."""
     request = next((sentence for sentence in sentences if "request" in sentence.cues), sentences[0])
-    left = width - display_width(request.text)
+    left = width - weighted_width(request.text)
     chosen = [request]
     for sentence in sentences:
-        if sentence is not request and display_width(sentence.text) < left:
-            left -= display_width(sentence.text)
+        if sentence is not request and weighted_width(sentence.text) < left:
+            left -= weighted_width(sentence.text)
             chosen.append(sentence)
     return [sentence for sentence in sentences if sentence in chosen]
 
@@ -302,7 +302,7 @@ def _limit_calls(candidates: Sequence[tuple[Sentence, float]]) -> list[tuple[Sen
 
 def _length_weight(sentence: Sentence) -> float:
     """Return a factor that lowers the weight of very short and of very long sentences."""
-    width = display_width(sentence.text)
+    width = weighted_width(sentence.text)
     return min(1.0, width / 40) * (1.0 if width <= _MAX_WIDTH else 0.8)
 
 

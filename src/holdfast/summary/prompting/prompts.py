@@ -290,7 +290,7 @@ def _parse_lines(value: Any, sources: _Sources) -> list[Line]:
 
 
 def _parse_items(value: Any) -> list[Any]:
-    """Return a list unchanged, an object as a list of one, and a text as a list of its lines without bullets."""
+    """Return a list unchanged, an object as a list of one, and a string as a list of its lines without bullets."""
     if isinstance(value, list):
         return value
     if isinstance(value, str):

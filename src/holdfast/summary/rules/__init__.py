@@ -107,7 +107,7 @@ def _announces_rules(sentence: Sentence) -> bool:
 
 
 def _find_clauses(sentence: Sentence, *, announced: bool) -> Iterator[str]:
-    find = chinese.find_clauses if chinese.HAN.search(sentence.lower) else english.find_clauses
+    find = chinese.find_clauses if chinese.HAN_PATTERN.search(sentence.lower) else english.find_clauses
     for start, end in find(sentence, announced=announced):
         text = sentence.text[start:end].strip(" ,;:*")
         if len(text) >= _MIN_CLAUSE_CHARS:

@@ -3,11 +3,10 @@
 # ruff: noqa: RUF001 - the punctuation of Chinese
 import re
 
-from holdfast.summary.rules.english import MAX_CLAUSE_CHARS, Clause
-from holdfast.summary.rules.splitting import Segment, Sentence, has_quote
+from holdfast.summary.rules.splitting import MAX_CLAUSE_CHARS, Clause, Segment, Sentence, has_quote
 from holdfast.text.scripts import HAN_AND_HEXAGRAMS
 
-HAN = re.compile(f"[{HAN_AND_HEXAGRAMS}]")
+HAN_PATTERN = re.compile(f"[{HAN_AND_HEXAGRAMS}]")
 _RULE = re.compile(
     r"不要|必须|禁止|务必|不得(?!不|了)|严禁|千万|一定要|切勿|只能|不许|绝不|绝对不|不准|不允许|不可以|仅限|一律|不超过|不低于|不能超过|永远|始终|不耐受|吃不了|喝不了|吃不惯|受不了|从不|向来不?"
     r"|用不着|别超过|不可(?!能|以|思)|千篇一律"
@@ -25,7 +24,8 @@ _RULE = re.compile(
     r"|叫我.{1,8}(?:就行|就好|吧)|(?:回答|回复|答案|代码|变量|注释|单位|价格|日期|金额|文件|邮件|报告).{0,10}(?:统一|一律|尽量|控制|不用|要用|都用|都写|都要|带上)|(?:周末"
     r"|周[一二三四五六日]|晚上|早上).{0,3}(?:我|我们)?(?:一般|从来|都|基本)?不(?!想|好|太|知)"
 )
-_AT_TIMES = re.compile(r"(?:的时候|时)(?:请|也|都|要|先|把|用|不|别|尽量|一定|只|务必|给)|(?:的时候|时)$")
+_WHEN_CLAUSE = re.compile(r"(?:的时候|时)(?:请|也|都|要|先|把|用|不|别|尽量|一定|只|务必|给)|(?:的时候|时)$")
+"""A clause of time or condition: "when writing code, ..."."""
 _ACTION = re.compile(r"^(?:请|也|都|要|先|把|用|不要|别|尽量|一定|只|务必|给)|(?:写上|标上|附上|注明|带上|加上)")
 _NO_RULE = re.compile(
     r"不要紧|要不要|必须要吗|可不可|不可能|不得不|不得了|[区特分级识类性]别|别的|能不能|最多的|尽量快|不要了|千万(?:级|元|用户|条|别急)|[\d一二三四五六七八九十]千万"
@@ -50,10 +50,11 @@ _CONTINUATION = re.compile(
 _CONDITION = re.compile(
     r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|假如|当|只要|凡是|凡|以后|今后|每次|每当|遇到|涉及|除了|从现在|在).{0,40}|.{1,30}(?:的时候|时|的话|方面|之前|以后|之后)$"
 )
-_EMPTY = re.compile(
+_RULE_WITHOUT_CONTENT = re.compile(
     rf"[\s*]*(?:这一点|这个|那个|它|这)?(?:一定要|必须|千万|务必|不要|都要)[^{HAN_AND_HEXAGRAMS}]*$"
     r"|[\s*]*(?:这个|这|那个|它)(?:一定要|必须|务必).{1,4}$"
 )
+"""A demand whose object is in another sentence: "this is a must"."""
 _NO_CONTINUATION = re.compile(r"[\s*]*(?:我|你|他|她|谢|好|行|对|这|那|上次|去年|所以|因为|先看|怎)")
 _OPENS_CONDITION = re.compile(r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|凡是|凡|每次|每当|遇到|以后凡是|只要)")
 _MAX_EXTENDED_CHARS, _SHORT_SEGMENT_CHARS = 80, 7
@@ -84,11 +85,11 @@ def _states_rule(sentence: Sentence, segments: list[Segment], number: int, text:
     if sentence.is_question and _QUESTION.search(text):
         return False
     text = _NO_RULE.sub("  ", text)
-    if _EMPTY.match(text):
+    if _RULE_WITHOUT_CONTENT.match(text):
         return False
     if _RULE.search(text):
         return True
-    if when := _AT_TIMES.search(text):
+    if when := _WHEN_CLAUSE.search(text):
         following = segments[number + 1] if number + 1 < len(segments) else None
         next_text = sentence.lower[following.start : following.end] if following else ""
         return bool(_ACTION.search(text[when.start() + 1 :].lstrip("的时候"))) or bool(_ACTION.search(next_text))
@@ -111,7 +112,7 @@ def _extend_clause(sentence: Sentence, segments: list[Segment], number: int) -> 
     for following in segments[number + 1 :]:
         text = lower[following.start : following.end]
         first_text = lower[segment.start : segment.end].rstrip("，, ")
-        is_complete = end != segment.end or not (_AT_TIMES.search(first_text) or _OPENS_CONDITION.match(first_text))
+        is_complete = end != segment.end or not (_WHEN_CLAUSE.search(first_text) or _OPENS_CONDITION.match(first_text))
         is_short = len(text.strip()) <= _SHORT_SEGMENT_CHARS and not _NO_CONTINUATION.match(text)
         if is_complete and not is_short and not _CONTINUATION.match(text):
             break

@@ -2,13 +2,11 @@
 
 import re
 from itertools import pairwise
-from typing import NamedTuple
 
 from holdfast.summary.rules import english_patterns as patterns
 from holdfast.summary.rules import preferences, sentence_context, statements
-from holdfast.summary.rules.splitting import Segment, Sentence, has_quote
+from holdfast.summary.rules.splitting import MAX_CLAUSE_CHARS, Clause, Segment, Sentence, has_quote
 
-MAX_CLAUSE_CHARS = 200
 _MAX_CONTINUATION_WORDS, _MAX_FRAGMENT_WORDS = 4, 8
 _PLEASE_CHARS = len(", please")
 _PREMISE_STARTS = (
@@ -40,11 +38,6 @@ _COMMAND_PATTERNS = (
     patterns.YOUR_ANSWERS,
     patterns.ANYTHING_YOU_DO,
 )
-
-
-class Clause(NamedTuple):
-    start: int
-    end: int
 
 
 def announces_rules(sentence: Sentence) -> bool:

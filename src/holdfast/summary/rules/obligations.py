@@ -1,4 +1,4 @@
-"""English patterns of obligations: what must, may not or does not change; and of statements that only look alike."""
+"""English patterns of obligations: "must", "is forbidden", "stays below". Other patterns exclude similar sentences."""
 
 from holdfast.summary.rules.phrases import any_of, phrase, triggered
 
@@ -72,7 +72,7 @@ LASTING_LIMIT = phrase(
     r"|more than) [^\x1a]{1,40} (?:is"
     r"|are|gets?|needs?|won't|will|has to|doesn't) )"
 )
-STAYS_OUT = phrase(
+BELONGS_ELSEWHERE = phrase(
     r"\b(?:stays?|remains?|goes|go|belongs?|is kept|are kept|comes?) (?:strictly |well )?(?:out of (?!stock|control"
     r"|town|date)"
     r"|off (?:the|my|our|any)|between us|below|under (?!water|the weather)|within|(?:out )?(?:signed|formatted"
@@ -80,13 +80,15 @@ STAYS_OUT = phrase(
     r"|\b(?:doesn't|don't|does not|do not) (?:belong|go) (?:in|on|into|near) |\b(?:has|have) no (?:place"
     r"|business) (?:in|on)\b"
 )
-BOUNDARY = phrase(
+"""A thing is kept out of or within something: "secrets stay out of the logs", "phones have no place in class"."""
+ACCESS_OR_UPPER_LIMIT = phrase(
     r"\b(?:nobody|no one|no-one)(?: (?:but|except|outside|other than) [^\x1a]{2,30})? (?:gets? to|touches|sees|may"
     r"|is to|enters|leaves|edits|posts|pushes|deploys) "
     r"|\b(?:can't|cannot|may not|shouldn't) (?:ever )?(?:go|be|cost|take|last|run) (?:past|over|above|beyond"
     r"|more than|longer than) "
 )
-_OUTPUTS = """answers / replies / responses / explanations / emails / mails / messages / summaries / comments
+"""A limit on persons or amounts: "nobody but me deploys to production", "the trip can't cost more than 900"."""
+_PRODUCED_THINGS = """answers / replies / responses / explanations / emails / mails / messages / summaries / comments
 suggestions
     reviews / recipes / drafts / updates / sentences / paragraphs / examples / descriptions / instructions
     letters / notes
@@ -99,7 +101,7 @@ suggestions
     tables / charts
     captions / slides / chapters / citations / clients / customers / guests / patients / students"""
 OUTPUT_CONVENTION = phrase(
-    rf"(?:all |my |our |your |any )?(?:[a-z-]+ )?{any_of(_OUTPUTS)}"
+    rf"(?:all |my |our |your |any )?(?:[a-z-]+ )?{any_of(_PRODUCED_THINGS)}"
     r"(?: (?:in|below|above|from|to|of|for|with|over|under) [a-z]+(?: [a-z]+)?)?"
     r" (?:always |never |only )?(?:are (?!n't|not working|missing|broken|due|late|all|still|now"
     r"|so|too|very"
@@ -110,12 +112,12 @@ OUTPUT_CONVENTION = phrase(
 )
 """A part of an answer or a project, and a verb that says how it is to be: "recipes come with grams"."""
 OBLIGATIONS = (
-    triggered("nobody one past over above beyond more longer", BOUNDARY),
-    triggered(_OUTPUTS.replace("/", " "), OUTPUT_CONVENTION),
+    triggered("nobody one past over above beyond more longer", ACCESS_OR_UPPER_LIMIT),
+    triggered(_PRODUCED_THINGS.replace("/", " "), OUTPUT_CONVENTION),
     triggered(
         "max maximum limit cap ceiling minimum most hard than over above below under longer beyond past", LASTING_LIMIT
     ),
-    triggered("stays stay remains remain goes go belongs belong kept comes come place business", STAYS_OUT),
+    triggered("stays stay remains remain goes go belongs belong kept comes come place business", BELONGS_ELSEWHERE),
     triggered("must mustn't may shall not strictly never always only ever permission", MUST),
     triggered(
         "off forbidden prohibited taboo not never non negotiable question a mandatory read isn't aren't "
@@ -132,9 +134,10 @@ OBLIGATIONS = (
     ),
     triggered("doesn't like don't hate hates prefer prefers can't cannot", FAMILY_PREFERENCE),
 )
-SEARCHED_IN_CONTENT = (HAS_TO, CONVENTION)
-"""Patterns with `^`: they are searched in a copy of the segment."""
+ANCHORED_PATTERNS = (HAS_TO, CONVENTION)
+"""Patterns with `^`. They are searched in a copy of the segment, since `^` matches only where a string begins."""
 MATCHED_AT_START = (OUTPUT_CONVENTION,)
+"""Patterns that must match at the start of a segment."""
 PAST_TENSE = phrase(
     r"\b(?:was|were|wasn't|weren't|had|did|didn't|used to|when i was|back (?:in|then)|would have|if (?:i|we) (?:had"
     r"|were))\b"

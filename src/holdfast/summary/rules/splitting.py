@@ -14,6 +14,7 @@ MAX_CHARS_READ = 24_000
 MAX_MIDDLE_CHARS = 1_000_000
 """How much of the middle of a long text is searched for sentences with rule words."""
 MAX_SENTENCE_CHARS = 1_200
+MAX_CLAUSE_CHARS = 200
 MAX_LINES = 2_000
 _MAX_MIDDLE_HITS, _MIDDLE_CONTEXT_CHARS, _CHUNK_CHARS = 50, 400, 32_768
 _SENTENCES_PER_YIELD = 32
@@ -68,6 +69,13 @@ _INVISIBLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202
 _TAG = re.compile(r"<([A-Za-z][\w\-]{0,40})(?:\s[^<>]{0,200})?>")
 _BLANK = "\x1a"
 """Replaces each character of a quote: a quote is no part of a clause."""
+
+
+class Clause(NamedTuple):
+    """A part of a sentence that states a rule or a preference, as positions in the sentence."""
+
+    start: int
+    end: int
 
 
 class Segment(NamedTuple):
@@ -154,7 +162,7 @@ def _sentence_bounds(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _prose_lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each line of prose and whether it is a list item. Fenced, quoted and machine-made lines are skipped."""
+    """Yield each line of prose and whether it is a list item. Code, quotes and output of programs are skipped."""
     fence = ""
     for number, line in enumerate(text.splitlines()):
         if number >= MAX_LINES:

@@ -153,7 +153,7 @@ def find_obligation(sentence: Sentence, start: int, segment: Segment) -> tuple[i
 
 
 def _match_obligation(pattern: re.Pattern[str], lower: str, start: int, end: int) -> tuple[int, int] | None:
-    if pattern in obligations.SEARCHED_IN_CONTENT:
+    if pattern in obligations.ANCHORED_PATTERNS:
         found = pattern.search(lower[start:end])
         return (start + found.start(), start + found.end()) if found else None
     find = pattern.match if pattern in obligations.MATCHED_AT_START else pattern.search

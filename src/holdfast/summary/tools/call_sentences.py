@@ -7,7 +7,7 @@ from holdfast.summary.tools.pairing import ToolCall, tool_label
 from holdfast.summary.tools.structure import format_pairs, is_structured
 from holdfast.summary.tools.values import format_call, has_values
 from holdfast.text.sentences import Piece, head_and_tail, to_single_line
-from holdfast.text.shortening import display_width, shorten
+from holdfast.text.shortening import shorten, weighted_width
 
 MAX_OUTPUT_CHARS = 4_000
 """Characters read of a tool's output, from its beginning and its end."""
@@ -46,13 +46,13 @@ def call_sentences(call: ToolCall) -> Iterator[Piece]:
         formatted = format_call(call, _MAX_FAILED_ARGUMENTS_WIDTH)
         outcome = f": {shorten(cause, _MAX_OUTCOME_WIDTH)}" if cause else ""
         yield Piece(f"{formatted} → error{outcome}", "failed_call")
-        lines = [line for line in lines if line != cause or display_width(line) > _MAX_OUTCOME_WIDTH]
+        lines = [line for line in lines if line != cause or weighted_width(line) > _MAX_OUTCOME_WIDTH]
     elif call.is_open:
         yield Piece(format_open_call(call), "open_call")
     else:
         formatted = format_call(call, _MAX_ARGUMENTS_WIDTH)
         yield Piece(f"{formatted} → {shorten(lines[0], _MAX_OUTCOME_WIDTH)}" if lines else formatted, "call")
-        if lines and display_width(lines[0]) <= _MAX_OUTCOME_WIDTH:
+        if lines and weighted_width(lines[0]) <= _MAX_OUTCOME_WIDTH:
             lines = lines[1:]
     label = tool_label(call.name)
     for line in lines:

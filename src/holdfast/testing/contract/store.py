@@ -256,7 +256,7 @@ class StoreContract:
     def test_the_operator_reads_all_accounts(self, database: Database) -> None:
         for name in (ACME, "other"):
             database.write(name, lambda tx: accounts.insert(tx, tx.account, 1))
-        found = database.read(EVERY_ACCOUNT, accounts.list_all)
+        found = database.read(EVERY_ACCOUNT, accounts.list_accounts)
         assert [account.account_id for account in found] == [ACME, "other"]
 
     def test_the_latest_system_message_is_found_with_its_index(self, database: Database) -> None:
@@ -302,7 +302,7 @@ class StoreContract:
 
     def test_a_changed_migration_is_rejected(self, database: Database) -> None:
         database.write(EVERY_ACCOUNT, lambda tx: tx.execute("UPDATE schema_migrations SET checksum = 'x'"))
-        with pytest.raises(FailedPreconditionError, match="other content"):
+        with pytest.raises(FailedPreconditionError, match="content different"):
             database.migrate(2)
 
     def test_closing_twice_is_allowed(self, database: Database) -> None:

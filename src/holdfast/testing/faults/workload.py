@@ -12,13 +12,16 @@ from holdfast.client.sync.client import Client
 from holdfast.errors import UnavailableError
 from holdfast.model.messages import Appended
 
-SHAPES = (
+APPEND_KINDS = (
     ("text",),
     ("text", "text", "text"),
     ("output",),
     ("text", "shared output"),
 )
-"""The messages of an append, by its number: one message, a batch, a large tool output, an output that is shared."""
+"""The kinds of an append's messages: one message, a batch, a large tool output, an output that several appends share.
+
+The number of an append selects one of them.
+"""
 
 SHARED_OUTPUT = "every writer shows this page " * 600
 _WORDS = [
@@ -57,14 +60,14 @@ class Append(msgspec.Struct, frozen=True):
 
     def labels(self) -> list[str]:
         """The label of each message: the first word of its text, or the id of its tool call."""
-        return [f"{self.name}m{place}" for place in range(len(self._shape))]
+        return [f"{self.name}m{place}" for place in range(len(self._message_kinds))]
 
     def messages(self) -> list[dict[str, Any]]:
-        return [self._message(kind, label) for kind, label in zip(self._shape, self.labels(), strict=True)]
+        return [self._message(kind, label) for kind, label in zip(self._message_kinds, self.labels(), strict=True)]
 
     def output(self, place: int) -> str | None:
         """Return the large tool output of the message at `place`, or None."""
-        match self._shape[place]:
+        match self._message_kinds[place]:
             case "output":
                 # Some outputs fill hundreds of pages and so cause a checkpoint.
                 size = 900_000 if self.number % 16 == 2 else 20_000
@@ -76,8 +79,8 @@ class Append(msgspec.Struct, frozen=True):
                 return None
 
     @property
-    def _shape(self) -> tuple[str, ...]:
-        return SHAPES[self.number % len(SHAPES)]
+    def _message_kinds(self) -> tuple[str, ...]:
+        return APPEND_KINDS[self.number % len(APPEND_KINDS)]
 
     def _message(self, kind: str, label: str) -> dict[str, Any]:
         if kind == "text":

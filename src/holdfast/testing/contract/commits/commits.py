@@ -14,8 +14,8 @@ SEAL_CASES = {
     "after-the-result": ("u c:x r:x u", 1, 3),
     "the-result-is-next": ("u c:x r:x u", 2, 1),
     "the-result-is-far": ("u c:x a a a r:x u", 2, 1),
-    "parallel-calls-one-answered": ("u c:x,y r:x r:y u", 2, 1),
-    "parallel-calls-all-answered": ("u c:x,y r:x r:y u", 1, 4),
+    "parallel-calls-cut-between-their-results": ("u c:x,y r:x r:y u", 2, 1),
+    "after-the-results-of-parallel-calls": ("u c:x,y r:x r:y u", 1, 4),
     "a-call-within-a-call": ("u c:x c:y r:y r:x u", 2, 1),
     "a-call-after-a-call": ("u c:x r:x c:y r:y u", 2, 3),
     "overlapping-calls": ("u c:x c:y r:x c:z r:y r:z u", 2, 1),
@@ -120,7 +120,7 @@ class CommitContract:
         assert client.commit_session("s").reason == "no_messages"
         assert (len(client.list_archives("s")), len(client.list_tasks())) == (1, 1)
 
-    def test_committing_a_missing_session_is_rejected(self, client: Any) -> None:
+    def test_commits_contexts_and_archives_of_a_missing_session_are_rejected(self, client: Any) -> None:
         for attempt in (client.commit_session, client.get_session_context, client.list_archives):
             with pytest.raises(NotFoundError, match="Session nope not found"):
                 attempt("nope")

@@ -18,7 +18,7 @@ for _ in range(200):
     DEEP = [DEEP]
 
 BOOKED = ToolPart("c1", "book", tool_input=ARGUMENTS, tool_status="pending")
-SHAPES: list[tuple[dict[str, Any], str, list[Any]]] = [
+TRANSLATIONS: list[tuple[dict[str, Any], str, list[Any]]] = [
     ({"role": "assistant", "content": None, "tool_calls": [CALL]}, "assistant", [BOOKED]),
     ({"role": "assistant", "content": "", "tool_calls": [CALL], "refusal": None}, "assistant", [BOOKED]),
     ({"role": "assistant", "content": "Wait.", "tool_calls": [CALL]}, "assistant", [TextPart("Wait."), BOOKED]),
@@ -195,7 +195,7 @@ class Dumped:
 
 
 class ProviderContract:
-    @pytest.mark.parametrize(("message", "role", "parts"), SHAPES, ids=lambda value: str(value)[:50])
+    @pytest.mark.parametrize(("message", "role", "parts"), TRANSLATIONS, ids=lambda value: str(value)[:50])
     def test_a_providers_message_is_translated_alone_and_in_a_batch(
         self, client: Any, message: dict[str, Any], role: str, parts: list[Any]
     ) -> None:
@@ -278,7 +278,7 @@ class ProviderContract:
         assert stored.metadata == metadata
 
     def test_a_message_that_was_read_can_be_added_to_another_session(self, client: Any) -> None:
-        client.batch_add_messages("one", [message for message, _, _ in SHAPES])
+        client.batch_add_messages("one", [message for message, _, _ in TRANSLATIONS])
         read = client.get_messages("one").messages
         client.batch_add_messages("two", [message.to_dict() for message in read])
         copied = client.get_messages("two").messages

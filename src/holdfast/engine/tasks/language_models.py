@@ -33,8 +33,8 @@ class BatchEmbedder:
     def embed(self, texts: Sequence[str]) -> Any:
         """Return a matrix with a row for each text.
 
-        If the embedder is unavailable, all rows are zero: no two texts are similar, and the summary does without
-        similarity. `notes` gets the reason.
+        If the embedder is unavailable, all rows are zero, so that no two texts count as similar. The summary is then
+        made without comparing sentences. The reason is added to `notes`.
         """
         np = lazy.numpy
         rows = []
@@ -50,7 +50,7 @@ class BatchEmbedder:
         return np.concatenate(rows) if rows else np.zeros((0, 1), dtype=np.float32)
 
 
-class Models:
+class LanguageModels:
     """The configured model and embedder. All worker threads of a process share one instance."""
 
     def __init__(self, settings: Settings) -> None:
