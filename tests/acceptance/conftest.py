@@ -1,4 +1,4 @@
-"""Fixtures of the tests that run the command line. A module shares a database or server; each test has its own account."""
+"""Fixtures that run the command line. A module shares a database or server; each test has its own account."""
 
 import io
 import itertools

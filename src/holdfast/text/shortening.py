@@ -34,7 +34,7 @@ def weighted_width(text: str) -> int:
 
     Such a character carries about as much content, and costs about as many tokens, as two or three letters.
 
-    >>> display_width("ab部署")
+    >>> weighted_width("ab部署")
     7
     """
     if text.isascii():
