@@ -50,7 +50,7 @@ def test_exported_archives_and_summaries_equal_the_files_of_the_viking_tree(
         assert files["messages.jsonl"].count(b"\n") == 9, "an import needs all messages, archived and live"
 
 
-def test_an_unfinished_archive_is_exported_with_only_its_messages(target: str, tmp_path: Path) -> None:
+def test_an_unfinished_archive_is_exported_without_summaries(target: str, tmp_path: Path) -> None:
     with holdfast.connect(target, settings=holdfast.Settings(worker_threads=0)) as client:
         client.add_message("chat", "user", "hello")
         client.commit_session("chat")

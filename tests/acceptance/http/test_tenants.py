@@ -312,14 +312,14 @@ def test_in_trusted_mode_the_root_key_can_act_for_any_user(tmp_path: Path) -> No
             client.list_sessions()
 
 
-def test_the_operator_can_delete_any_account(operator: holdfast.Client) -> None:
+def test_the_operator_can_delete_the_default_account(operator: holdfast.Client) -> None:
     with pytest.raises(NotFoundError):
         operator.admin.delete_account("default")
     operator.admin.create_account("default")
     assert operator.admin.delete_account("default").account_id == "default"
 
 
-def test_a_repeated_identity_header_is_rejected(server: ServerProcess, keys: dict[str, str]) -> None:
+def test_a_repeated_single_value_header_is_rejected(server: ServerProcess, keys: dict[str, str]) -> None:
     for name in ("X-API-Key", "X-OpenViking-User", "Idempotency-Key"):
         headers = [("X-API-Key", keys["alice"]), (name, keys["alice"]), (name, keys["bob"])]
         response = httpx2.get(f"{server.url}/api/v1/sessions", headers=headers)

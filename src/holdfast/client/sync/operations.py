@@ -101,7 +101,7 @@ class Operations(Commits, Files):
         auto_commit_policy: AutoCommitPolicy | dict[str, Any] | None = None,
         memory_extraction_config: dict[str, Any] | None = None,
     ) -> SessionInfo:
-        """Create a session; without `session_id`, with a new id.
+        """Create a session. If `session_id` is None, an id is generated.
 
         `metadata` is any JSON object. `created_at` is for sessions that began elsewhere. `auto_commit_policy` sets
         when the session is committed automatically.

@@ -16,7 +16,7 @@ _USER_PREFIX = "User: "
 """Marks statements of users, so that a reader can distinguish them from actions of the assistant."""
 _MAX_WIDTH = 190
 _CITATION_WIDTH = 40
-_MIN_WORDS_WITH_NAME = 4
+_MIN_WORDS_IF_ONLY_NAMES = 4
 _MIN_DISTINCT_CHARS = 4
 """Length from which a literal that also occurs in a value is considered to be the same."""
 _COPIED_KINDS = frozenset({"url", "email", "path", "money", "ip", "error", "version", "id"})
@@ -110,7 +110,7 @@ def _gain(sentence: Sentence, importance: dict[str, float], wanted: set[str]) ->
     if not gain:
         return 0.0
     word_count = len(content_words(sentence.words))
-    if word_count < _MIN_WORDS_WITH_NAME and all(literal.kind == "name" for literal in sentence.literals):
+    if word_count < _MIN_WORDS_IF_ONLY_NAMES and all(literal.kind == "name" for literal in sentence.literals):
         return 0.0  # "Thanks, Maria!"
     clarity = min(1.0, (1 + word_count) / 5)
     cost = math.pow(_CITATION_WIDTH + min(_MAX_WIDTH, weighted_width(sentence.text)), 0.6)
