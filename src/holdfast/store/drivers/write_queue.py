@@ -1,4 +1,4 @@
-"""Writes of callers that do not block a thread. One thread commits all queued writes in one batch and calls each callback."""
+"""Writes of callers that do not block a thread. One thread commits queued writes in batches and calls each callback."""
 
 import copy
 import queue
