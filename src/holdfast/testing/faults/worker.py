@@ -30,8 +30,6 @@ from holdfast.store.tables.tasks import Claim
 KILLED_ARCHIVE = 1
 """The number of the archive whose worker is killed. Later archives of the session wait for it."""
 POLL_SECONDS = 0.01
-MAX_FAILED_STARTS = 2
-"""How many workers may fail to start, for example because a busy database server does not answer in time."""
 INSIDE_STEP_SECONDS = 0.002
 """How long after the beginning of a step `inside STEP` kills the worker."""
 
@@ -110,14 +108,11 @@ def main() -> None:
     options = msgspec.json.decode(sys.argv[1], type=WorkerOptions)
     preload()
     workers = {fork(partial(work, options)) for _ in range(options.processes)}
-    failed_starts = 0
     while not select.select([0], [], [], POLL_SECONDS)[0]:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid:
             workers.remove(pid)
             if os.waitstatus_to_exitcode(status) != -signal.SIGKILL:
-                failed_starts += 1
-            if failed_starts > MAX_FAILED_STARTS:
                 break
             workers.add(fork(partial(work, options)))
     for pid in workers:
