@@ -19,7 +19,7 @@ from holdfast.errors import (
     from_wire,
     short_repr,
 )
-from holdfast.model.identity import AccessRole, Principal
+from holdfast.model.identity import AccessRole
 from holdfast.ops.sessions import AddMessage, AddMessages
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
 from holdfast.storable import to_plain_str
@@ -76,7 +76,7 @@ class HttpCodec:
         cls, entry = type(op), OPERATIONS[type(op)]
         valid = validate_operation(cls, fields_of(op))
         context = CallContext(system_clock(), self.ids, self.settings, lambda: 0, TaskSignal())
-        RULES[cls].prepare(context, Principal(), valid)
+        RULES[cls].check(context, valid)
         is_append = isinstance(valid, AddMessage | AddMessages)
         if is_append and valid.idempotency_key is None:  # type: ignore[attr-defined]  # is_append narrows it
             valid = msgspec.structs.replace(valid, idempotency_key=self.ids.new("idem"))

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.config import Settings
+from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.rule import CallContext
-from holdfast.engine.tasks.language_models import LanguageModels
 from holdfast.model.summaries import Cost, replace_source_ids
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import archives, steps, tasks
@@ -30,7 +30,7 @@ class ClaimedTask:
         db: Database,
         settings: Settings,
         new_context: Callable[[], CallContext],
-        models: LanguageModels,
+        models: Models,
         claim: Claim,
         observe: Observer,
         operation_count: Callable[[], int],

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from holdfast.config import Settings
+from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks import failures
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError, Observer
-from holdfast.engine.tasks.language_models import LanguageModels
 from holdfast.engine.tasks.task_handler import TaskHandler
 from holdfast.errors import HoldfastError
 from holdfast.store.database import EVERY_ACCOUNT, Database
@@ -50,6 +50,7 @@ class Workers:
         db: Database,
         settings: Settings,
         new_context: Callable[[], CallContext],
+        models: Models,
         handler: TaskHandler,
         *,
         polls: bool,
@@ -66,7 +67,7 @@ class Workers:
         self._operation_count = operation_count
         self._delete_expired = delete_expired
         self._next_cleanup = 0.0
-        self._models = LanguageModels(settings)
+        self._models = models
         self._close_deadline: float | None = None
         self._reset_threads()
         # Exit handlers run in reverse order. The database has registered its own by now, so workers stop before it.
@@ -105,10 +106,14 @@ class Workers:
             self._models.close()
         _all_workers.discard(self)
 
+    def has_running_threads(self) -> bool:
+        """Whether a thread still runs a task. After `close`, the last one closes the models."""
+        self._reset_after_fork()
+        return any(thread.is_alive() for thread in list(self._threads))
+
     def _reset_after_fork(self) -> None:
         """Start afresh in a forked child: it has no threads, and its parent's claims are not its own to release."""
         if self._process != os.getpid():
-            self._models = LanguageModels(self._settings)
             self._reset_threads()
 
     def _reset_threads(self) -> None:

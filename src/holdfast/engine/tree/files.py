@@ -99,15 +99,15 @@ def _entry(node: File | Folder, rel_path: str, abs_limit: int | None) -> FileEnt
     )
 
 
-def _parse_uri(_context: CallContext, _principal: Principal, op: Any) -> Names:
+def _parse_uri(_context: CallContext, op: Any) -> Names:
     return parse_uri(op.uri)
 
 
 RULES: dict[type, Rule] = {
-    ListFiles: Rule(_list, prepare=_parse_uri),
-    ShowTree: Rule(_tree, prepare=_parse_uri),
-    StatFile: Rule(_stat, prepare=_parse_uri),
-    ReadFile: Rule(_read, prepare=_parse_uri),
-    ReadAbstract: Rule(_abstract, prepare=_parse_uri),
-    ReadOverview: Rule(_overview, prepare=_parse_uri),
+    ListFiles: Rule(_list, check=_parse_uri),
+    ShowTree: Rule(_tree, check=_parse_uri),
+    StatFile: Rule(_stat, check=_parse_uri),
+    ReadFile: Rule(_read, check=_parse_uri),
+    ReadAbstract: Rule(_abstract, check=_parse_uri),
+    ReadOverview: Rule(_overview, check=_parse_uri),
 }

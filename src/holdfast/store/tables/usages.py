@@ -12,18 +12,17 @@ _decode_skill = msgspec.json.Decoder(SkillUse).decode
 
 
 class Use(msgspec.Struct, frozen=True):
-    id: str
     kind: Literal["context", "skill"]
     uri: str
     detail: str | None
     """JSON with the input, output and success of a skill."""
 
 
-def insert(tx: Tx, log_id: int, author: str, use: Use, now: int) -> None:
+def insert(tx: Tx, id: str, log_id: int, author: str, use: Use, now: int) -> None:
     tx.execute(
         "INSERT INTO usages (account_id, log_id, id, kind, uri, detail, author, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (tx.account, log_id, use.id, use.kind, use.uri, use.detail, author, now),
+        (tx.account, log_id, id, use.kind, use.uri, use.detail, author, now),
     )
 
 

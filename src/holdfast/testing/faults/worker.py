@@ -51,7 +51,7 @@ class SelfKillingWorkers(Workers):
     """Workers that kill their process at the kill point of a session."""
 
     def __init__(self, engine: Engine, options: WorkerOptions) -> None:
-        super().__init__(engine.db, engine.settings, engine.new_context, COMMIT, polls=True)
+        super().__init__(engine.db, engine.settings, engine.new_context, engine.models, COMMIT, polls=True)
         self._options = options
 
     def _run_task(self, claim: Claim) -> None:

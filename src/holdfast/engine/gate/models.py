@@ -1,11 +1,11 @@
-"""The language model and the embedder that background tasks use. Both are opened when first needed."""
+"""The language model and the embedder of an engine. The gate and the workers share them."""
 
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from holdfast import lazy
+from holdfast import forking, lazy
 from holdfast.config import Settings
 from holdfast.errors import UnavailableError
 from holdfast.providers import configured
@@ -50,11 +50,16 @@ class BatchEmbedder:
         return np.concatenate(rows) if rows else np.zeros((0, 1), dtype=np.float32)
 
 
-class LanguageModels:
-    """The configured model and embedder. All worker threads of a process share one instance."""
+class Models:
+    """The configured model and embedder. Both are opened when first needed, whether or not workers run."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self.reset_after_fork()
+        _all_models.add(self)
+
+    def reset_after_fork(self) -> None:
+        """Forget open connections: in a forked child they belong to the parent."""
         self._lock = threading.Lock()
         self._compute_lock = threading.Lock()
         self._opened: tuple[RateLimitedModel | None, Embedder] | None = None
@@ -87,3 +92,6 @@ class LanguageModels:
                 model = configured.open_model(self._settings, tokens.estimate)
                 self._opened = model, configured.open_embedder(self._settings)
             return self._opened
+
+
+_all_models = forking.reset_in_child(Models.reset_after_fork)
