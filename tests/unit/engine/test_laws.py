@@ -14,7 +14,7 @@ import holdfast
 from holdfast.engine import Engine
 from holdfast.engine.gate.ids import Ids
 from holdfast.errors import NotFoundError
-from holdfast.model.identity import Principal
+from holdfast.model.identity import OPERATOR, Principal
 from holdfast.model.parts import TextPart, ToolPart
 from holdfast.ops.administration import (
     CreateAccount,
@@ -72,7 +72,7 @@ from holdfast.ops.system import (
     WaitUntilIdle,
     WhoAmI,
 )
-from holdfast.ops.table import OPERATIONS, Operation, operation
+from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
 from holdfast.store.drivers import postgres as postgres_store
 from holdfast.store.drivers import sqlite
@@ -427,3 +427,19 @@ def test_the_fields_in_an_audit_format_are_checked(audit_format: str, problem: s
                 declare(Probe)
     finally:
         OPERATIONS.pop(Probe, None)
+
+
+def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: Database) -> None:
+    """A server checks on its event loop, and a client before it sends. Waiting is for `prepare`."""
+
+    def refuse(_bits: int) -> int:
+        raise AssertionError("no id may be made")
+
+    engine = Engine(database, ids=Ids(lambda: 0, refuse))
+    database.close()
+    for principal in (ALICE, OPERATOR):
+        for op in all_operations():
+            fields = {**fields_of(op), **({"key_id": "0" * 16} if hasattr(op, "key_id") else {})}
+            call = engine.check(principal, type(op), fields)
+            waits_for_account = principal == OPERATOR and hasattr(op, "task_id")
+            assert call.may_wait == (waits_for_account or isinstance(op, WaitUntilIdle)), op
