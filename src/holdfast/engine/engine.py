@@ -6,15 +6,16 @@ from typing import Any, TypeVar
 
 from holdfast.config import Settings
 from holdfast.engine.admin import accounts, keys, system
-from holdfast.engine.commits import archives, commits, tasks
-from holdfast.engine.commits.background import COMMIT
+from holdfast.engine.commits import archives, auto_commits, commits
 from holdfast.engine.gate import access
 from holdfast.engine.gate.call import CheckedCall, PreparedCall
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.rule import CallContext, EngineResources, Rule, TaskSignal
+from holdfast.engine.kinds import TASK_KINDS
 from holdfast.engine.sessions import events, messages, sessions, tool_results
+from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
 from holdfast.model.identity import Principal
@@ -126,10 +127,12 @@ class Engine:
 
     def delete_expired(self) -> None:
         """Delete results of appends that are too old to be retried, and tasks that completed long ago."""
-        for delete, hours in (
-            (append_results.delete_older_than, self.settings.idempotency_hours),
-            (stored_tasks.delete_completed_before, self.settings.task_retention_hours),
-        ):
+        deletions = [(append_results.delete_older_than, self.settings.idempotency_hours)]
+        for name, kind in TASK_KINDS.items():
+            hours_kept = kind.retention_hours(self.settings)
+            if hours_kept is not None:
+                deletions.append((partial(stored_tasks.delete_completed_before, kind=name), hours_kept))
+        for delete, hours in deletions:
             before = self.clock() - hours * MICROS_PER_HOUR
             while self.db.write(EVERY_ACCOUNT, partial(delete, before=before, limit=CLEANUP_BATCH_ROWS)):
                 pass
@@ -146,7 +149,8 @@ class Engine:
                 self.settings,
                 self.new_context,
                 self.models,
-                COMMIT,
+                TASK_KINDS,
+                auto_commits.check_session,
                 polls=polls,
                 operation_count=lambda: self._operation_count,
                 delete_expired=self.delete_expired,
@@ -162,7 +166,7 @@ class Engine:
     def has_work(self) -> bool:
         """Whether a task is pending or running, or a session is due to be checked for an automatic commit."""
         next_task, next_check = self.db.read(
-            EVERY_ACCOUNT, lambda tx: (stored_tasks.next_due(tx), auto_commit_checks.next_due(tx))
+            EVERY_ACCOUNT, lambda tx: (stored_tasks.next_due(tx, TASK_KINDS), auto_commit_checks.next_due(tx))
         )
         return next_task is not None or (next_check is not None and next_check <= self.clock())
 

@@ -32,16 +32,12 @@ from holdfast.ops.administration import (
     SetRole,
 )
 from holdfast.ops.commits import (
-    CancelTask,
     CommitSession,
     ExpandContext,
     GetSessionArchive,
     GetSessionContext,
-    GetTask,
     ListArchives,
-    ListTasks,
     RetryArchive,
-    RetryTask,
 )
 from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
 from holdfast.ops.sessions import (
@@ -73,6 +69,7 @@ from holdfast.ops.system import (
     WhoAmI,
 )
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
+from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
 from holdfast.store.drivers import postgres as postgres_store
 from holdfast.store.drivers import sqlite

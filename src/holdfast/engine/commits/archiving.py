@@ -6,19 +6,18 @@ import msgspec
 
 from holdfast import summary
 from holdfast.context import tool_outputs
-from holdfast.engine.commits import order
 from holdfast.engine.commits.archives import read_messages
 from holdfast.engine.commits.summarising import Conversation, SummaryResult, summarise_archive
 from holdfast.engine.commits.tool_outputs import OutputLimits, restore_outputs
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
+from holdfast.engine.tasks.task_kind import WriteResults
 from holdfast.model.archives import archive_id, archive_uri
 from holdfast.model.summaries import EmbeddingUsage, Line, Summary
-from holdfast.model.tasks import CommitOutcome, CommitUsage, TotalUsage
+from holdfast.model.tasks import CommitOutcome, CommitPayload, TaskUsage, TotalUsage
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, changes, sessions, steps, tasks, usages
+from holdfast.store.tables import archives, changes, sessions, usages
 from holdfast.store.tables.archives import RenderedSummary, StoredArchive
-from holdfast.store.tables.tasks import StoredTask
 from holdfast.text import tokens
 
 SMALL_ARCHIVE_TOKENS = 500
@@ -42,34 +41,34 @@ class EarlierSummaries(msgspec.Struct, frozen=True):
     """One line about the conversation so far."""
 
 
-def perform(claimed: ClaimedTask) -> None:
-    conversation, earlier = claimed.read(lambda tx: _read_input(tx, claimed))
+def perform(claimed: ClaimedTask) -> WriteResults:
+    payload = claimed.task.decode_payload(CommitPayload)
+    conversation, earlier = claimed.read(lambda tx: _read_input(tx, claimed, payload))
     result = summarise_archive(claimed, conversation, earlier.abstract)
     rendered = _render(claimed, conversation, result.summary)
     rolling = _render_rolling(claimed, result.summary, rendered, earlier)
-    claimed.finish(lambda tx, context: _publish(tx, context, claimed, earlier, result, rendered, rolling))
+    return lambda tx, context: _publish(tx, context, claimed, payload, earlier, result, rendered, rolling)
 
 
-def _read_input(tx: Tx, claimed: ClaimedTask) -> tuple[Conversation, EarlierSummaries]:
-    task = claimed.task
-    session = sessions.find_by_log(tx, task.log_id)
-    archive = archives.find(tx, task.log_id, task.number)
+def _read_input(tx: Tx, claimed: ClaimedTask, payload: CommitPayload) -> tuple[Conversation, EarlierSummaries]:
+    session = sessions.find_by_log(tx, payload.log_id)
+    archive = archives.find(tx, payload.log_id, payload.number)
     if session is None or archive is None:
         raise LeaseLostError
     messages = summary.without_system_messages(read_messages(tx, session, archive.first_seq, archive.last_seq))
     with_previews = tool_outputs.mark_previews(
         messages, tool_outputs.find_messages_with_outputs(messages), tokens.counter(claimed.settings.token_counter)
     )
-    earlier = _read_earlier_summaries(tx, task)
+    earlier = _read_earlier_summaries(tx, payload)
     open_calls = summary.open_calls([it for it in (earlier.before_previous, earlier.previous) if it is not None])
     return Conversation(with_previews, restore_outputs(tx, messages, OutputLimits()), open_calls), earlier
 
 
-def _read_earlier_summaries(tx: Tx, task: StoredTask) -> EarlierSummaries:
-    previous = archives.latest_done(tx, task.log_id, before=task.number)
+def _read_earlier_summaries(tx: Tx, payload: CommitPayload) -> EarlierSummaries:
+    previous = archives.latest_done(tx, payload.log_id, before=payload.number)
     if previous is None:
         return EarlierSummaries()
-    return EarlierSummaries(*archives.read_summaries(tx, task.log_id, previous.number), previous.rolling_abstract)
+    return EarlierSummaries(*archives.read_summaries(tx, payload.log_id, previous.number), previous.rolling_abstract)
 
 
 def _render(claimed: ClaimedTask, conversation: Conversation, archive_summary: Summary) -> RenderedSummary:
@@ -128,58 +127,60 @@ def _publish(
     tx: Tx,
     context: CallContext,
     claimed: ClaimedTask,
+    payload: CommitPayload,
     earlier: EarlierSummaries,
     result: SummaryResult,
     rendered: RenderedSummary,
     rolling: RollingSummary,
-) -> None:
-    task = claimed.task
-    session = sessions.find_by_log(tx, task.log_id, lock=True)
-    archive = archives.find(tx, task.log_id, task.number)
+) -> CommitOutcome:
+    log_id, number = payload.log_id, payload.number
+    session = sessions.find_by_log(tx, log_id)
+    archive = archives.find(tx, log_id, number)
     if session is None or archive is None:
         raise LeaseLostError
-    outcome = msgspec.json.encode(_outcome(tx, claimed, archive, result)).decode()
-    if not tasks.complete(tx, claimed.claim, outcome, worked=claimed.working_time(context), now=context.now):
-        raise LeaseLostError
-    steps.delete(tx, task.task_id)
-    current = _read_earlier_summaries(tx, task)
+    current = _read_earlier_summaries(tx, payload)
     if current != earlier:  # an earlier archive that had failed or was cancelled has been finished meanwhile
         rolling = _render_rolling(claimed, result.summary, rendered, current)
-    archives.write_summary(tx, task.log_id, task.number, result.summary, rendered)
-    archives.write_rolling_summary(tx, task.log_id, task.number, *rolling)
-    archives.set_state(tx, task.log_id, task.number, "done", ended_at=context.now, failure=None)
-    _add_to_later_archive(tx, claimed, archive, result.summary)
-    details = {"archive_id": archive_id(task.number), "task_id": task.task_id, "abstract": rendered.abstract}
+    archives.write_summary(tx, log_id, number, result.summary, rendered)
+    archives.write_rolling_summary(tx, log_id, number, *rolling)
+    archives.set_state(tx, log_id, number, "done", ended_at=context.now, failure=None)
+    _add_to_later_archive(tx, claimed, payload, archive, result.summary)
+    task = claimed.task
+    details = {"archive_id": archive_id(number), "task_id": task.task_id, "abstract": rendered.abstract}
     changes.record(tx, session, "archived", task.user_id, context.now, details)
-    order.unblock_next(tx, task.log_id, context)
+    return _outcome(tx, claimed, payload, archive, result)
 
 
-def _add_to_later_archive(tx: Tx, claimed: ClaimedTask, archive: StoredArchive, archive_summary: Summary) -> None:
+def _add_to_later_archive(
+    tx: Tx, claimed: ClaimedTask, payload: CommitPayload, archive: StoredArchive, archive_summary: Summary
+) -> None:
     """Add this archive to the rolling summary of the latest one, if a later archive was finished first."""
-    latest = archives.latest_done(tx, claimed.task.log_id)
-    if latest is None or latest.number <= claimed.task.number:
+    latest = archives.latest_done(tx, payload.log_id)
+    if latest is None or latest.number <= payload.number:
         return
-    latest_summary, earlier = archives.read_summaries(tx, claimed.task.log_id, latest.number)
+    latest_summary, earlier = archives.read_summaries(tx, payload.log_id, latest.number)
     rendered = RenderedSummary(latest.abstract, latest.overview, latest.overview_tokens, latest.rules_tokens)
     earlier = summary.insert_late(
         earlier or Summary(), archive_summary, archive.first_seq, archive.last_seq, claimed.settings.earlier_tokens
     )
     rolling = _render_with_earlier(claimed, latest_summary or Summary(), rendered, earlier)
-    archives.write_rolling_summary(tx, claimed.task.log_id, latest.number, *rolling)
+    archives.write_rolling_summary(tx, payload.log_id, latest.number, *rolling)
 
 
-def _outcome(tx: Tx, claimed: ClaimedTask, archive: StoredArchive, result: SummaryResult) -> CommitOutcome:
+def _outcome(
+    tx: Tx, claimed: ClaimedTask, payload: CommitPayload, archive: StoredArchive, result: SummaryResult
+) -> CommitOutcome:
     task = claimed.task
-    previous = archives.find(tx, task.log_id, task.number - 1)
+    previous = archives.find(tx, payload.log_id, payload.number - 1)
     previous_commit_at = 0 if previous is None else previous.created_at
-    uri = archive_uri(task.user_id, task.resource_id, task.number)
+    uri = archive_uri(task.user_id, task.resource_id, payload.number)
     total = archive.total_tokens + archive.embedding_tokens
     return CommitOutcome(
         session_id=task.resource_id,
         archive_uri=uri,
         memories_extracted={},
-        active_count_updated=usages.count_used_between(tx, task.log_id, previous_commit_at, archive.created_at),
-        token_usage=CommitUsage(archive.usage, EmbeddingUsage(archive.embedding_tokens), TotalUsage(total)),
+        active_count_updated=usages.count_used_between(tx, payload.log_id, previous_commit_at, archive.created_at),
+        token_usage=TaskUsage(archive.usage, EmbeddingUsage(archive.embedding_tokens), TotalUsage(total)),
         memory_diff_uri=f"{uri}/memory_diff.json",
         summarised_by=result.summarised_by,
         notes=result.notes,

@@ -4,7 +4,8 @@ import re
 
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
-from holdfast.engine.tasks.task_handler import TaskHandler
+from holdfast.engine.tasks.order import unblock_next
+from holdfast.engine.tasks.task_kind import TaskKind
 from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks
@@ -30,12 +31,12 @@ def _count_crashes(claimed: ClaimedTask) -> int:
     return claimed.task.attempts - 1 - claimed.task.failures
 
 
-def record(handler: TaskHandler, claimed: ClaimedTask, error: Exception) -> None:
+def record(kind: TaskKind, claimed: ClaimedTask, error: Exception) -> None:
     """Record a failed attempt: schedule a retry, or fail the task. Raises `LeaseLostError` if the lease was lost."""
     if claimed.task.failures + 1 < _max_attempts(claimed, error):
         claimed.write(lambda tx, context: _schedule_retry(tx, context, claimed, error))
     else:
-        claimed.write(lambda tx, context: handler.fail(tx, context, claimed, failure_from(error)))
+        claimed.write(lambda tx, context: _fail(tx, context, kind, claimed, failure_from(error)))
 
 
 def failure_from(error: Exception) -> Failure:
@@ -81,3 +82,11 @@ def _schedule_retry(tx: Tx, context: CallContext, claimed: ClaimedTask, error: E
     worked = claimed.working_time(context)
     if not tasks.postpone(tx, claimed.claim, failure_from(error), run_at=run_at, worked=worked, now=context.now):
         raise LeaseLostError
+
+
+def _fail(tx: Tx, context: CallContext, kind: TaskKind, claimed: ClaimedTask, failure: Failure) -> None:
+    task, worked = claimed.task, claimed.working_time(context)
+    if not kind.lock(tx, task) or not tasks.fail(tx, claimed.claim, failure, worked=worked, now=context.now):
+        raise LeaseLostError
+    kind.failed(tx, context, task, failure)
+    unblock_next(tx, task.order_key, context)

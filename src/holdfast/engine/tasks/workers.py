@@ -11,17 +11,17 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 
 from holdfast.config import Settings
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.rule import CallContext
-from holdfast.engine.tasks import failures
+from holdfast.engine.tasks import completion, failures
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError, Observer
-from holdfast.engine.tasks.task_handler import TaskHandler
+from holdfast.engine.tasks.task_kind import TaskKind
 from holdfast.errors import HoldfastError
-from holdfast.store.database import EVERY_ACCOUNT, Database
+from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 from holdfast.store.tables import auto_commit_checks, tasks
 from holdfast.store.tables.tasks import Claim
 
@@ -51,7 +51,8 @@ class Workers:
         settings: Settings,
         new_context: Callable[[], CallContext],
         models: Models,
-        handler: TaskHandler,
+        kinds: Mapping[str, TaskKind],
+        check_session: Callable[[Tx, int, CallContext], None],
         *,
         polls: bool,
         observe: Observer = ignore_boundary,
@@ -61,7 +62,8 @@ class Workers:
         self._db = db
         self._settings = settings
         self._new_context = new_context
-        self._handler = handler
+        self._kinds = kinds
+        self._check_due_session = check_session
         self._polls = polls
         self._observe = observe
         self._operation_count = operation_count
@@ -186,42 +188,52 @@ class Workers:
         ):
             self._check_session(account, log_id, context)
         lease = round(self._settings.task_lease_seconds * MICROS_PER_SECOND)
-        due_at = self._db.read(EVERY_ACCOUNT, tasks.next_due)
+        due_at = self._db.read(EVERY_ACCOUNT, lambda tx: tasks.next_due(tx, self._kinds))
         if due_at is None or due_at > context.now:  # a read is cheap; a claim is a write
             return None
-        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, context.now, lease))
+        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, self._kinds, context.now, lease))
 
     def _check_session(self, account: str, log_id: int, context: CallContext) -> None:
         try:
-            self._db.write(account, lambda tx: self._handler.check(tx, log_id, context))
+            self._db.write(account, lambda tx: self._check_due_session(tx, log_id, context))
         except Exception as error:  # noqa: BLE001 - one session must not block the others
             log.warning("cannot check a session for an automatic commit: %s", failures.failure_from(error).message)
             later = context.now + round(RECHECK_SECONDS * MICROS_PER_SECOND)
             self._db.write(account, partial(auto_commit_checks.reschedule, log_id=log_id, due_at=later))
 
     def _run_task(self, claim: Claim) -> None:
+        kind = self._kinds[claim.task.kind]
         try:
             self._observe("claimed")
             claimed = ClaimedTask(
-                self._db, self._settings, self._new_context, self._models, claim, self._observe, self._operation_count
+                self._db,
+                self._settings,
+                self._new_context,
+                self._models,
+                claim,
+                self._observe,
+                self._operation_count,
+                kind.spent,
             )
             if failures.has_too_many_crashes(claimed):
-                failures.record(self._handler, claimed, failures.crash_error(claimed))
+                failures.record(kind, claimed, failures.crash_error(claimed))
                 return
             try:
-                self._handler.perform(claimed)
+                completion.complete(kind, claimed, kind.perform(claimed))
             except LeaseLostError:
                 raise
             except Exception as error:  # noqa: BLE001 - it is recorded in the task, where its user can read it
                 log.warning("task %s: %s", claim.task.task_id, failures.failure_from(error).message)
-                failures.record(self._handler, claimed, error)
+                failures.record(kind, claimed, error)
         except LeaseLostError:
             log.info("task %s: the lease was lost to another worker", claim.task.task_id)
         except Exception as error:  # noqa: BLE001 - most often the database is unreachable; the lease will expire
             log.warning("task %s: %s", claim.task.task_id, failures.failure_from(error).message)
 
     def _next_due(self) -> int | None:
-        due_times = self._db.read(EVERY_ACCOUNT, lambda tx: (tasks.next_due(tx), auto_commit_checks.next_due(tx)))
+        due_times = self._db.read(
+            EVERY_ACCOUNT, lambda tx: (tasks.next_due(tx, self._kinds), auto_commit_checks.next_due(tx))
+        )
         return min((due_at for due_at in due_times if due_at is not None), default=None)
 
     def _seconds_until_due(self) -> float | None:
