@@ -108,6 +108,32 @@ def read(tx: Tx, log_ranges: Sequence[LogRange], limit: int, words: Sequence[str
     return _messages(rows)
 
 
+def read_seqs(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[Message]:
+    """Read the messages of a log with the given sequence numbers, in order."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq IN ({_marks(seqs)})"
+        " ORDER BY m.seq",
+        (tx.account, log_id, *seqs),
+    )
+    return _messages(rows)
+
+
+def sizes(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[tuple[int, int]]:
+    """List the sequence number and the size in bytes of messages of a log, in order, without reading the messages."""
+    return [
+        (seq, size)
+        for seq, size in tx.all(
+            "SELECT seq, OCTET_LENGTH(parts) FROM messages WHERE account_id = ? AND log_id = ?"
+            f" AND seq IN ({_marks(seqs)}) ORDER BY seq",
+            (tx.account, log_id, *seqs),
+        )
+    ]
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ", ".join("?" * len(values)) or "NULL"
+
+
 def find_seq(tx: Tx, log_ranges: Sequence[LogRange], id: str) -> int | None:
     """Find the sequence number of the message with this id within `log_ranges`."""
     generated_seq = seq_from_id(id)

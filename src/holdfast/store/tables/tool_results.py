@@ -107,6 +107,24 @@ def read(
     return None
 
 
+def list_of_tool(
+    tx: Tx, log_ranges: Sequence[LogRange], tool_id: str, tool_result_id: str | None = None
+) -> list[tuple[str, int]]:
+    """List the outputs of a tool id, or only the given one: their ids and their sizes in bytes, by first use."""
+    id_condition, id_params = ("", []) if tool_result_id is None else (" AND t.hash = ?", [tool_result_id])
+    sizes: dict[str, int] = {}
+    for log_range in log_ranges:
+        rows = tx.all(
+            "SELECT t.hash, OCTET_LENGTH(b.content) FROM tool_results t"
+            " JOIN blobs b ON b.account_id = t.account_id AND b.hash = t.hash"
+            f" WHERE t.account_id = ? AND t.log_id = ? AND t.seq BETWEEN ? AND ? AND t.tool_id = ?{id_condition}"
+            " ORDER BY t.seq, t.part",
+            (tx.account, log_range.log_id, log_range.first, log_range.last, tool_id, *id_params),
+        )
+        sizes |= dict(rows)
+    return list(sizes.items())
+
+
 def read_content(tx: Tx, tool_result_id: str) -> str | None:
     """Read the whole content of an output."""
     row = tx.one("SELECT content FROM blobs WHERE account_id = ? AND hash = ?", (tx.account, tool_result_id))

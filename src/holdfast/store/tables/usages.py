@@ -26,12 +26,12 @@ def insert(tx: Tx, id: str, log_id: int, author: str, use: Use, now: int) -> Non
     )
 
 
-def read(tx: Tx, log_id: int, after: str | None, limit: int) -> list[Usage]:
-    """Read usages in the order in which they were recorded, starting after the id `after`."""
+def read(tx: Tx, log_id: int, after: str | None, limit: int, *, skip: int = 0) -> list[Usage]:
+    """Read usages in the order in which they were recorded, starting after the id `after` and `skip` more usages."""
     rows = tx.all(
         "SELECT id, kind, uri, detail, created_at FROM usages WHERE account_id = ? AND log_id = ? AND id > ?"
-        " ORDER BY id LIMIT ?",
-        (tx.account, log_id, after or "", limit),
+        " ORDER BY id LIMIT ? OFFSET ?",
+        (tx.account, log_id, after or "", limit, skip),
     )
     return [_usage(*row) for row in rows]
 
