@@ -37,11 +37,15 @@ class EngineExecutor:
         self._loop = asyncio.get_running_loop()
 
     async def call(
-        self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, size: int
+        self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, body_size: int
     ) -> R:
-        """Run an operation. Cancelling the caller does not undo a write."""
+        """Run an operation. Cancelling the caller does not undo a write.
+
+        With `strict=False`, numbers may be given as strings, as in a query string. `body_size` is the number of bytes
+        that `fields` were parsed from.
+        """
         prepare = partial(self.engine.prepare, principal, cls, fields, strict=strict)
-        prepared: PreparedCall[R] = prepare() if size <= MAX_INLINE_BYTES else await self.in_thread(prepare)
+        prepared: PreparedCall[R] = prepare() if body_size <= MAX_INLINE_BYTES else await self.in_thread(prepare)
         if prepared.wait_for is not None or not prepared.writes:
             threads = self._readers if prepared.wait_for is None else self._waiters
             result: R = await self._loop.run_in_executor(threads, prepared.run)

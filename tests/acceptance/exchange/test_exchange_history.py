@@ -34,7 +34,7 @@ def export_files(client: Client, folder: Path) -> dict[str, bytes]:
 def test_exported_archives_and_summaries_equal_the_files_of_the_viking_tree(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_files, "PAGE_SIZE", 2)
+    monkeypatch.setattr(session_files, "PAGE_SIZE", 2)  # an archive has three messages, so it needs two pages
     with client:
         for text in ("Deploy the billing service, never on Fridays.", "Grüße an Frau Larsen", "The invoice is 1,250."):
             client.add_message("chat", "assistant", f"Before: {text}")
@@ -45,7 +45,8 @@ def test_exported_archives_and_summaries_equal_the_files_of_the_viking_tree(
         expected = {entry.rel_path: client.read(entry.uri).encode() for entry in listed if not entry.is_dir}
         for name in ("messages.jsonl", ".meta.json", ".relations.json"):
             del expected[name]
-        assert len(expected) == 2 + 3 * 6
+        session_summaries, archives, files_per_archive = 2, 3, 6
+        assert len(expected) == session_summaries + archives * files_per_archive
         assert {name: files.get(name) for name in expected} == expected
         assert files["messages.jsonl"].count(b"\n") == 9, "an import needs all messages, archived and live"
 
