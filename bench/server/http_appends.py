@@ -57,7 +57,7 @@ class Phase(msgspec.Struct, frozen=True):
 
     @property
     def rate(self) -> float:
-        return len(self.result.walls) / self.result.seconds
+        return len(self.result.durations) / self.result.seconds
 
 
 class ClientGroup(msgspec.Struct):
@@ -87,7 +87,7 @@ class ClientGroup(msgspec.Struct):
 
     @property
     def series(self) -> Series:
-        return join_series([Series(phase.result.walls, phase.cpu) for phase in self.phases])
+        return join_series([Series(phase.result.durations, phase.cpu) for phase in self.phases])
 
 
 class Acknowledged(msgspec.Struct, frozen=True):

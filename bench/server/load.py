@@ -19,12 +19,14 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class LoadResult(msgspec.Struct, frozen=True):
-    """The requests of some clients, with the response and the wall time of each."""
+    """The requests of all clients, in the order of their responses."""
 
     seconds: float
+    """The duration of the whole run."""
     requests: list[bytes]
     responses: list[bytes]
-    walls: list[float]
+    durations: list[float]
+    """Seconds from each request to its response, in the order of `responses`."""
     cpu: float
     """CPU time of the clients themselves."""
 
@@ -56,7 +58,7 @@ def run_clients(clients: Sequence[socket.socket], requests: Iterator[bytes], sec
     partial: dict[int, bytes] = {}
     sent_requests: list[bytes] = []
     responses: list[bytes] = []
-    walls: list[float] = []
+    durations: list[float] = []
     now = time.perf_counter
 
     def send(number: int) -> None:
@@ -83,10 +85,10 @@ def run_clients(clients: Sequence[socket.socket], requests: Iterator[bytes], sec
                 received_at = now()
                 sent_requests.append(message)
                 responses.append(body)
-                walls.append(received_at - sent)
+                durations.append(received_at - sent)
                 if received_at - began < seconds:
                     send(number)
-        return LoadResult(now() - began, sent_requests, responses, walls, time.process_time() - cpu)
+        return LoadResult(now() - began, sent_requests, responses, durations, time.process_time() - cpu)
 
 
 def _receive(client: socket.socket) -> bytes:

@@ -25,6 +25,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
 Limit = Annotated[int, msgspec.Meta(ge=0)]
+"""0 is no limit."""
 
 log = logging.getLogger("holdfast.settings")
 
@@ -258,6 +259,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def _check(cls: type[Settings], name: str, value: Any) -> None:
+    """Raise an error if a setting may not have this value."""
     convert({name: value}, cls, strict=False)
 
 
@@ -280,6 +282,7 @@ def _keys_from_provider_variables(settings: Settings) -> dict[str, str | None]:
 
 
 def _conceal_secret(name: str, value: Any) -> Any:
+    """Mask a key, or the password in a URL: `//user:PASSWORD@host` or `password=PASSWORD`."""
     if not isinstance(value, str):
         return value
     return "***" if name.endswith("_key") else re.sub(r"(//[^/@:]*:|password=)[^/@&]+(?=@|&|$)", r"\1***", value)

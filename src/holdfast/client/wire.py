@@ -144,7 +144,8 @@ class HttpCodec:
         """Yield the seconds to wait after each attempt: exponential backoff with jitter. The last is None."""
         delay = FIRST_DELAY_SECONDS
         for _ in range(self.settings.http_attempts - 1):
-            yield delay * (0.5 + self.ids.random_48_bits() / 2**49)
+            random_half = self.ids.random_48_bits() / 2**49  # 0 to 0.5
+            yield delay * (0.5 + random_half)
             delay = min(2 * delay, MAX_DELAY_SECONDS)
         yield None
 

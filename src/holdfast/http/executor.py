@@ -40,14 +40,15 @@ class EngineExecutor:
         self._loop = asyncio.get_running_loop()
 
     async def call(
-        self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, size: int
+        self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, body_size: int
     ) -> R:
         """Run an operation. Cancelling the caller does not undo a write.
 
-        `size` is the number of bytes of the request body. `strict=False` also accepts numbers as strings.
+        With `strict=False`, numbers may be given as strings, as in a query string. `body_size` is the number of bytes
+        that `fields` were parsed from.
         """
         check = partial(self.engine.check, principal, cls, fields, strict=strict)
-        checked: CheckedCall[R] = check() if size <= MAX_INLINE_BYTES else await self.in_thread(check)
+        checked: CheckedCall[R] = check() if body_size <= MAX_INLINE_BYTES else await self.in_thread(check)
         result: R
         if checked.may_wait:
             threads = self._waiters if checked.rule.waits_for_tasks else self._preparers

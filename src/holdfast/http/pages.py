@@ -48,7 +48,7 @@ async def ready(request: Request) -> Response:
     state = _state(request)
     try:
         async with asyncio.timeout(state.settings.request_timeout_seconds):
-            await state.executor.call(PROBE_PRINCIPAL, CheckHealth, {}, strict=True, size=0)
+            await state.executor.call(PROBE_PRINCIPAL, CheckHealth, {}, strict=True, body_size=0)
     except HoldfastError:
         state.log.write_exception("storage is unavailable")
         return _json(503, {"status": "not_ready", "checks": {"storage": "unavailable; see the server's log"}})

@@ -46,7 +46,8 @@ def test_every_exported_file_equals_the_file_of_the_viking_tree(
         files = export_files(client, tmp_path / "out")
         listed = client.ls(SESSION_URI, recursive=True, show_all_hidden=True)
         expected = {entry.rel_path: client.read(entry.uri).encode() for entry in listed if not entry.is_dir}
-        assert len(expected) == 7 + 3 * 6
+        session_files, archives, files_per_archive = 7, 3, 6
+        assert len(expected) == session_files + archives * files_per_archive
         assert files == expected
         assert files["messages.jsonl"].count(b"\n") == 1, "archived messages are in the files of the archives"
 

@@ -20,6 +20,7 @@ FIRST_POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 0.5
 UNIX_TIME_FIELDS = ("created_at", "updated_at")
 """Excluded from tables, which have the same times in `created_at_iso` and `updated_at_iso`."""
+# "step" counts finished steps of all steps, such as 2/3. "stage" is the name of the current step, or the error.
 COLUMNS = (
     Column("task", lambda row: row.task_id),
     Column("type", lambda row: row.task_type),

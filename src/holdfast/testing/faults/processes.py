@@ -71,7 +71,7 @@ class ReportingProcess:
         assert self._process.stdout
         with self._process.stdout as lines:
             for line in lines:
-                if line.endswith(b"\n"):
+                if line.endswith(b"\n"):  # a killed program may leave an incomplete line
                     self._add(_decode(line))
         with self._changed:
             self._ended = True
