@@ -1,5 +1,7 @@
 """Fixtures for empty databases, and the option `--quick`."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from holdfast.store.database import Database
 from holdfast.store.drivers.postgres import PostgresDatabase
 from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.testing.postgres import PostgresServer, postgres_server
+from holdfast.testing.ram_disk import find_ram_disk
 
 SLOW_VARIANTS = {
     *("postgres", "http-postgres"),
@@ -29,6 +32,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("quick"):
         hypothesis.settings.load_profile("quick")
+    ram_disk = find_ram_disk()
+    if ram_disk is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(ram_disk))  # the parent folder of every tmp_path
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; programs would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -54,8 +62,20 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The argument for `connect`: a new SQLite file, then an empty PostgreSQL database."""
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The argument for `connect`: a new SQLite file, then a PostgreSQL database with empty tables."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "holdfast.db")
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    url = server.new_migrated_database()
+    yield url
+    server.drop_database(url)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def target_without_tables(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Like `target`, for tests that migrate a database or create its tables."""
     if request.param == "sqlite":
         return str(tmp_path / "holdfast.db")
     server: PostgresServer = request.getfixturevalue("postgres")

@@ -84,7 +84,7 @@ def instance(
         if request.param.endswith("sqlite"):
             return str(tmp_path_factory.mktemp("instance") / "holdfast.db")
         server: PostgresServer = request.getfixturevalue("postgres")
-        return server.new_database()
+        return server.new_migrated_database()
 
     if request.param == "sqlite":
         database = new_database()

@@ -15,8 +15,10 @@ from holdfast.testing.faults.workload import AppendLog
 from holdfast.testing.faults.writer import WriterOptions
 
 
-def test_processes_that_create_a_database_together_lose_and_duplicate_nothing(target: str) -> None:
-    append_log = AppendLog()
+def test_processes_that_create_a_database_together_lose_and_duplicate_nothing(
+    target_without_tables: str,
+) -> None:
+    target, append_log = target_without_tables, AppendLog()
     with ExitStack() as stack:
         writers = [
             stack.enter_context(

