@@ -7,6 +7,7 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 import holdfast
 import make_fixture_database
-from fixture_contents import KILLED_MESSAGES, MODEL, TASK_STATES, FixtureTarget, repeat_appends, task_states
+from fixture_contents import DEFAULTS, KILLED_MESSAGES, MODEL, TASK_STATES, FixtureTarget, repeat_appends, task_states
 from fixture_description import describe
 from holdfast import Client, Settings
 from holdfast.composition import open_database
@@ -73,6 +74,17 @@ def expected(kind: str, schema: int) -> dict[str, Any]:
     """What the version that made the database read from it."""
     content: dict[str, Any] = json.loads(_unpack(f"schema_{schema}.{kind}.json.gz"))
     return content
+
+
+@pytest.fixture
+def drain(earlier: FixtureTarget, run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Runs a worker until nothing is left to do."""
+    monkeypatch.setenv("HOLDFAST_TASK_RETENTION_HOURS", str(DEFAULTS["task_retention_hours"]))
+
+    def run_worker() -> None:
+        assert run_cli("--path", earlier.database, "worker", "--drain").code == 0
+
+    return run_worker
 
 
 every_schema = pytest.mark.parametrize("schema", SCHEMAS)
@@ -251,6 +263,28 @@ def test_the_task_of_a_killed_worker_continues_from_its_checkpoint(earlier: Fixt
     assert seen == reports[-len(seen) :], "the model reads the rest"
     assert seen != reports, "the model does not read the first piece again"
     assert "Report 1 of the harbour" in details.overview, "the summary of the first piece is used"
+
+
+@schemas_with_tasks
+def test_nothing_is_lost_when_all_background_work_is_done(
+    earlier: FixtureTarget, expected: dict[str, Any], drain: Callable[[], None]
+) -> None:
+    with earlier.connect() as client:
+        for task in [*client.list_tasks(status="failed"), *client.list_tasks(status="cancelled")]:
+            client.retry_task(task.task_id)
+    drain()
+    for name, user in describe(earlier)["users"].items():
+        before = expected["users"][name]
+        assert {task["status"] for task in user["tasks"]} <= {"completed"}
+        tasks = {task["task_id"]: task for task in user["tasks"]}
+        assert tasks.keys() >= {task["task_id"] for task in before["tasks"]}
+        for task in before["tasks"]:
+            if task["status"] == "completed":
+                _assert_contains(tasks[task["task_id"]], task, task["task_id"])
+        for session_id, session in before["sessions"].items():
+            for part in ("messages", "found", "usage", "tool_results", "done"):
+                after = user["sessions"][session_id][part]
+                _assert_contains(after[: len(session[part])] if part == "done" else after, session[part], session_id)
 
 
 @schemas_with_tasks
