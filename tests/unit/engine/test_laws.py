@@ -71,8 +71,7 @@ from holdfast.ops.system import (
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
-from holdfast.store.drivers import postgres as postgres_store
-from holdfast.store.drivers import sqlite
+from holdfast.store.drivers import postgres_transactions, sqlite
 from holdfast.store.drivers.postgres import PostgresDatabase
 from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.store.tables import audit
@@ -232,17 +231,29 @@ def is_maintenance(sql: str) -> bool:
 def record_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     recorded: list[str] = []
 
+    def record(account: str, sql: str) -> None:
+        if not (account == EVERY_ACCOUNT and is_maintenance(sql)):
+            recorded.append(sql)
+
     def recording(method: Callable[..., Any]) -> Callable[..., Any]:
-        def record(self: Any, sql: str, params: Any = ()) -> Any:
-            if not (self.account == EVERY_ACCOUNT and is_maintenance(sql)):
-                recorded.append(sql)
+        def record_and_run(self: Any, sql: str, params: Any = ()) -> Any:
+            record(self.account, sql)
             return method(self, sql, params)
 
-        return record
+        return record_and_run
 
-    for tx in (sqlite.SqliteTx, postgres_store.PostgresTx):
+    def recording_all(method: Callable[..., Any]) -> Callable[..., Any]:
+        def record_and_run(self: Any, statements: Any) -> Any:
+            for sql, _ in statements:
+                record(self.account, sql)
+            return method(self, statements)
+
+        return record_and_run
+
+    for tx in (sqlite.SqliteTx, postgres_transactions.PostgresTx):
         for name in ("execute", "one", "all"):
             monkeypatch.setattr(tx, name, recording(getattr(tx, name)))
+        monkeypatch.setattr(tx, "all_of", recording_all(tx.all_of))
     return recorded
 
 
