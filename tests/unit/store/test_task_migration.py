@@ -69,9 +69,13 @@ def fill(tx: Tx) -> None:
 
 
 @pytest.fixture
-def old_database(target: str) -> Iterator[Database]:
+def old_database(target_without_tables: str) -> Iterator[Database]:
     """A database of schema 4 with tasks in every state."""
-    database: Database = PostgresDatabase(target) if "://" in target else SqliteDatabase(target)
+    database: Database = (
+        PostgresDatabase(target_without_tables)
+        if "://" in target_without_tables
+        else SqliteDatabase(target_without_tables)
+    )
     migrate_to(database, 4)
     database.write(EVERY_ACCOUNT, fill)
     yield database
@@ -151,7 +155,7 @@ def test_a_backfill_is_visible_to_the_operator_only(old_database: Database) -> N
     assert engine.call(ALICE, ListTasks(task_type="backfill")) == []
 
 
-def test_many_processes_that_migrate_insert_one_backfill(target: str, old_database: Database) -> None:
+def test_many_processes_that_migrate_insert_one_backfill(old_database: Database) -> None:
     for _ in range(3):
         Engine(old_database, NO_WORKERS)
     assert len(Engine(old_database, NO_WORKERS).call(OPERATOR, ListTasks(task_type="backfill"))) == 1
