@@ -33,7 +33,7 @@ def migrate_to(database: Database, number: int) -> None:
         tx.execute(migrations.CREATE_TABLE)
         for migration in migrations.list_pending(tx):
             if migration.number <= number:
-                tx.execute(migration.sql)
+                tx.run_script(migration.sql)
                 migrations.record(tx, migration, 1)
 
     database.write(EVERY_ACCOUNT, apply)
