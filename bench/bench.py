@@ -11,7 +11,7 @@ import report
 from measure import Figure
 from quality import parts as quality
 from scale import FULL, QUICK, Scale, Setup
-from server import http_appends
+from server import http_appends, postgres
 from speed import appends, commits, length, reads, startup, threads
 
 RESULTS = Path(__file__).parent / "results"
@@ -24,6 +24,7 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "commits": commits.measure,
     "startup": startup.measure,
     "server": http_appends.measure,
+    "postgres": postgres.measure,
 }
 
 EPILOG = """\
@@ -42,6 +43,8 @@ parts:
   budgets   contexts at many budgets, with tokens counted as a model counts them
   server    appends over HTTP from 8 and 64 clients, compared with an echo server on the same stack (Starlette,
             uvicorn, msgspec), and the start of both servers
+  postgres  an append on PostgreSQL with fsync on, compared with a raw INSERT with COMMIT; appends over HTTP from
+            16 clients, compared with SQLite, and from two servers on one PostgreSQL
 
 reading the table:
   p50, p99  wall time of one repetition;  CPU  mean CPU time of one repetition

@@ -33,6 +33,7 @@ class Scale(msgspec.Struct, frozen=True):
     server_rounds: int
     server_seconds: float
     """Duration of each phase of a round."""
+    postgres_rounds: int
     sample_step: int
     """Only every `sample_step`-th recorded trajectory and conversation is measured."""
 
@@ -56,6 +57,7 @@ FULL = Scale(
     startups=9,
     server_rounds=8,
     server_seconds=0.6,
+    postgres_rounds=1_500,
     sample_step=1,
 )
 QUICK = Scale(
@@ -77,6 +79,7 @@ QUICK = Scale(
     startups=2,
     server_rounds=1,
     server_seconds=0.3,
+    postgres_rounds=50,
     sample_step=12,
 )
 

@@ -43,9 +43,11 @@ def body_of(message: bytes) -> bytes:
 
 
 @contextmanager
-def connected(port: int, clients: int) -> Iterator[list[socket.socket]]:
+def connected(ports: Sequence[int], clients: int) -> Iterator[list[socket.socket]]:
+    """Connect clients to servers in turn."""
     with ExitStack() as stack:
-        yield [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(clients)]
+        addresses = [("127.0.0.1", ports[number % len(ports)]) for number in range(clients)]
+        yield [stack.enter_context(socket.create_connection(address)) for address in addresses]
 
 
 def run_clients(clients: Sequence[socket.socket], requests: Iterator[bytes], seconds: float = 0) -> LoadResult:
