@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from holdfast.computing.computers import open_computer
 from holdfast.config import Settings
 from holdfast.engine.admin import accounts, keys, system
 from holdfast.engine.commits import archives, commits, tasks
@@ -58,6 +59,7 @@ class Engine:
         self.settings = settings or Settings()
         self.clock = clock
         self.ids = ids or Ids(clock)
+        self.computer = open_computer(self.settings, lambda: self._operation_count)
         self.workers: Workers | None = None
         self._operation_count = 0
         self._is_stopping = False
@@ -141,7 +143,7 @@ class Engine:
                 self.new_context,
                 COMMIT,
                 polls=polls,
-                operation_count=lambda: self._operation_count,
+                computer=self.computer,
                 delete_expired=self.delete_expired,
             )
             self._last_poll, self._polls_during_use = self.clock(), not polls
@@ -170,6 +172,7 @@ class Engine:
 
     def close(self) -> None:
         self.stop_workers()
+        self.computer.close()
         self.db.close()
 
     def _find_account_of_task(self, task_id: str) -> str:

@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Callable
 from functools import cache, partial
 
+from holdfast.computing.job import Computer
+from holdfast.computing.thread import ThreadComputer
 from holdfast.config import Settings
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks import failures
@@ -54,7 +56,7 @@ class Workers:
         *,
         polls: bool,
         observe: Observer = ignore_boundary,
-        operation_count: Callable[[], int] = lambda: 0,
+        computer: Computer | None = None,
         delete_expired: Callable[[], None] = lambda: None,
     ) -> None:
         self._db = db
@@ -63,7 +65,7 @@ class Workers:
         self._handler = handler
         self._polls = polls
         self._observe = observe
-        self._operation_count = operation_count
+        self._computer = computer or ThreadComputer()
         self._delete_expired = delete_expired
         self._next_cleanup = 0.0
         self._models = LanguageModels(settings)
@@ -198,7 +200,7 @@ class Workers:
         try:
             self._observe("claimed")
             claimed = ClaimedTask(
-                self._db, self._settings, self._new_context, self._models, claim, self._observe, self._operation_count
+                self._db, self._settings, self._new_context, self._models, claim, self._observe, self._computer
             )
             if failures.has_too_many_crashes(claimed):
                 failures.record(self._handler, claimed, failures.crash_error(claimed))
