@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,7 +44,9 @@ CHILD = "holdfast.computing.child"
 JOB_MODULES: tuple[str, ...] = ("holdfast.computing.summaries",)
 """The modules whose jobs a child runs."""
 START_SECONDS = 60.0
-WAITS_PER_CPU_SECOND = 4
+STALL_SECONDS = 15.0
+"""A child that uses no CPU time for so long during a job is ended: it was stopped, or waits for something."""
+MAX_WAIT_FACTOR = 20
 """How long to wait for a job, in multiples of its CPU time: on a busy machine the child gets only a share of it."""
 EXIT_SECONDS = 1.0
 """How long a child that was asked to end may take."""
@@ -97,7 +101,7 @@ class ProcessComputer:
         with self._job_lock:
             child = self._use_child()
             try:
-                reply = child.ask(document, self._seconds * WAITS_PER_CPU_SECOND)
+                reply = child.ask(document, self._seconds * MAX_WAIT_FACTOR)
             except TimeoutError:
                 self._discard(child)
                 raise self._timeout_error(request.job) from None
@@ -149,10 +153,9 @@ class ProcessComputer:
         self._state_lock = threading.Lock()
 
     def _timeout_error(self, job: str) -> HoldfastError:
-        waited = self._seconds * WAITS_PER_CPU_SECOND
         return UnavailableError(
-            f"the computation {job!r} was not finished after {waited:g} s, although it used less than"
-            f" {self._seconds:g} s of CPU time; its process was stopped, or the machine is too busy",
+            f"the computation {job!r} used no CPU time for {STALL_SECONDS:g} s, or was not finished after"
+            f" {self._seconds * MAX_WAIT_FACTOR:g} s: its process was stopped, or the machine is too busy",
             service=SERVICE,
             reason="timeout",
         )
@@ -211,13 +214,15 @@ class Child:
     def ask(self, document: bytes, seconds: float) -> Reply:
         """Send a request and return the reply.
 
-        Raises `TimeoutError`, or `OSError` or `EOFError` if the child has ended.
+        Raises `TimeoutError` if the child stalls or `seconds` have passed. Raises `OSError` or `EOFError` if it has
+        ended.
         """
         deadline = time.monotonic() + seconds
-        self._socket.settimeout(seconds)
         try:
-            self._socket.sendall(protocol.pack(len(document)))
-            self._socket.sendall(document)
+            for data in (protocol.pack(len(document)), document):
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[self._wait(partial(self._socket.send, rest), deadline) :]
         except ConnectionError:
             pass  # the child may have replied before it ended: that there is too little memory for the request
         return self._receive(deadline)
@@ -239,12 +244,21 @@ class Child:
         self._process.returncode = 0  # not this process's child: its object must not wait for it
 
     def _receive(self, deadline: float) -> Reply:
-        def receive(size: int) -> bytes:
-            self._socket.settimeout(max(0.001, deadline - time.monotonic()))
-            return self._socket.recv(size)
-
-        reply: Reply = _decode_reply(protocol.read_frame(receive))
+        reply: Reply = _decode_reply(
+            protocol.read_frame(lambda size: self._wait(partial(self._socket.recv, size), deadline))
+        )
         return reply
+
+    def _wait(self, operation: Callable[[], T], deadline: float) -> T:
+        """Send or receive, and wait for the child as long as it uses CPU time."""
+        self._socket.settimeout(STALL_SECONDS)
+        while True:
+            before = cpu_ticks(self._process.pid)
+            try:
+                return operation()
+            except TimeoutError:
+                if time.monotonic() > deadline or cpu_ticks(self._process.pid) == before:
+                    raise
 
 
 class LastingThread:
@@ -277,6 +291,15 @@ class LastingThread:
             except Exception as error:  # noqa: BLE001 - the caller gets it
                 result.set_exception(error)
             del function, result
+
+
+def cpu_ticks(pid: int) -> float:
+    """Return the CPU time of a process, in any unit. Where it cannot be read, return the time: nothing stalls then."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return time.monotonic()
+    return int(fields[11]) + int(fields[12])
 
 
 def _describe_exit(code: int) -> str:
