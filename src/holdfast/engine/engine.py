@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from holdfast.computing.computers import open_computer
 from holdfast.config import Settings
 from holdfast.engine.admin import accounts, keys, system
 from holdfast.engine.commits import archives, auto_commits, commits
@@ -63,6 +64,7 @@ class Engine:
         self.ids = ids or Ids(clock)
         self.models = Models(self.settings)
         self.hooks = hooks or Hooks()
+        self.computer = open_computer(self.settings, lambda: self._operation_count)
         self.workers: Workers | None = None
         self._operation_count = 0
         self._is_stopping = False
@@ -152,7 +154,7 @@ class Engine:
                 TASK_KINDS,
                 auto_commits.check_session,
                 polls=polls,
-                operation_count=lambda: self._operation_count,
+                computer=self.computer,
                 delete_expired=self.delete_expired,
             )
             self._last_poll, self._polls_during_use = self.clock(), not polls
@@ -183,6 +185,7 @@ class Engine:
         self.stop_workers()
         if self.workers is None or not self.workers.has_running_threads():
             self.models.close()
+        self.computer.close()
         self.db.close()
 
     def _run_before_hooks(self, call: CheckedCall[R]) -> CheckedCall[R]:

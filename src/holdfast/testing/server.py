@@ -10,19 +10,23 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 TIMEOUT_SECONDS = 30.0
 
 
 class ServerProcess:
-    """`holdfast serve` on `target`. `settings` are passed as environment variables."""
+    """`holdfast serve` on `target`. `settings` are passed as environment variables.
 
-    def __init__(self, target: str, *, port: object = 0, **settings: object) -> None:
+    `program` are the arguments of Python for a program that has the command `serve`.
+    """
+
+    def __init__(self, target: str, *, port: object = 0, program: Any = ("-m", "holdfast"), **settings: object) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         environment |= {f"HOLDFAST_{name.upper()}": str(value) for name, value in settings.items()}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "holdfast", "serve", "--path", target, "--host", "127.0.0.1", "--port", str(port)],
+            [sys.executable, *program, "serve", "--path", target, "--host", "127.0.0.1", "--port", str(port)],
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env=environment,
@@ -79,9 +83,11 @@ class ServerProcess:
 
 
 @contextmanager
-def running_server(target: str | Path, *, port: object = 0, **settings: object) -> Iterator[ServerProcess]:
+def running_server(
+    target: str | Path, *, port: object = 0, program: Any = ("-m", "holdfast"), **settings: object
+) -> Iterator[ServerProcess]:
     """Start a server, and kill it when the block ends."""
-    server = ServerProcess(str(target), port=port, **settings)
+    server = ServerProcess(str(target), port=port, program=program, **settings)
     try:
         yield server
     finally:

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from holdfast import forking, lazy
@@ -23,15 +22,14 @@ REMOTE_BATCH_SIZE = 256
 class BatchEmbedder:
     """Embeds the texts of one summary in batches, and counts the tokens that this costs."""
 
-    def __init__(self, embedder: "Embedder", batch_size: int, yield_cpu: Callable[[], None]) -> None:
+    def __init__(self, embedder: "Embedder", batch_size: int) -> None:
         self._embedder = embedder
         self._batch_size = batch_size
-        self._yield_cpu = yield_cpu
         self.tokens = 0
         self.notes: list[str] = []
 
-    def embed(self, texts: Sequence[str]) -> Any:
-        """Return a matrix with a row for each text.
+    def embed(self, texts: Sequence[str], yield_cpu: Callable[[], None]) -> Any:
+        """Return a matrix with a row for each text. Call `yield_cpu` between batches.
 
         If the embedder is unavailable, all rows are zero, so that no two texts count as similar. The summary is then
         made without comparing sentences. The reason is added to `notes`.
@@ -43,7 +41,7 @@ class BatchEmbedder:
                 embedded = self._embedder.embed(texts[start : start + self._batch_size])
                 rows.append(embedded.vectors)
                 self.tokens += embedded.tokens
-                self._yield_cpu()
+                yield_cpu()
         except UnavailableError as error:
             self.notes.append(f"no vectors were used: {error.message}")
             return np.zeros((len(texts), 1), dtype=np.float32)
@@ -61,23 +59,15 @@ class Models:
     def reset_after_fork(self) -> None:
         """Forget open connections: in a forked child they belong to the parent."""
         self._lock = threading.Lock()
-        self._compute_lock = threading.Lock()
         self._opened: tuple[RateLimitedModel | None, Embedder] | None = None
 
     @property
     def language_model(self) -> "RateLimitedModel | None":
         return self._open()[0]
 
-    def new_embedder(self, yield_cpu: Callable[[], None]) -> BatchEmbedder:
+    def new_embedder(self) -> BatchEmbedder:
         batch_size = LOCAL_BATCH_SIZE if self._settings.embedder == "static" else REMOTE_BATCH_SIZE
-        return BatchEmbedder(self._open()[1], batch_size, yield_cpu)
-
-    def compute_lock(self) -> AbstractContextManager[object]:
-        """Return a lock to hold while computing: two threads would be no faster, and delay requests twice as long.
-
-        With a remote embedder the thread mostly waits for the network, so nothing is locked.
-        """
-        return self._compute_lock if self._settings.embedder == "static" else nullcontext()
+        return BatchEmbedder(self._open()[1], batch_size)
 
     def close(self) -> None:
         with self._lock:

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from holdfast.computing.job import Computer, Embed, I, Job, O, no_vectors
 from holdfast.config import Settings
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.rule import CallContext
@@ -51,15 +52,15 @@ class ClaimedTask:
         models: Models,
         claim: Claim,
         observe: Observer,
-        operation_count: Callable[[], int],
         spent: Callable[[Tx, StoredTask, Cost], None],
+        computer: Computer,
     ) -> None:
         self.settings = settings
         self.models = models
         self.claim = claim
         self.observe = observe
         self.new_context = new_context
-        self.operation_count = operation_count
+        self._computer = computer
         self._db = db
         self._spent = spent
         self._checkpoints = self.read(lambda tx: steps.read(tx, claim.task.task_id))
@@ -76,6 +77,10 @@ class ClaimedTask:
     def write(self, transaction: Callable[[Tx, CallContext], T]) -> T:
         context = self.new_context()
         return self._db.write(self.claim.account, lambda tx: transaction(tx, context))
+
+    def compute(self, job: Job[I, O], input: I, embed: Embed = no_vectors) -> O:
+        """Run a job, and return its output. `embed` is called if the job needs vectors of texts."""
+        return self._computer.run(job, input, embed)
 
     def set_total_steps(self, total: int) -> None:
         """Set the number of steps that the task's progress shows as its total."""

@@ -8,11 +8,37 @@ from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.order import unblock_next
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
+from holdfast.errors import UnavailableError
 from holdfast.store.database import Tx
 from holdfast.store.tables import steps, tasks
 
+MAX_ATTEMPTS = 5
+"""How often a task is performed again because what it had read was changed meanwhile."""
 
-def complete(kind: TaskKind, claimed: ClaimedTask, write_results: WriteResults) -> None:
+
+class OutdatedResultsError(Exception):
+    """Raised by the last transaction of a task if what the task has read was changed since.
+
+    The task is performed again. Its checkpointed steps are not repeated.
+    """
+
+
+def perform(kind: TaskKind, claimed: ClaimedTask) -> None:
+    """Run a task to its end."""
+    for _ in range(MAX_ATTEMPTS):
+        try:
+            _complete_in_transaction(kind, claimed, kind.perform(claimed))
+        except OutdatedResultsError:
+            continue
+        return
+    raise UnavailableError(
+        f"what the task uses was changed {MAX_ATTEMPTS} times before it could be finished",
+        service="tasks",
+        reason="outdated results",
+    )
+
+
+def _complete_in_transaction(kind: TaskKind, claimed: ClaimedTask, write_results: WriteResults) -> None:
     """Write the results, complete the task and start the next one in order."""
 
     def transaction(tx: Tx, context: CallContext) -> None:

@@ -6,7 +6,7 @@ from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.order import unblock_next
 from holdfast.engine.tasks.task_kind import TaskKind
-from holdfast.errors import HoldfastError, UnavailableError
+from holdfast.errors import HoldfastError, UnavailableError, describe_unexpected
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks
 from holdfast.store.tables.tasks import Failure
@@ -45,19 +45,8 @@ def failure_from(error: Exception) -> Failure:
     The message of an unexpected error is replaced by its type and location: it may quote a conversation.
     """
     code = error.code if isinstance(error, HoldfastError) else HoldfastError.code
-    message = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__} in {_location_of(error)}"
+    message = error.message if isinstance(error, HoldfastError) else describe_unexpected(error)
     return Failure(code, _UNPRINTABLE.sub(" ", message).encode(errors="replace").decode())
-
-
-def _location_of(error: Exception) -> str:
-    """The module and line of the innermost Holdfast frame in the traceback."""
-    location, traceback = __name__, error.__traceback__
-    while traceback is not None:
-        module = str(traceback.tb_frame.f_globals.get("__name__"))
-        if module.startswith("holdfast."):
-            location = f"{module}, line {traceback.tb_lineno}"
-        traceback = traceback.tb_next
-    return location
 
 
 def _max_attempts(claimed: ClaimedTask, error: Exception) -> int:

@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 
+from holdfast.computing.job import Computer
+from holdfast.computing.thread import ThreadComputer
 from holdfast.config import Settings
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.rule import CallContext
@@ -56,7 +58,7 @@ class Workers:
         *,
         polls: bool,
         observe: Observer = ignore_boundary,
-        operation_count: Callable[[], int] = lambda: 0,
+        computer: Computer | None = None,
         delete_expired: Callable[[], None] = lambda: None,
     ) -> None:
         self._db = db
@@ -66,7 +68,7 @@ class Workers:
         self._check_due_session = check_session
         self._polls = polls
         self._observe = observe
-        self._operation_count = operation_count
+        self._computer = computer or ThreadComputer()
         self._delete_expired = delete_expired
         self._next_cleanup = 0.0
         self._models = models
@@ -212,14 +214,14 @@ class Workers:
                 self._models,
                 claim,
                 self._observe,
-                self._operation_count,
                 kind.spent,
+                self._computer,
             )
             if failures.has_too_many_crashes(claimed):
                 failures.record(kind, claimed, failures.crash_error(claimed))
                 return
             try:
-                completion.complete(kind, claimed, kind.perform(claimed))
+                completion.perform(kind, claimed)
             except LeaseLostError:
                 raise
             except Exception as error:  # noqa: BLE001 - it is recorded in the task, where its user can read it
