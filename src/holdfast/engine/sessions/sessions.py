@@ -1,4 +1,4 @@
-"""Creating, reading, changing, forking and deleting sessions, and recording uses."""
+"""Creating, reading, changing and forking sessions, and recording uses."""
 
 from typing import Any
 
@@ -6,9 +6,10 @@ import msgspec
 
 from holdfast.engine.gate.rule import CallContext, Rule, always
 from holdfast.engine.gate.session_access import get_or_create_session, insert_session, new_session, require_session
+from holdfast.engine.sessions.deletion import delete_session
 from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from holdfast.model.identity import Principal
-from holdfast.model.sessions import SessionConfig, SessionInfo, SessionPage, SessionRef, Usage, UseRecorded
+from holdfast.model.sessions import SessionConfig, SessionInfo, SessionPage, Usage, UseRecorded
 from holdfast.ops.sessions import (
     ConfigureSession,
     CreateSession,
@@ -23,16 +24,12 @@ from holdfast.ops.sessions import (
 from holdfast.storable import storable_json, storable_text
 from holdfast.store.database import Tx
 from holdfast.store.tables import (
-    accounts,
-    append_results,
     archives,
     auto_commit_checks,
     changes,
     lineage,
     messages,
     session_info,
-    tasks,
-    tool_results,
     usages,
 )
 from holdfast.store.tables import sessions as store
@@ -111,24 +108,6 @@ def _configure(
     if op.auto_commit_policy:
         context.task_signal.is_set = auto_commit_checks.schedule_at_or_before(tx, session.log_id, context.now)
     return session_info.read_session_info(tx, require_session(tx, principal, op.session_id))
-
-
-def _delete(tx: Tx, principal: Principal, op: DeleteSession, _prepared: None, _context: CallContext) -> SessionRef:
-    session = require_session(tx, principal, op.session_id, lock=True)
-    accounts.lock(tx, tx.account)  # otherwise two concurrent deletions could each leave a shared log to the other
-    store.delete(tx, session)
-    append_results.delete(tx, session.log_id)
-    usages.delete(tx, session.log_id)
-    changes.delete(tx, session.log_id)
-    auto_commit_checks.delete(tx, session.log_id)
-    tasks.delete_for_log(tx, session.log_id)
-    archives.delete(tx, session.log_id)
-    orphans = [log_id for log_id in lineage.delete(tx, session) if not store.log_has_session(tx, log_id)]
-    last_seqs = [(log_id, lineage.last_shared_seq(tx, log_id)) for log_id in orphans]
-    tool_results.delete_after(tx, last_seqs)
-    for log_id, last_seq in last_seqs:
-        messages.delete_after(tx, log_id, last_seq)
-    return SessionRef(session.session_id)
 
 
 def _fork(tx: Tx, principal: Principal, op: ForkSession, _prepared: None, context: CallContext) -> SessionInfo:
@@ -252,7 +231,7 @@ RULES: dict[type, Rule] = {
     ListSessions: Rule(_list, check=_parse_cursor),
     UpdateSession: Rule(_update, always, _check_metadata),
     ConfigureSession: Rule(_configure, always, _check_config),
-    DeleteSession: Rule(_delete, always),
+    DeleteSession: Rule(delete_session, always),
     ForkSession: Rule(_fork, always),
     RecordUse: Rule(_record_use, always, _check_use),
     ListUsage: Rule(_list_usage),

@@ -268,10 +268,6 @@ def copy_to_fork(tx: Tx, parent: StoredSession, log_id: int, through: int) -> No
     )
 
 
-def delete(tx: Tx, log_id: int) -> None:
-    tx.execute(f"DELETE FROM archives WHERE {_OF_LOG}", (tx.account, log_id))
-
-
 def info(session: StoredSession, archive: StoredArchive) -> ArchiveInfo:
     return ArchiveInfo(
         archive_id=archive_id(archive.number),

@@ -16,6 +16,7 @@ from holdfast.text.words import searchable_text
 
 MAX_SYSTEM_MESSAGES = 20
 """How many of the last system messages are searched for one with text."""
+CHARS_PER_TOKEN = 4
 _COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
 _decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
 
@@ -215,6 +216,21 @@ def totals(tx: Tx, log_ranges: Sequence[LogRange]) -> tuple[dict[str, int], int 
             counts[role] = counts.get(role, 0) + count
             first = earliest if first is None else min(first, earliest)
     return counts, first
+
+
+def last_seq(tx: Tx, log_id: int) -> int:
+    """The sequence number of the last message in a log, or 0."""
+    row = tx.one("SELECT MAX(seq) FROM messages WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
+    return row[0] or 0 if row else 0
+
+
+def sizes(tx: Tx, log_id: int, after: int) -> list[tuple[int, int]]:
+    """The sequence number and the approximate size in characters of each message after `after`, newest first."""
+    rows = tx.all(
+        "SELECT seq, tokens FROM messages WHERE account_id = ? AND log_id = ? AND seq > ? ORDER BY seq DESC",
+        (tx.account, log_id, after),
+    )
+    return [(seq, CHARS_PER_TOKEN * tokens) for seq, tokens in rows]
 
 
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:

@@ -55,10 +55,6 @@ def count_used_between(tx: Tx, log_id: int, after: int, through: int) -> int:
     return row[0] if row else 0
 
 
-def delete(tx: Tx, log_id: int) -> None:
-    tx.execute("DELETE FROM usages WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
-
-
 def _usage(id: str, kind: Literal["context", "skill"], uri: str, detail: str | None, created_at: int) -> Usage:
     skill = SkillUse(uri) if detail is None else _decode_skill(detail)
     return Usage(
