@@ -29,6 +29,7 @@ class Scale(msgspec.Struct, frozen=True):
     """Number of commits that are measured until their background task is done."""
     archives: int
     committing_sessions: int
+    deleted_messages: int
     startups: int
     server_rounds: int
     server_seconds: float
@@ -54,6 +55,7 @@ FULL = Scale(
     commit_until_done_rounds=12,
     archives=100,
     committing_sessions=200,
+    deleted_messages=60_000,
     startups=9,
     server_rounds=8,
     server_seconds=0.6,
@@ -76,6 +78,7 @@ QUICK = Scale(
     commit_until_done_rounds=1,
     archives=5,
     committing_sessions=10,
+    deleted_messages=2_000,
     startups=2,
     server_rounds=1,
     server_seconds=0.3,
