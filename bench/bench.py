@@ -11,7 +11,7 @@ import report
 from measure import Figure
 from quality import parts as quality
 from scale import FULL, QUICK, Scale, Setup
-from server import http_appends, postgres
+from server import commits_under_load, http_appends, postgres
 from speed import appends, commits, deletions, length, reads, startup, threads
 
 RESULTS = Path(__file__).parent / "results"
@@ -26,6 +26,7 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "startup": startup.measure,
     "server": http_appends.measure,
     "postgres": postgres.measure,
+    "computing": commits_under_load.measure,
 }
 
 EPILOG = """\
@@ -47,6 +48,8 @@ parts:
             uvicorn, msgspec), and the start of both servers
   postgres  an append on PostgreSQL with fsync on, compared with a raw INSERT with COMMIT; appends over HTTP from
             16 clients, compared with SQLite, and from two servers on one PostgreSQL
+  computing appends over HTTP while 200 sessions are committed, compared with appends alone; summaries in a child
+            process, and in threads of the server
 
 reading the table:
   p50, p99  wall time of one repetition;  CPU  mean CPU time of one repetition
