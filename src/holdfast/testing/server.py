@@ -4,12 +4,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from holdfast.testing.fork_server import ForkedProcess
 
 TIMEOUT_SECONDS = 30.0
 
@@ -21,13 +22,12 @@ class ServerProcess:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         environment |= {f"HOLDFAST_{name.upper()}": str(value) for name, value in settings.items()}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "holdfast", "serve", "--path", target, "--host", "127.0.0.1", "--port", str(port)],
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
+        self.process = ForkedProcess(
+            "holdfast",
+            ["serve", "--path", target, "--host", "127.0.0.1", "--port", str(port)],
             env=environment,
             cwd=tempfile.gettempdir(),
-            text=True,
+            stderr=self._errors.fileno(),
         )
         self.url = self._read_url()
 
@@ -58,18 +58,16 @@ class ServerProcess:
             self.process.kill()
             self.process.wait(TIMEOUT_SECONDS)
             raise AssertionError(f"the server did not exit: {self.log()[-2000:]}") from None
-        if self.process.stdout:
-            self.process.stdout.close()
+        self.process.stdout.close()
         if not self._errors.closed:
             self._final_log = self.log()
             self._errors.close()
         return code
 
     def _read_url(self) -> str:
-        assert self.process.stdout
         watchdog = threading.Timer(TIMEOUT_SECONDS, self.process.kill)
         watchdog.start()
-        line = self.process.stdout.readline()
+        line = self.process.stdout.readline().decode()
         watchdog.cancel()
         address = re.search(r"https?://\S+:\d+", line)
         if address is None:
