@@ -63,13 +63,15 @@ class ServerProcess:
             self.process.kill()
             self.process.wait(TIMEOUT_SECONDS)
             raise AssertionError(f"the server did not exit: {self.log()[-2000:]}") from None
-        self.process.stdout.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
         if not self._errors.closed:
             self._final_log = self.log()
             self._errors.close()
         return code
 
     def _read_url(self) -> str:
+        assert self.process.stdout is not None
         watchdog = threading.Timer(TIMEOUT_SECONDS, self.process.kill)
         watchdog.start()
         line = self.process.stdout.readline().decode()
