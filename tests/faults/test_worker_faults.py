@@ -234,3 +234,31 @@ def test_an_overview_includes_an_earlier_archive_that_was_retried_while_it_was_b
         model.second.set()
         assert client.wait_for_task(second).status == "completed"
         assert "never touch the production database" in client.get_session_context("s").latest_archive_overview
+
+
+def test_summaries_made_anew_are_paid_for_once_and_counted_in_their_archives(target: str, model: FakeModel) -> None:
+    with connect(target, model, task_attempts=1, worker_threads=1) as client:
+        for task_id in add_and_commit(client, "s", 2, count=2):
+            assert client.wait_for_task(task_id).status == "completed"
+        before = [archive.token_usage for archive in client.list_archives("s")]
+        overviews = [client.get_session_archive("s", f"archive_00{number}").overview for number in (1, 2)]
+        model.clear_requests()
+        model.gate.clear()
+        (started,) = client.resummarise("s")
+        model.wait_for_calls(1)
+        model.behaviour = Behaviour(kind="unavailable", times=1)  # for the second call; the first is already waiting
+        model.gate.set()
+        assert started.task_id is not None
+        assert client.wait_for_task(started.task_id).status == "failed"
+        assert [client.get_session_archive("s", f"archive_00{number}").overview for number in (1, 2)] == overviews
+        client.retry_task(started.task_id)
+        task = client.wait_for_task(started.task_id)
+        assert task.status == "completed"
+        assert task.result is not None
+        assert (task.result["archives"], task.result["summarised_by"]) == (2, ["openai/fake"])
+        assert model.calls == 3  # one failed
+        after = [archive.token_usage for archive in client.list_archives("s")]
+        spent = [new.prompt_tokens - old.prompt_tokens for new, old in zip(after, before, strict=True)]
+        assert all(spent)
+        assert task.token_usage.llm.prompt_tokens == sum(spent)
+        assert task.progress.done == task.progress.total

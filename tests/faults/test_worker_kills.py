@@ -7,6 +7,7 @@ import pytest
 
 import holdfast
 from holdfast.client.sync.client import Client
+from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.testing.faults.watching import wait_for
 from holdfast.testing.faults.worker import WorkerOptions
@@ -135,3 +136,34 @@ def test_a_task_that_kills_every_worker_fails_after_its_attempts_and_does_not_bl
     assert task.error
     assert "3 workers died" in task.error
     assert [archive.state for archive in client.list_archives("deadly")] == ["failed"]
+
+
+SLICE_BOUNDARIES = ("claimed", "slice begins", "slice is written", "finish begins", "finish is written")
+
+
+def test_after_any_kill_the_deletion_of_a_large_session_continues(client: Client, target: str, tmp_path: Path) -> None:
+    kill_points = {session_of(boundary): boundary for boundary in SLICE_BOUNDARIES}
+    for session_id in (*kill_points, "kept"):
+        for _ in range(13):
+            client.batch_add_messages(session_id, [{"role": "user", "content": "limpet"}] * 100)
+    for session_id in kill_points:
+        client.delete_session(session_id)
+    options = WorkerOptions(
+        target=target,
+        settings={**WORKER_SETTINGS, "worker_threads": 1},
+        processes=2,
+        kill_points=kill_points,
+        kill_folder=str(tmp_path),
+    )
+
+    def statuses() -> set[str]:
+        return {task.status for task in client.list_tasks(task_type="session_delete")}
+
+    with run_workers(options):
+        wait_for(lambda: statuses() == {"completed"})
+    assert {file.name for file in tmp_path.iterdir()} >= set(kill_points)
+    for task in client.list_tasks(task_type="session_delete"):
+        assert (task.attempts, task.result) == (2, {"session_id": task.resource_id, "messages": 300})
+    database = open_database(target, Settings())
+    assert database.read("*", lambda tx: tx.one("SELECT COUNT(*) FROM messages")) == (1_300,)
+    database.close()

@@ -218,3 +218,16 @@ def test_a_listing_runs_no_background_tasks(tmp_path: Path) -> None:
     assert "chat" in run("session", "list")
     assert "pending" in run("task", "status", task_id)
     assert "completed" in run("task", "watch", task_id)
+
+
+def test_summaries_of_one_session_or_of_all_are_made_anew(cli_ok: Cli, cli: Cli, chat: str, task_id: str) -> None:
+    assert task_id
+    (task,) = cli_ok("resummarise", chat, "-o", "json").json
+    assert (task["task_type"], task["status"], task["resource_id"]) == ("resummarise", "completed", chat)
+    cli_ok("session", "new", "--id", "empty")
+    assert [task["resource_id"] for task in cli_ok("resummarise", "--all", "-o", "json").json] == [chat]
+    assert "no finished archive" in cli_ok("resummarise", "empty").err
+    for wrong in (("resummarise",), ("resummarise", chat, "--all")):
+        failed = cli(*wrong)
+        assert failed.code == 2
+        assert "give the id of a session, or --all" in failed.err

@@ -25,6 +25,7 @@ from holdfast.engine import Engine
 from holdfast.engine.commits.auto_commits import check_session
 from holdfast.engine.kinds import TASK_KINDS
 from holdfast.engine.tasks.workers import Workers
+from holdfast.model.tasks import COMMIT
 from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.tables.tasks import Claim
 
@@ -41,7 +42,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that differ from the defaults."""
     processes: int = 1
     kill_points: dict[str, str] = {}
-    """By session: the boundary at which a worker on its first archive is killed, or `inside STEP`."""
+    """By session: the boundary at which a worker on its first archive, or on another task of it, is killed, or
+    `inside STEP`."""
     kill_folder: str
     """A folder with one file for each session whose worker was killed."""
     kill_every_time: bool = False
@@ -66,7 +68,8 @@ class SelfKillingWorkers(Workers):
     def _check_kill_point(self, claim: Claim, boundary: str) -> None:
         session_id = claim.task.resource_id
         kill_point = self._options.kill_points.get(session_id)
-        if kill_point is None or claim.task.order_position != KILLED_ARCHIVE:
+        is_later_archive = claim.task.kind == COMMIT and claim.task.order_position != KILLED_ARCHIVE
+        if kill_point is None or is_later_archive:
             return
         if kill_point == boundary:
             self._kill_process(session_id)
