@@ -31,6 +31,7 @@ NOT_IN_DISCOVERED_FILES = {
     # settings with values that stop the program or keep it from ending
     *("http_timeout_seconds", "http_attempts", "token_counter", "shutdown_seconds", "worker_threads"),
     *("worker_poll_seconds", "close_seconds", "sqlite_busy_timeout_ms", "postgres_pool_max", "postgres_wait_seconds"),
+    *("compute", "compute_seconds", "compute_memory_mb"),
 }
 
 
@@ -103,6 +104,7 @@ def other_value(name: str) -> str:
         "after_failed_archive": "proceed",
         "model_provider": "openai",
         "embedder": "openai",
+        "compute": "process",
     }
     if name in literals or getattr(Settings(), name) is None:
         return f'"{literals.get(name, "http://planted.example")}"'
