@@ -16,6 +16,7 @@ from holdfast.errors import FailedPreconditionError, InvalidArgumentError, NotFo
 from holdfast.model.identity import OPERATOR, Principal
 from holdfast.model.summaries import Cost, TokenUsage
 from holdfast.model.tasks import Task
+from holdfast.ops.system import ObserveComponent
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import accounts
@@ -205,3 +206,13 @@ def test_a_kind_says_how_long_its_completed_tasks_are_kept(
     run_tasks(engine)
     Engine(engine.db, Settings(task_retention_hours=1), clock=lambda: system_clock() + 2 * HOUR).delete_expired()
     assert bool(engine.call(ALICE, ListTasks())) == kept
+
+
+def test_the_queue_is_counted_by_kind(engine: Engine, add_probe: AddProbe) -> None:
+    add_probe("a")
+    status = engine.call(ALICE, ObserveComponent(component="queue")).status
+    assert [line.split() for line in status.splitlines()[2:]] == [
+        ["probe", "1", "0", "0"],
+        ["session_commit", "0", "0", "0"],
+        ["TOTAL", "1", "0", "0"],
+    ]

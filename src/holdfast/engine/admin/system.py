@@ -19,6 +19,7 @@ from holdfast.model.system import (
     SystemHealth,
     SystemStatus,
 )
+from holdfast.model.tasks import COMMIT
 from holdfast.ops.sessions import GetSessionStats
 from holdfast.ops.system import (
     CheckHealth,
@@ -95,8 +96,9 @@ def _component(tx: Tx, principal: Principal, name: ComponentName, context: CallC
             status = f"{tx.dialect.name}, schema {migrations.latest_applied(tx)}"
         case "queue":
             # Only the operator sees the tasks of all accounts. An administrator sees those of their own account.
-            queue = _queue_counts(tasks.counts(tx, None if principal.role == "root" else principal.account_id))
-            status, has_errors = _queue_table(queue, context), queue.failed > 0
+            by_kind = tasks.counts_by_kind(tx, None if principal.role == "root" else principal.account_id)
+            queues = {kind: _queue_counts(by_kind.get(kind, {})) for kind in sorted({COMMIT, *by_kind})}
+            status, has_errors = _queue_table(queues, context), any(queue.failed for queue in queues.values())
         case "vikingdb":
             status = "a text index of messages, in the database"
         case "models":
@@ -110,10 +112,10 @@ def _component(tx: Tx, principal: Principal, name: ComponentName, context: CallC
     return Component(name=name, is_healthy=True, has_errors=has_errors, status=status)
 
 
-def _queue_table(queue: QueueCounts, context: CallContext) -> str:
+def _queue_table(queues: dict[str, QueueCounts], context: CallContext) -> str:
     rows = [
         ("writes", context.count_waiting_writes(), 0, 0),
-        ("session_commit", queue.pending, queue.in_progress, queue.failed),
+        *((kind, queue.pending, queue.in_progress, queue.failed) for kind, queue in queues.items()),
     ]
     total = ("TOTAL", *(sum(column) for column in zip(*(row[1:] for row in rows), strict=True)))
     lines = [("Queue", "Pending", "In Progress", "Errors"), *rows, total]

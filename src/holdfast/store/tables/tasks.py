@@ -171,6 +171,17 @@ def counts(tx: Tx, account_id: str | None = None, user_id: str | None = None) ->
     return dict(tx.all(f"SELECT status, COUNT(*) FROM tasks WHERE {' AND '.join(where)} GROUP BY status", params))
 
 
+def counts_by_kind(tx: Tx, account_id: str | None) -> dict[str, dict[str, int]]:
+    """Count open tasks by kind and status: of an account, or of all accounts."""
+    where, params = ("", []) if account_id is None else (" AND account_id = ?", [account_id])
+    by_kind: dict[str, dict[str, int]] = {}
+    for kind, status, count in tx.all(
+        f"SELECT kind, status, COUNT(*) FROM tasks WHERE {_IS_OPEN}{where} GROUP BY kind, status", params
+    ):
+        by_kind.setdefault(kind, {})[status] = count
+    return by_kind
+
+
 def claim(tx: Tx, kinds: Collection[str], now: int, lease: int) -> Claim | None:
     """Claim the task of any account that has been due for longest, of one of `kinds`."""
     skip_locked = " SKIP LOCKED" if tx.dialect.lock_row else ""
