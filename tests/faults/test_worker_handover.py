@@ -84,7 +84,7 @@ def test_waiting_without_workers_times_out_and_names_the_number_of_unfinished_ta
 def test_a_script_that_exits_without_closing_finishes_its_tasks(target: str) -> None:
     script = """
 import sys, holdfast
-client = holdfast.connect(sys.argv[1])
+client = holdfast.connect(sys.argv[1], settings=holdfast.Settings(close_seconds=60))
 client.add_message("s", "user", "Deploy it to staging, never to production.")
 client.commit_session("s")
 """

@@ -7,7 +7,18 @@ from typing import Any
 import typer
 
 from holdfast.cli import errors, options, output
-from holdfast.cli.commands import admin, commits, exchange, files, messages, sessions, system, tasks, worker
+from holdfast.cli.commands import (
+    admin,
+    commits,
+    exchange,
+    files,
+    messages,
+    resummarise,
+    sessions,
+    system,
+    tasks,
+    worker,
+)
 
 EXIT_OUTPUT_CLOSED = 141
 """The exit code that shells report for a program whose output was closed, as in `| head`."""
@@ -36,6 +47,7 @@ sessions.app.add_typer(commits.app)
 sessions.app.add_typer(exchange.session)
 app.add_typer(sessions.app, name="session")
 app.add_typer(tasks.app, name="task")
+app.add_typer(resummarise.app)
 app.add_typer(files.app)
 app.add_typer(exchange.app)
 app.add_typer(admin.app, name="admin")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from holdfast.computing.computers import open_computer
 from holdfast.config import Settings
 from holdfast.engine.admin import accounts, keys, system
-from holdfast.engine.commits import archives, auto_commits, commits
+from holdfast.engine.commits import archives, auto_commits, commits, resummaries
 from holdfast.engine.gate import access
 from holdfast.engine.gate.call import CheckedCall, PreparedCall
 from holdfast.engine.gate.hooks import Hooks
@@ -34,6 +34,7 @@ RULES: dict[type[Operation[Any]], Rule] = {
     **events.RULES,
     **commits.RULES,
     **archives.RULES,
+    **resummaries.RULES,
     **tasks.RULES,
     **files.RULES,
     **accounts.RULES,

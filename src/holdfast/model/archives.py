@@ -40,6 +40,17 @@ class Committed(WireStruct, frozen=True, kw_only=True):
     """Why the commit was skipped."""
 
 
+class ResummaryStarted(WireStruct, frozen=True, kw_only=True):
+    """Result of a request to make the summaries of a session anew, and the background task that does it."""
+
+    session_id: str
+    status: Literal["accepted", "skipped"]
+    """`skipped`: the session has no finished archive."""
+    task_id: str | None
+    archives: int
+    """The number of finished archives."""
+
+
 class ArchiveInfo(WireStruct, frozen=True, kw_only=True):
     archive_id: str
     uri: str

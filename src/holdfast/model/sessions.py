@@ -164,6 +164,7 @@ class Change(WireStruct, frozen=True, kw_only=True):
         "commit_failed",
         "commit_cancelled",
         "commit_retried",
+        "resummarised",
         "deleted",
     ]
     at: datetime

@@ -51,6 +51,24 @@ class CommitPayload(msgspec.Struct, frozen=True):
     """The number of the archive."""
 
 
+class ResummaryPayload(msgspec.Struct, frozen=True):
+    """What a task that makes summaries anew works on."""
+
+    log_id: int
+
+
+class ResummaryOutcome(WireStruct, frozen=True, kw_only=True):
+    """Result of a task that made the summaries of a session anew."""
+
+    session_id: str
+    archives: int
+    """The number of archives that were summarised."""
+    summarised_by: list[str]
+    """The models that wrote the summaries, or `local`."""
+    notes: list[str]
+    """Problems during the task, and how each was handled."""
+
+
 class Progress(WireStruct, frozen=True):
     done: NonNegative
     total: NonNegative

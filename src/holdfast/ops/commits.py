@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
+from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, ResummaryStarted, SessionContext
 from holdfast.model.base import Name, NonNegative
 from holdfast.model.tasks import Task
 from holdfast.ops.table import Operation, operation
@@ -64,6 +64,16 @@ class RetryArchive(Operation[Task], frozen=True, kw_only=True):
 
     session_id: Name
     archive_id: Name
+
+
+@operation("POST /sessions/{session_id}/resummarise", audit="{session_id}")
+class ResummariseSession(Operation[ResummaryStarted], frozen=True, kw_only=True):
+    """Start a task that makes the summaries of all finished archives anew, with the current summariser or model.
+
+    The old summaries are used until all are replaced at once. A failure leaves them in place.
+    """
+
+    session_id: Name
 
 
 @operation("GET /sessions/{session_id}/expand")

@@ -45,6 +45,12 @@ class Tx(Protocol):
     account: str
     dialect: Dialect
 
+    def limit_to(self, scope: str) -> None:
+        """Declare, as the first step, that the results of reads depend on no write of a transaction of another scope.
+
+        Submitted transactions of the same account and different scopes may then run at the same time.
+        """
+
     def execute(self, sql: str, params: Params = ()) -> None: ...
     def one(self, sql: str, params: Params = ()) -> Row | None: ...
     def all(self, sql: str, params: Params = ()) -> list[Row]: ...

@@ -10,7 +10,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+
+from holdfast.testing.fork_server import ForkedProcess
 
 TIMEOUT_SECONDS = 30.0
 
@@ -18,21 +19,21 @@ TIMEOUT_SECONDS = 30.0
 class ServerProcess:
     """`holdfast serve` on `target`. `settings` are passed as environment variables.
 
-    `program` are the arguments of Python for a program that has the command `serve`.
+    `program` is a Python file with the command `serve`, to run instead of `holdfast`.
     """
 
-    def __init__(self, target: str, *, port: object = 0, program: Any = ("-m", "holdfast"), **settings: object) -> None:
+    def __init__(self, target: str, *, port: object = 0, program: object = None, **settings: object) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         environment |= {f"HOLDFAST_{name.upper()}": str(value) for name, value in settings.items()}
-        self.process = subprocess.Popen(
-            [sys.executable, *program, "serve", "--path", target, "--host", "127.0.0.1", "--port", str(port)],
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env=environment,
-            cwd=tempfile.gettempdir(),
-            text=True,
-        )
+        args = ["serve", "--path", target, "--host", "127.0.0.1", "--port", str(port)]
+        errors, folder = self._errors.fileno(), tempfile.gettempdir()
+        self.process: ForkedProcess | subprocess.Popen[bytes]
+        if program is None:
+            self.process = ForkedProcess("holdfast", args, env=environment, cwd=folder, stderr=errors)
+        else:
+            command = [sys.executable, str(program), *args]
+            self.process = subprocess.Popen(command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=errors)
         self.url = self._read_url()
 
     @property
@@ -62,18 +63,16 @@ class ServerProcess:
             self.process.kill()
             self.process.wait(TIMEOUT_SECONDS)
             raise AssertionError(f"the server did not exit: {self.log()[-2000:]}") from None
-        if self.process.stdout:
-            self.process.stdout.close()
+        self.process.stdout.close()
         if not self._errors.closed:
             self._final_log = self.log()
             self._errors.close()
         return code
 
     def _read_url(self) -> str:
-        assert self.process.stdout
         watchdog = threading.Timer(TIMEOUT_SECONDS, self.process.kill)
         watchdog.start()
-        line = self.process.stdout.readline()
+        line = self.process.stdout.readline().decode()
         watchdog.cancel()
         address = re.search(r"https?://\S+:\d+", line)
         if address is None:
@@ -84,7 +83,7 @@ class ServerProcess:
 
 @contextmanager
 def running_server(
-    target: str | Path, *, port: object = 0, program: Any = ("-m", "holdfast"), **settings: object
+    target: str | Path, *, port: object = 0, program: object = None, **settings: object
 ) -> Iterator[ServerProcess]:
     """Start a server, and kill it when the block ends."""
     server = ServerProcess(str(target), port=port, program=program, **settings)

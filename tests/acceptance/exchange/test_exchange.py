@@ -408,3 +408,21 @@ def test_a_long_session_is_not_held_in_memory(source: Client, tmp_path: Path) ->
         imported = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert max(exported, imported) < 10_000_000  # the messages have 24 MB
+
+
+def test_long_lines_are_not_held_in_memory_together(tmp_path: Path) -> None:
+    """Lines of 3 MB: in a message, in a tool output, and in a recorded use."""
+    line = "x" * 3_000_000
+    with holdfast.connect(tmp_path / "source.db") as client:
+        for number in range(8):
+            client.add_message("long", "user", f"{number}{line}")
+            client.add_message("long", "tool", parts=[ToolPart(tool_id=f"c{number}", output=f"{number}{line}")])
+            client.session_used("long", skill={"uri": "viking://s", "input": f"{number}{line}"})
+        tracemalloc.start()
+        export_sessions(client, tmp_path / "out")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        with holdfast.connect(":memory:") as destination:
+            import_path(destination, tmp_path / "out")
+            assert _read_session(destination, "long") == _read_session(client, "long")
+    assert peak < 36_000_000  # the lines have 72 MB; one at a time is decoded and encoded

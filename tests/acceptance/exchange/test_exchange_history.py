@@ -1,5 +1,7 @@
 """Archives and summaries in an export. An import reads the messages of the archives and ignores the rest."""
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,62 @@ def test_an_archive_created_after_the_export_began_is_not_in_it(client: Client, 
                 client.commit_session("chat")
     assert [folder.name for folder in (tmp_path / "chat/history").iterdir()] == ["archive_001"]
     assert (tmp_path / "chat/messages.jsonl").read_bytes().count(b"\n") == 1
+
+
+def test_forks_of_archived_sessions_are_forks_again_after_an_import(client: Client, tmp_path: Path) -> None:
+    """A fork has its own archives and live messages, which differ from those of its origin."""
+    with client, holdfast.connect(":memory:") as destination:
+        for text in ("one", "two", "three"):
+            client.add_message("chat", "user", f"before {text}")
+            commit(client, text)
+        client.add_message("chat", "user", "live")
+        for at in (2, 3, 7):
+            client.fork_session("chat", at, new_session_id=f"fork-{at}")
+            client.add_message(f"fork-{at}", "user", "only in the fork")
+        client.wait_for_task(str(client.commit_session("fork-3").task_id))
+        export_sessions(client, tmp_path / "out")
+        assert {row.reason for row in import_path(destination, tmp_path / "out").sessions} == {""}
+        for row in client.list_sessions():
+            assert destination.get_messages(row.session_id) == client.get_messages(row.session_id)
+            assert destination.get_session(row.session_id).forked_from == client.get_session(row.session_id).forked_from
+
+
+def remove_an_archive(session: Path) -> None:
+    shutil.rmtree(session / "history/archive_002")
+
+
+def truncate_an_archive(session: Path) -> None:
+    file = session / "history/archive_002/messages.jsonl"
+    file.write_bytes(file.read_bytes()[:-30])
+
+
+def empty_an_archive(session: Path) -> None:
+    (session / "history/archive_002/messages.jsonl").write_bytes(b"")
+
+
+def remove_the_file_of_an_archive(session: Path) -> None:
+    (session / "history/archive_002/messages.jsonl").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (remove_an_archive, "line 1: has seq 4 instead of 2"),
+        (truncate_an_archive, "archive_002/messages.jsonl, line 1: is damaged"),
+        (empty_an_archive, "archive_003/messages.jsonl, line 1: has seq 3 instead of 2"),
+        (remove_the_file_of_an_archive, "archive_002/messages.jsonl: is missing"),
+    ],
+)
+def test_an_export_that_lacks_archived_messages_is_rejected(
+    tmp_path: Path, damage: Callable[[Path], None], reason: str
+) -> None:
+    with holdfast.connect(":memory:") as client:
+        for text in ("one", "two", "three"):
+            commit(client, text)
+        client.add_message("chat", "user", "live")
+        export_sessions(client, tmp_path / "out")
+    damage(tmp_path / "out/user/default/sessions/chat")
+    with holdfast.connect(":memory:") as destination:
+        (row,) = import_path(destination, tmp_path / "out").sessions
+        assert (row.state, destination.list_sessions()) == ("failed", [])
+        assert reason in row.reason

@@ -37,6 +37,7 @@ from holdfast.ops.commits import (
     GetSessionArchive,
     GetSessionContext,
     ListArchives,
+    ResummariseSession,
     RetryArchive,
 )
 from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
@@ -141,6 +142,7 @@ def all_operations() -> list[Operation[Any]]:
         ReadFile(uri="viking://session/a/.relations.json"),
         ReadFile(uri="viking://session/a/.meta.json"),
         GetSessionArchive(session_id="a", archive_id="archive_001"),
+        ResummariseSession(session_id="a"),
         ReadAbstract(uri="viking://session/a"),
         ReadOverview(uri="viking://session/a/history/archive_001"),
         DeleteSession(session_id="a"),

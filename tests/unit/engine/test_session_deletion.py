@@ -94,7 +94,16 @@ def scalar(engine: Engine, sql: str) -> Any:
 
 def run_tasks(engine: Engine, observe: Callable[[str], None] = lambda _boundary: None) -> None:
     settings = Settings(worker_threads=1, task_backoff_seconds=0.001, worker_poll_seconds=0.01)
-    workers = Workers(engine.db, settings, engine.new_context, TASK_KINDS, check_session, polls=True, observe=observe)
+    workers = Workers(
+        engine.db,
+        settings,
+        engine.new_context,
+        engine.models,
+        TASK_KINDS,
+        check_session,
+        polls=True,
+        observe=observe,
+    )
     workers.start()
     wait_for(lambda: not engine.has_work())
     workers.close(30)

@@ -16,7 +16,7 @@ from holdfast import ToolPart
 from holdfast.errors import UnavailableError
 from holdfast.store.database import EVERY_ACCOUNT, Submission, Tx
 from holdfast.store.drivers.postgres import PostgresDatabase
-from holdfast.testing.faults.proxy import proxy_to
+from holdfast.testing.faults.proxy import Proxy, proxy_to
 from holdfast.testing.postgres import PostgresServer
 
 WAIT_SECONDS = 20
@@ -115,6 +115,45 @@ def values(database: PostgresDatabase) -> dict[str, int]:
     return dict(database.read("acme", lambda tx: tx.all("SELECT name, value FROM counters")))
 
 
+@contextmanager
+def counted_round_trips(proxy: Proxy) -> Iterator[list[bytes]]:
+    """Collects the messages that ask the server to respond: Flush and Sync."""
+    sent: list[bytes] = []
+
+    def never_cut(message: bytes) -> bool:
+        if message[:1] in {b"H", b"S"}:
+            sent.append(message[:1])
+        return False
+
+    proxy.cut(never_cut, "before")
+    yield sent
+    proxy.cancel_cut()
+
+
+def test_an_append_takes_two_round_trips(postgres: PostgresServer) -> None:
+    with proxy_to(postgres.new_database()) as (url, proxy), holdfast.connect(url) as client:
+        client.add_message("s", "user", "first")
+        with counted_round_trips(proxy) as round_trips:
+            client.add_message("s", "user", "second")
+        assert round_trips == [b"H", b"S"]
+
+
+def test_submitted_writes_of_different_scopes_take_two_round_trips_together(postgres: PostgresServer) -> None:
+    def limited(name: str) -> Callable[[Tx], Any]:
+        def work(tx: Tx) -> Any:
+            tx.limit_to(name)
+            return count(name)(tx)
+
+        return work
+
+    with proxy_to(postgres.new_database()) as (url, proxy), counters(url, "abcdefgh") as database:
+        with counted_round_trips(proxy) as round_trips:
+            futures = submit(database, *map(limited, "hgfedcba"))
+            assert [future.result(WAIT_SECONDS) for future in futures] == [1] * 8
+        assert round_trips == [b"H", b"S"]
+        assert values(database) == dict.fromkeys("abcdefgh", 1)
+
+
 def test_submitted_writes_share_a_transaction(postgres: PostgresServer) -> None:
     with counters(postgres.new_database(), "abc") as database:
         ids = [lambda tx: tx.one("SELECT pg_current_xact_id()::text")] * 20
@@ -179,10 +218,14 @@ def test_row_level_security_applies_to_each_write_of_a_batch(postgres: PostgresS
 
         def insert_and_read_all(tx: Tx) -> list[Any]:
             tx.execute("INSERT INTO accounts (account_id, created_at) VALUES (?, 0)", (tx.account,))
-            return [row[0] for row in tx.all("SELECT account_id FROM accounts")]
+            return tx.all("SELECT account_id, pg_current_xact_id()::text FROM accounts")
 
         futures = submit_for(database, [(account, insert_and_read_all) for account in ("acme", "rival", "third")])
-        assert [future.result(WAIT_SECONDS) for future in futures] == [["acme"], ["rival"], ["third"]]
+        (acme, acme_id), (rival, rival_id), (third, third_id) = [
+            row for future in futures for row in future.result(WAIT_SECONDS)
+        ]
+        assert (acme, rival, third) == ("acme", "rival", "third")
+        assert acme_id == rival_id == third_id
 
 
 def test_a_batch_is_tried_again_if_its_connection_ends_before_the_commit(postgres: PostgresServer) -> None:

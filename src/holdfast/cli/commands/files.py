@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast import lazy
 from holdfast.cli import help_texts, options, output
 from holdfast.cli.output import Column
 from holdfast.model.files import FileEntry, FileList
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from holdfast import Client
 
 app = typer.Typer()
-
-PAGE_LINES = 1_000
 
 Hidden = Annotated[bool, typer.Option("--all", "-a", help="Include names that begin with a dot.")]
 Limit = Annotated[int, typer.Option("--limit", metavar="N", help="The maximum number of entries.")]
@@ -117,10 +116,10 @@ def read(
         if limit >= 0:
             output.print_text(ctx, client.read(uri, offset, limit), exact=True)
         elif options.get(ctx).is_table:
-            for lines in _read_pages(client, uri, offset):
-                output.print_text(ctx, lines, exact=True)
+            for part in _read_parts(client, uri, offset):
+                output.print_text(ctx, part, exact=True)
         else:
-            output.print_text(ctx, "".join(_read_pages(client, uri, offset)))
+            output.print_text(ctx, "".join(_read_parts(client, uri, offset)))
 
 
 @app.command(epilog=help_texts.example("abstract viking://session/chat_001"))
@@ -141,14 +140,10 @@ def overview(ctx: typer.Context, uri: SummaryUri) -> None:
         output.print_text(ctx, client.overview(uri))
 
 
-def _read_pages(client: "Client", uri: str, offset: int) -> Iterator[str]:
-    """Read a file of any length, `PAGE_LINES` lines at a time."""
-    while True:
-        lines = client.read(uri, offset, PAGE_LINES)
-        yield lines
-        if lines.count("\n") < PAGE_LINES:
-            return
-        offset += PAGE_LINES
+def _read_parts(client: "Client", uri: str, offset: int) -> Iterator[str]:
+    """Read a file of any length in parts."""
+    parts: Iterator[str] = lazy.load("holdfast.exchange.file_parts").read_parts(client, uri, offset=offset)
+    return parts
 
 
 def _print_if_more(entries: FileList, offset: int) -> None:

@@ -4,8 +4,8 @@ import time
 from time import monotonic
 
 from holdfast.client.sync.transport import Transport
-from holdfast.errors import DeadlineExceededError
-from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
+from holdfast.errors import DeadlineExceededError, NotFoundError
+from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, ResummaryStarted, SessionContext
 from holdfast.model.tasks import Task, TaskStatus
 from holdfast.ops.commits import (
     CommitSession,
@@ -13,8 +13,10 @@ from holdfast.ops.commits import (
     GetSessionArchive,
     GetSessionContext,
     ListArchives,
+    ResummariseSession,
     RetryArchive,
 )
+from holdfast.ops.sessions import ListSessions
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
 
 FIRST_POLL_SECONDS = 0.01
@@ -55,6 +57,28 @@ class Commits:
     def retry_archive(self, session_id: str, archive_id: str) -> Task:
         """Restart the task of a failed or cancelled archive. Finished steps are not repeated."""
         return self._transport.call(RetryArchive(session_id=session_id, archive_id=archive_id))
+
+    def resummarise(self, session_id: str | None = None) -> list[ResummaryStarted]:
+        """Make the summaries of finished archives anew, with the current summariser or model.
+
+        Of one session, or of all sessions of the caller. A background task per session does it; pass the `task_id` of
+        a result to `wait_for_task`. The old summaries are used until all of a session are replaced at once. The result
+        of a session without finished archives has status `skipped` and no task.
+        """
+        if session_id is not None:
+            return [self._transport.call(ResummariseSession(session_id=session_id))]
+        started: list[ResummaryStarted] = []
+        cursor: str | None = None
+        while True:
+            page = self._transport.call(ListSessions(limit=100, cursor=cursor))
+            for session in page.sessions:
+                try:
+                    started.append(self._transport.call(ResummariseSession(session_id=session.session_id)))
+                except NotFoundError:  # deleted meanwhile
+                    continue
+            cursor = page.next_cursor
+            if cursor is None:
+                return started
 
     def expand(self, session_id: str, ref: str, token_budget: int = 32_000) -> Expanded:
         """Return the original messages that a summary refers to.

@@ -44,48 +44,53 @@ class ArchiveInput(msgspec.Struct, frozen=True):
     messages: list[Message]
     """Without system messages; large tool outputs are cut to previews."""
     with_outputs: list[Message]
-    neighbours: Neighbours
 
 
 def perform(claimed: ClaimedTask) -> WriteResults:
     payload = claimed.task.decode_payload(CommitPayload)
-    read = claimed.read(lambda tx: _read_input(tx, payload))
+    read, neighbours = claimed.read(lambda tx: (read_archive(tx, payload), read_neighbours(tx, payload)))
+    conversation = make_conversation(claimed, read, neighbours.earlier)
+    result = summarise_archive(claimed, conversation)
+    rendered = render(claimed, read.archive, conversation, result, neighbours.later)
+    return partial(_publish, claimed=claimed, payload=payload, result=result, rendered=rendered, neighbours=neighbours)
+
+
+def make_conversation(claimed: ClaimedTask, read: ArchiveInput, earlier: EarlierSummaries) -> Conversation:
     with_previews = tool_outputs.mark_previews(
         read.messages,
         tool_outputs.find_messages_with_outputs(read.messages),
         tokens.counter(claimed.settings.token_counter),
     )
-    earlier, later = read.neighbours.earlier, read.neighbours.later
-    result = summarise_archive(claimed, Conversation(with_previews, read.with_outputs, earlier))
-    rendered = claimed.compute(
-        RENDER,
-        SummaryToRender(
-            result.summary,
-            read.archive.first_seq,
-            read.archive.last_seq,
-            sum(message.tokens for message in with_previews),
-            earlier,
-            later,
-            text_limits(claimed.settings),
-        ),
+    return Conversation(with_previews, read.with_outputs, earlier)
+
+
+def render(
+    claimed: ClaimedTask,
+    archive: StoredArchive,
+    conversation: Conversation,
+    result: SummaryResult,
+    later: LaterArchive | None,
+) -> RenderedArchive:
+    """Make the texts of a summarised archive, and of the session up to it."""
+    size = sum(message.tokens for message in conversation.with_previews)
+    limits = text_limits(claimed.settings)
+    to_render = SummaryToRender(
+        result.summary, archive.first_seq, archive.last_seq, size, conversation.earlier, later, limits
     )
-    return partial(
-        _publish, claimed=claimed, payload=payload, result=result, rendered=rendered, neighbours=read.neighbours
-    )
+    return claimed.compute(RENDER, to_render)
 
 
 def text_limits(settings: Settings) -> TextLimits:
     return TextLimits(settings.overview_tokens, settings.rules_tokens, settings.earlier_tokens, settings.token_counter)
 
 
-def _read_input(tx: Tx, payload: CommitPayload) -> ArchiveInput:
+def read_archive(tx: Tx, payload: CommitPayload) -> ArchiveInput:
     session = sessions.find_by_log(tx, payload.log_id)
     archive = archives.find(tx, payload.log_id, payload.number)
     if session is None or archive is None:
         raise LeaseLostError
     messages = summary.without_system_messages(read_messages(tx, session, archive.first_seq, archive.last_seq))
-    with_outputs = restore_outputs(tx, messages, OutputLimits())
-    return ArchiveInput(archive, messages, with_outputs, read_neighbours(tx, payload))
+    return ArchiveInput(archive, messages, restore_outputs(tx, messages, OutputLimits()))
 
 
 def read_neighbours(tx: Tx, payload: CommitPayload) -> Neighbours:

@@ -39,7 +39,7 @@ def _retried(tx: Tx, context: CallContext, task: StoredTask, principal: Principa
     _record(tx, context, task, "commit_retried", principal.user_id)
 
 
-def _spent(tx: Tx, task: StoredTask, cost: Cost) -> None:
+def _spent(tx: Tx, task: StoredTask, _step: str, cost: Cost) -> None:
     payload = task.decode_payload(CommitPayload)
     archives.add_cost(tx, payload.log_id, payload.number, cost)
 

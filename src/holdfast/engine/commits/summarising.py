@@ -50,22 +50,28 @@ class Conversation(msgspec.Struct, frozen=True):
     """Summaries of the conversation before the archive."""
 
 
-def summarise_archive(claimed: ClaimedTask, conversation: Conversation) -> SummaryResult:
-    """Summarise an archive. Each call of a model is a checkpointed step, so that no call is paid for twice."""
+def summarise_archive(
+    claimed: ClaimedTask, conversation: Conversation, *, prefix: str = "", further_steps: int = 1
+) -> SummaryResult:
+    """Summarise an archive. Each call of a model is a checkpointed step, so that no call is paid for twice.
+
+    The names of the steps begin with `prefix`. After them, `further_steps` steps follow.
+    """
     model = claimed.models.language_model
     messages = conversation.with_previews
     if model is None or not messages:
         to_summarise = MessagesToSummarise(conversation.with_outputs, conversation.earlier)
         summarise = partial(_summarise_locally, claimed, to_summarise)
-        return claimed.run_step("summarise", SummaryResult, summarise)
+        return claimed.run_step(f"{prefix}summarise", SummaryResult, summarise)
     # The model's tokens may be larger or smaller than the estimated ones; the ratio is measured from its usage figures.
     input_tokens = round(claimed.settings.model_input_tokens / max(model.token_ratio, MIN_TOKEN_RATIO))
     piece_tokens = prompts.tokens_for_messages(input_tokens, "of " * (MAX_EARLIER_CHARS // 3))
     pieces = claimed.compute(SPLIT, MessagesToSplit(messages, piece_tokens))
     # The split also truncates a message that is too long for one call.
     truncated = [message for piece in pieces for message in piece]
-    last_seqs = claimed.run_step("plan", list[int], lambda: ([piece[-1].seq for piece in pieces], NO_COST))
-    claimed.set_total_steps(len(last_seqs) + 2)
+    plan = f"{prefix}plan"
+    last_seqs = claimed.run_step(plan, list[int], lambda: ([piece[-1].seq for piece in pieces], NO_COST))
+    claimed.plan_steps([f"{prefix}summarise {number}" for number in range(1, len(last_seqs) + 1)], further_steps)
     results: list[SummaryResult] = []
     first = messages[0].seq
     for number, last in enumerate(last_seqs, 1):
@@ -76,7 +82,7 @@ def summarise_archive(claimed: ClaimedTask, conversation: Conversation) -> Summa
             else conversation.earlier.abstract
         )
         summarise = partial(_summarise_with_model, claimed, model, piece, before[:MAX_EARLIER_CHARS])
-        results.append(claimed.run_step(f"summarise {number}", SummaryResult, summarise))
+        results.append(claimed.run_step(f"{prefix}summarise {number}", SummaryResult, summarise))
         first = last + 1
     return _combine(claimed, results, conversation)
 

@@ -30,6 +30,7 @@ def _check(context: CallContext, op: AddMessage | AddMessages) -> CheckedMessage
 def _append(
     tx: Tx, principal: Principal, op: AddMessage | AddMessages, checked: CheckedMessages, context: CallContext
 ) -> Appended:
+    tx.limit_to(op.session_id)
     session = session_access.get_or_create_session(tx, principal, op.session_id, context)
     earlier_result = _find_earlier_result(tx, session, op, checked)
     if earlier_result is not None:

@@ -1,7 +1,7 @@
 """A task that a worker has claimed. Each finished step is checkpointed; only the holder of the lease can continue."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -52,7 +52,7 @@ class ClaimedTask:
         models: Models,
         claim: Claim,
         observe: Observer,
-        spent: Callable[[Tx, StoredTask, Cost], None],
+        spent: Callable[[Tx, StoredTask, str, Cost], None],
         computer: Computer,
     ) -> None:
         self.settings = settings
@@ -63,6 +63,7 @@ class ClaimedTask:
         self._computer = computer
         self._db = db
         self._spent = spent
+        self._step = ""
         self._checkpoints = self.read(lambda tx: steps.read(tx, claim.task.task_id))
         self._total_steps = max(claim.task.steps_total, 1)
         self._last_recorded_at = new_context().now
@@ -82,9 +83,9 @@ class ClaimedTask:
         """Run a job, and return its output. `embed` is called if the job needs vectors of texts."""
         return self._computer.run(job, input, embed)
 
-    def set_total_steps(self, total: int) -> None:
-        """Set the number of steps that the task's progress shows as its total."""
-        self._total_steps = max(total, 1)
+    def plan_steps(self, steps: Iterable[str], further: int) -> None:
+        """Set the total that the task's progress shows: the finished steps, `steps`, and a number of further ones."""
+        self._total_steps = len(set(self._checkpoints) | set(steps)) + further
 
     def run_step(self, step: str, output_type: type[T], run: Callable[[], tuple[T, Cost]]) -> T:
         """Return the output of a step: from its checkpoint, or by calling `run` and checkpointing what it returns.
@@ -94,6 +95,7 @@ class ClaimedTask:
         checkpoint = self._checkpoints.get(step)
         if checkpoint is not None:
             return msgspec.json.decode(replace_source_ids(checkpoint), type=output_type)
+        self._step = step
         self.observe(f"{step} begins")
         output, cost = run()
         self.observe(f"{step} is done")
@@ -125,7 +127,7 @@ class ClaimedTask:
     def _add_cost(self, tx: Tx, cost: Cost) -> None:
         if cost != NO_COST:
             tasks.add_cost(tx, self.task.task_id, cost)
-            self._spent(tx, self.task, cost)
+            self._spent(tx, self.task, self._step, cost)
 
     def run_slices(self, run: Callable[[Tx, CallContext, P], Slice[P]], payload: P) -> P:
         """Run a long write in short transactions, with pauses between them in which others write.

@@ -1,15 +1,23 @@
 """Getting, listing, retrying and cancelling background tasks of any kind."""
 
+from typing import Any
+
+import msgspec
+
 from holdfast.engine.gate.rule import CallContext, Rule, always
 from holdfast.engine.tasks.order import unblock_next
 from holdfast.engine.tasks.task_kind import TASK_KINDS, TaskKind
 from holdfast.errors import FailedPreconditionError, NotFoundError
 from holdfast.model.identity import OPERATOR, Principal
-from holdfast.model.tasks import Task
+from holdfast.model.summaries import EmbeddingUsage
+from holdfast.model.tasks import COMMIT, Progress, Task, TaskUsage, TotalUsage
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks as store
 from holdfast.store.tables.tasks import StoredTask
+from holdfast.store.timestamps import from_micros
+
+_decode_result = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def _visible_kinds() -> list[str]:
@@ -31,7 +39,7 @@ def _get(tx: Tx, principal: Principal, op: GetTask, _prepared: None, _context: C
 
 
 def _read(tx: Tx, principal: Principal, task_id: str) -> Task:
-    return store.to_task(_require(tx, principal, task_id), to_operator=principal == OPERATOR)
+    return _to_task(_require(tx, principal, task_id), to_operator=principal == OPERATOR)
 
 
 def _list(tx: Tx, principal: Principal, op: ListTasks, _prepared: None, _context: CallContext) -> list[Task]:
@@ -45,7 +53,7 @@ def _list(tx: Tx, principal: Principal, op: ListTasks, _prepared: None, _context
         kinds=None if is_operator else _visible_kinds(),
         limit=op.limit,
     )
-    return [store.to_task(task, to_operator=is_operator) for task in page]
+    return [_to_task(task, to_operator=is_operator) for task in page]
 
 
 def _cancel(tx: Tx, principal: Principal, op: CancelTask, _prepared: None, context: CallContext) -> Task:
@@ -94,6 +102,41 @@ def _lock(tx: Tx, principal: Principal, task_id: str) -> tuple[TaskKind, StoredT
     if locked is None:
         raise NotFoundError("task", task_id)
     return kind, locked
+
+
+def _to_task(task: StoredTask, *, to_operator: bool = False) -> Task:
+    """Convert to the task that callers see.
+
+    The operator gets the error code instead of the message, which may quote a tenant's text.
+    """
+    is_retrying = task.status == "pending" and task.run_at is not None and task.attempts > 0
+    return Task(
+        task_id=task.task_id,
+        account_id=task.account_id,
+        user_id=task.user_id,
+        task_type=task.kind,
+        status=task.status,
+        created_at=task.created_at / 1e6,
+        updated_at=task.updated_at / 1e6,
+        processing_seconds=task.worked / 1e6,
+        resource_id=task.resource_id,
+        stage=task.stage,
+        subject=task.subject,
+        progress=Progress(task.steps_done, task.steps_total),
+        attempts=task.attempts,
+        next_attempt_at=from_micros(task.run_at) if is_retrying and task.run_at is not None else None,
+        result=None if task.result is None else _decode_result(task.result),
+        error_code=task.error_code,
+        error=task.error_code if to_operator else task.error,
+        archive_uri=task.subject if task.kind == COMMIT else None,
+        token_usage=TaskUsage(
+            task.usage,
+            EmbeddingUsage(task.embedding_tokens),
+            TotalUsage(task.total_tokens + task.embedding_tokens),
+        ),
+        created_at_iso=from_micros(task.created_at),
+        updated_at_iso=from_micros(task.updated_at),
+    )
 
 
 RULES: dict[type, Rule] = {

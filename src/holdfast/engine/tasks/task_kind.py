@@ -46,8 +46,8 @@ class TaskKind(msgspec.Struct, frozen=True, kw_only=True):
     """Records that the last attempt failed."""
     cancelled: Callable[[Tx, CallContext, StoredTask, Principal], None] = _do_nothing
     retried: Callable[[Tx, CallContext, StoredTask, Principal], None] = _do_nothing
-    spent: Callable[[Tx, StoredTask, Cost], None] = _do_nothing
-    """Records what a step cost. The task itself has a record already."""
+    spent: Callable[[Tx, StoredTask, str, Cost], None] = _do_nothing
+    """Records what a step, by its name, has cost. The task itself has a record already."""
     lock: Callable[[Tx, StoredTask], bool] = _nothing_to_lock
     """Locks what the tasks with the same ordering key share, before the task is locked. False if it does not exist.
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import accumulate
 
-from holdfast.engine.tree.message_lines import message_lines
+from holdfast.engine.tree.message_lines import BATCH_BYTES, message_lines
 from holdfast.engine.tree.nodes import (
     File,
     Folder,
@@ -110,7 +111,9 @@ def _messages_file(tx: Tx, session: StoredSession, folder: str, changed_at: int,
 def _relation_lines(tx: Tx, session: StoredSession, offset: int) -> Iterator[str]:
     def rows(skip: int) -> Iterator[Use]:
         after: str | None = None
-        while page := usages.read(tx, session.log_id, after, PAGE_SIZE, skip=skip):
+        while sizes := usages.detail_sizes(tx, session.log_id, after, PAGE_SIZE, skip=skip):
+            fitting = sum(total <= BATCH_BYTES for total in accumulate(sizes))
+            page = usages.read(tx, session.log_id, after, max(1, fitting), skip=skip)
             yield from map(relation, page)
             after, skip = page[-1].id, 0
 

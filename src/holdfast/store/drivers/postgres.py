@@ -16,6 +16,7 @@ from holdfast import forking
 from holdfast.errors import FailedPreconditionError, InvalidArgumentError
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Submission, Tx
+from holdfast.store.drivers.postgres_batches import run_batch
 from holdfast.store.drivers.postgres_transactions import (
     BEGIN_READ,
     BEGIN_WRITE,
@@ -23,7 +24,6 @@ from holdfast.store.drivers.postgres_transactions import (
     Connection,
     NotCommittedError,
     Work,
-    run_batch,
     run_transaction,
     unavailable,
 )

@@ -46,6 +46,8 @@ class Pipeline:
         self._pending: deque[bool] = deque()
         """For each result that was not received yet, whether it is of a statement or of preparing one."""
         self._pending_syncs = 0
+        self._results: list[PGresult] = []
+        """The results received since rows were last fetched."""
         self.sent_count = self.succeeded_count = 0
         """The number of statements sent since `open`, and of those that have succeeded."""
         self._readable, self._sendable = select.poll(), select.poll()
@@ -66,8 +68,9 @@ class Pipeline:
 
     def send(self, sql: str, params: Params = ()) -> None:
         """Send a statement. If it fails, the next call that waits raises its error."""
-        if len(self._pending) >= MAX_PENDING:
-            self.fetch([])
+        if len(self._pending) >= MAX_PENDING and not self._pending_syncs:
+            self._pgconn.send_flush_request()
+            self._receive()
         values = [_encode(value) for value in params]
         name = self._names.get(sql) or self._prepare(sql)
         if name is None:
@@ -81,13 +84,18 @@ class Pipeline:
         """Send statements, wait for all results, and return the rows of these statements."""
         for sql, params in statements:
             self.send(sql, params)
+        return self.fetch_last(len(statements))
+
+    def fetch_last(self, count: int) -> list[list[Row]]:
+        """Wait for all results, and return the rows of the last `count` statements."""
         self._pgconn.send_flush_request()
-        results = self._receive()
-        return [self._rows(result) for result in results[len(results) - len(statements) :]]
+        self._receive()
+        results, self._results = self._results, []
+        return [self._rows(result) for result in results[len(results) - count :]]
 
     def run_script(self, sql: str) -> None:
         """Run statements that are separated by semicolons, which a pipeline cannot."""
-        self.fetch([])
+        self.fetch_last(0)
         self._sync()
         self._drain()
         self._pgconn.exit_pipeline_mode()
@@ -129,20 +137,17 @@ class Pipeline:
         self._pgconn.pipeline_sync()
         self._pending_syncs += 1
 
-    def _receive(self) -> list[PGresult]:
-        """Wait for all results of statements. Raise the error of the first that failed."""
+    def _receive(self) -> None:
+        """Wait for all results. Raise the error of the first statement that failed."""
         self._flush()
-        results = []
         while self._pending:
             result = self._next_result()
             if result.status not in _SUCCEEDED:
-                self._forget_unconfirmed()
                 raise error_from_result(result)
             if self._pending.popleft():
-                results.append(result)
+                self._results.append(result)
                 self.succeeded_count += 1
         self._unconfirmed.clear()
-        return results
 
     def _drain(self) -> None:
         """Wait for all results and ignore them."""
@@ -151,10 +156,8 @@ class Pipeline:
             if self._next_result().status == pq.ExecStatus.PIPELINE_SYNC:
                 self._pending_syncs -= 1
         self._pending.clear()
-
-    def _forget_unconfirmed(self) -> None:
-        """After an error it is unknown which statements were prepared. They are prepared again under new names."""
-        for sql in self._unconfirmed:
+        self._results.clear()
+        for sql in self._unconfirmed:  # it is unknown whether these were prepared, so they get new names
             self._names.pop(sql, None)
         self._unconfirmed.clear()
 

@@ -1,6 +1,5 @@
-"""Transactions on a PostgreSQL connection: one, or a batch of writes that share a commit."""
+"""Transactions on a PostgreSQL connection."""
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -9,12 +8,10 @@ from psycopg import errors as pg
 
 from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store.database import Dialect, Params, Row, Statement, Tx, transaction_scope
-from holdfast.store.drivers.group_commit import Job
 from holdfast.store.drivers.postgres_pipeline import Pipeline
 
 T = TypeVar("T")
 Work = tuple[str, Callable[[Tx], T]]
-J = TypeVar("J", bound=Job[Work[object]])
 
 DIALECT = Dialect(
     name="postgres",
@@ -36,8 +33,6 @@ _MATCH = (
 BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 SET_ACCOUNT = "SELECT set_config('holdfast.account', ?, true)"
-SET_LOCK_TIMEOUT = "SET LOCAL lock_timeout = '20ms'"
-"""For a batch: a write that waits longer for a lock runs alone, so that the others do not wait for it."""
 
 CANCEL_SECONDS = 5.0
 
@@ -61,6 +56,9 @@ class PostgresTx:
         self._pipeline = pipeline
         self.account = account
         self.has_written = False
+
+    def limit_to(self, scope: str) -> None:
+        pass
 
     def execute(self, sql: str, params: Params = ()) -> None:
         self.has_written = True
@@ -99,64 +97,17 @@ def run_transaction(account: str, transaction: Callable[[Tx], T], begin: str, co
             pipeline.send(begin)
             pipeline.send(SET_ACCOUNT, (account,))
             result = transaction(PostgresTx(pipeline, account))
-            _commit(pipeline, is_read=begin == BEGIN_READ)
+            commit(pipeline, is_read=begin == BEGIN_READ)
         except psycopg.Error as error:
-            _roll_back(connection)
+            roll_back(connection)
             raise _not_committed(connection, error) from error
         except BaseException as error:
-            _roll_back(connection, is_interrupted=not isinstance(error, Exception))
+            roll_back(connection, is_interrupted=not isinstance(error, Exception))
             raise
         return result
 
 
-def run_batch(connection: Connection, batch: Sequence[J]) -> J | None:
-    """Run jobs in one transaction. Return None, or the job that failed: then nothing was written.
-
-    A job that fails before it writes does not affect the others: it gets its error, and they are committed.
-    """
-    pipeline = connection.statements
-    ends: list[int] = []
-    with transaction_scope:
-        try:
-            pipeline.open()
-            pipeline.send(BEGIN_WRITE)
-            pipeline.send(SET_LOCK_TIMEOUT)
-            account = None
-            for job in batch:
-                if job.work[0] != account:
-                    account = job.work[0]
-                    pipeline.send(SET_ACCOUNT, (account,))
-                if not _run_job(job, PostgresTx(pipeline, account)):
-                    _roll_back(connection)
-                    return job
-                ends.append(pipeline.sent_count)
-            _commit(pipeline)
-        except psycopg.Error as error:
-            failed = bisect_right(ends, pipeline.succeeded_count)
-            _roll_back(connection)
-            if connection.closed or failed == len(batch):
-                raise NotCommittedError(error) from error
-            return batch[failed]
-        except BaseException as error:
-            _roll_back(connection, is_interrupted=not isinstance(error, Exception))
-            raise
-        return None
-
-
-def _run_job(job: Job[Work[object]], tx: PostgresTx) -> bool:
-    """Return False if the job failed after it had written."""
-    job.outcome = job.error = None
-    try:
-        job.outcome = job.work[1](tx)
-    except psycopg.Error:
-        raise
-    except Exception as error:  # noqa: BLE001 - it is passed to the caller of this job
-        job.error = error
-        return not tx.has_written
-    return True
-
-
-def _commit(pipeline: Pipeline, *, is_read: bool = False) -> None:
+def commit(pipeline: Pipeline, *, is_read: bool = False) -> None:
     """Raise psycopg.Error if the transaction was certainly not committed."""
     try:
         pipeline.end("COMMIT")
@@ -171,7 +122,7 @@ def _commit(pipeline: Pipeline, *, is_read: bool = False) -> None:
     pipeline.close()
 
 
-def _roll_back(connection: Connection, *, is_interrupted: bool = False) -> None:
+def roll_back(connection: Connection, *, is_interrupted: bool = False) -> None:
     """Make the connection ready for the next transaction, or close it."""
     try:
         if is_interrupted and connection.statements.is_waiting:

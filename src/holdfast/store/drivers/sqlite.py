@@ -64,6 +64,9 @@ class SqliteTx:
         self._execute = cursor.execute
         self.account = account
 
+    def limit_to(self, scope: str) -> None:
+        pass
+
     def execute(self, sql: str, params: Params = ()) -> None:
         self._execute(sql, params)
 

@@ -156,6 +156,14 @@ def latest_done(tx: Tx, log_id: int, before: int | None = None) -> StoredArchive
     return StoredArchive(*row) if row else None
 
 
+def done_numbers(tx: Tx, log_id: int) -> list[int]:
+    """Return the numbers of the finished archives, in order."""
+    rows = tx.all(
+        f"SELECT number FROM archives WHERE {_OF_LOG} AND state = 'done' ORDER BY number", (tx.account, log_id)
+    )
+    return [row[0] for row in rows]
+
+
 def first_done_seq(tx: Tx, log_id: int) -> int:
     """Return the first sequence number of the earliest finished archive, or 0 if there is none."""
     row = tx.one(

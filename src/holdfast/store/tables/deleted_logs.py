@@ -52,7 +52,7 @@ def _delete_messages(tx: Tx, log_id: int, limit: int) -> tuple[int, bool]:
     if last <= shared:
         return 0, True
     kept = max(shared, last - limit)
-    for sizes in (messages.sizes(tx, log_id, kept), tool_results.sizes(tx, log_id, kept)):
+    for sizes in (messages.estimated_sizes(tx, log_id, kept), tool_results.sizes(tx, log_id, kept)):
         kept = max(kept, _cut(sizes, last))
     tool_results.delete_after(tx, log_id, kept)
     messages.delete_after(tx, log_id, kept)

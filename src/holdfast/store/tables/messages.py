@@ -224,8 +224,8 @@ def last_seq(tx: Tx, log_id: int) -> int:
     return row[0] or 0 if row else 0
 
 
-def sizes(tx: Tx, log_id: int, after: int) -> list[tuple[int, int]]:
-    """The sequence number and the approximate size in characters of each message after `after`, newest first."""
+def estimated_sizes(tx: Tx, log_id: int, after: int) -> list[tuple[int, int]]:
+    """List the sequence number and the estimated characters of each message after `after`, newest first."""
     rows = tx.all(
         "SELECT seq, tokens FROM messages WHERE account_id = ? AND log_id = ? AND seq > ? ORDER BY seq DESC",
         (tx.account, log_id, after),

@@ -5,15 +5,14 @@
 """
 
 from collections.abc import Collection
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from holdfast.model.summaries import Cost, EmbeddingUsage, TokenUsage
-from holdfast.model.tasks import COMMIT, Progress, Task, TaskStatus, TaskUsage, TotalUsage
+from holdfast.model.summaries import Cost, TokenUsage
+from holdfast.model.tasks import TaskStatus
 from holdfast.store.database import Tx
 from holdfast.store.tables import steps
-from holdfast.store.timestamps import from_micros
 
 P = TypeVar("P")
 
@@ -27,7 +26,6 @@ _HELD = f"{_BY_ID} AND fence = ? AND status = 'running'"
 OPEN_STATUSES = ("pending", "running", "failed")
 _IS_OPEN = f"status IN {OPEN_STATUSES}"
 """The exact condition of the partial index on open tasks, so that the index is used."""
-_decode_result = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class StoredTask(msgspec.Struct, frozen=True):
@@ -205,6 +203,16 @@ def first_unfinished(tx: Tx, order_key: str) -> StoredTask | None:
     return StoredTask(*row) if row else None
 
 
+def find_pending(tx: Tx, order_key: str, kind: str) -> str | None:
+    """The id of a task of a kind that has an ordering key and has not begun."""
+    row = tx.one(
+        f"SELECT task_id FROM tasks WHERE account_id = ? AND order_key = ? AND {_IS_OPEN} AND status = 'pending'"
+        " AND kind = ? AND attempts = 0 LIMIT 1",
+        (tx.account, order_key, kind),
+    )
+    return None if row is None else str(row[0])
+
+
 def failed_kinds_before(tx: Tx, task: StoredTask) -> list[str]:
     """The kinds of the failed tasks that have the ordering key of `task` and come before it."""
     rows = tx.all(
@@ -355,38 +363,3 @@ def move_old_tasks(tx: Tx, limit: int) -> int:
             insert(tx, StoredTask(*row))
             moved += 1
     return moved
-
-
-def to_task(task: StoredTask, *, to_operator: bool = False) -> Task:
-    """Convert to the task that callers see.
-
-    The operator gets the error code instead of the message, which may quote a tenant's text.
-    """
-    is_retrying = task.status == "pending" and task.run_at is not None and task.attempts > 0
-    return Task(
-        task_id=task.task_id,
-        account_id=task.account_id,
-        user_id=task.user_id,
-        task_type=task.kind,
-        status=task.status,
-        created_at=task.created_at / 1e6,
-        updated_at=task.updated_at / 1e6,
-        processing_seconds=task.worked / 1e6,
-        resource_id=task.resource_id,
-        stage=task.stage,
-        subject=task.subject,
-        progress=Progress(task.steps_done, task.steps_total),
-        attempts=task.attempts,
-        next_attempt_at=from_micros(task.run_at) if is_retrying and task.run_at is not None else None,
-        result=None if task.result is None else _decode_result(task.result),
-        error_code=task.error_code,
-        error=task.error_code if to_operator else task.error,
-        archive_uri=task.subject if task.kind == COMMIT else None,
-        token_usage=TaskUsage(
-            task.usage,
-            EmbeddingUsage(task.embedding_tokens),
-            TotalUsage(task.total_tokens + task.embedding_tokens),
-        ),
-        created_at_iso=from_micros(task.created_at),
-        updated_at_iso=from_micros(task.updated_at),
-    )

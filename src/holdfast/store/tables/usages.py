@@ -36,6 +36,16 @@ def read(tx: Tx, log_id: int, after: str | None, limit: int, *, skip: int = 0) -
     return [_usage(*row) for row in rows]
 
 
+def detail_sizes(tx: Tx, log_id: int, after: str | None, limit: int, *, skip: int = 0) -> list[int]:
+    """The sizes in bytes of the details of the usages that `read` returns for the same arguments."""
+    rows = tx.all(
+        "SELECT COALESCE(OCTET_LENGTH(detail), 0) FROM usages WHERE account_id = ? AND log_id = ? AND id > ?"
+        " ORDER BY id LIMIT ? OFFSET ?",
+        (tx.account, log_id, after or "", limit, skip),
+    )
+    return [row[0] for row in rows]
+
+
 def totals(tx: Tx, log_id: int) -> tuple[int, int]:
     """Count the contexts and the skills."""
     rows = tx.all(

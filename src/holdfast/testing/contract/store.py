@@ -238,6 +238,34 @@ class StoreContract:
             found = database.read(name, lambda tx: audit.page(tx, 10, None))
             assert [record.id for record in found] == [f"by-{name}"]
 
+    def test_submitted_work_of_any_scope_sees_earlier_writes_of_its_scope(self, database: Database) -> None:
+        """Each work counts the records of its scope and adds one, as an append does with the messages of a session."""
+
+        def count_and_insert(scope: str, number: int, *, fails: bool) -> Callable[[Tx], int]:
+            def work(tx: Tx) -> int:
+                tx.limit_to(scope)
+                query = "SELECT COUNT(*) FROM audit WHERE account_id = ? AND resource = ?"
+                found = tx.all(query, (ACME, scope)) + tx.all(query, (ACME, "none"))
+                audit.record(tx, f"{scope}-{number}", ALICE, "test", scope, 1)
+                if fails:
+                    raise ConflictError(f"{scope}-{number}")
+                return int(found[0][0] + found[1][0])
+
+            return work
+
+        works = {
+            f"{scope}-{number}": count_and_insert(scope, number, fails=number == 1)
+            for number in range(4)
+            for scope in (f"{n:02}" for n in range(100))
+        }
+        replies = Replies(len(works))
+        database.submit([Submission(ACME, work, replies.callback(name)) for name, work in works.items()])
+        found = replies.wait_for_all()
+        assert {str(error) for _, error in found.values() if error} == {f"{n:02}-1" for n in range(100)}
+        for scope in (f"{n:02}" for n in range(100)):
+            assert sorted(found[f"{scope}-{number}"][0] for number in (0, 2, 3)) == [0, 1, 2]
+        assert record_ids(database) == sorted(name for name in works if not name.endswith("-1"))
+
     def test_an_empty_submission_and_a_failing_callback_do_not_block_other_work(self, database: Database) -> None:
         replies = Replies(2)
 

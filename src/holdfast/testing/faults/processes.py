@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,6 +11,7 @@ import msgspec
 
 from holdfast.testing.faults.workload import Acknowledged, AppendLog, Event
 from holdfast.testing.faults.writer import WriterOptions
+from holdfast.testing.fork_server import ForkedProcess
 
 TIMEOUT_SECONDS = 60.0
 
@@ -21,15 +21,12 @@ _decode = msgspec.json.Decoder(Event).decode
 class ReportingProcess:
     """A running program that reports its appends on standard output; they are added to an `AppendLog`."""
 
-    def __init__(self, command: Sequence[str], append_log: AppendLog) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes] | ForkedProcess", append_log: AppendLog) -> None:
         self._append_log = append_log
         self._acknowledged = 0
         self._changed = threading.Condition()
         self._ended = False
-        # A new process session, so that forked children can be killed with it.
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        )
+        self._process = process
         self._errors = b""
         self._threads = [threading.Thread(target=self._read_events), threading.Thread(target=self._read_errors)]
         for thread in self._threads:
@@ -93,15 +90,23 @@ class ReportingProcess:
 @contextmanager
 def run_program(command: Sequence[str], append_log: AppendLog) -> Iterator[ReportingProcess]:
     """Run a program and kill it when the block ends."""
-    program = ReportingProcess(command, append_log)
-    try:
+    # A new process session, so that forked children can be killed with it.
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    with _killed_at_end(ReportingProcess(process, append_log)) as program:
         yield program
-    finally:
-        program.kill()
 
 
 @contextmanager
 def run_writer(append_log: AppendLog, options: WriterOptions) -> Iterator[ReportingProcess]:
-    encoded = msgspec.json.encode(options).decode()
-    with run_program([sys.executable, "-m", "holdfast.testing.faults.writer", encoded], append_log) as program:
+    args = [msgspec.json.encode(options).decode()]
+    process = ForkedProcess("holdfast.testing.faults.writer", args, start_new_session=True)
+    with _killed_at_end(ReportingProcess(process, append_log)) as program:
         yield program
+
+
+@contextmanager
+def _killed_at_end(program: ReportingProcess) -> Iterator[ReportingProcess]:
+    try:
+        yield program
+    finally:
+        program.kill()

@@ -135,6 +135,37 @@ class FileContract:
         assert calls == [(1, 1, "running"), (2, 0, "completed")]
         assert (file["calls"][0]["tool_input"], file["calls"][1]["tool_output"]) == ({"q": "fjord"}, "Oslo")
 
+    @pytest.mark.parametrize("tool_id", ["call_1", "", "~", "é" * 1_000])
+    def test_a_whole_tool_output_is_a_file_in_the_folder_of_its_tool(self, client: Any, tool_id: str) -> None:
+        output = "Zeile: 完了\r\n" * 2_000 + "the end"
+        client.add_message("chat_001", "tool", parts=[ToolPart(tool_id=tool_id, output=output)])
+        client.add_message("chat_001", "tool", parts=[ToolPart(tool_id="other", output=f"{output}.")])
+        (result,) = [row for row in client.list_tool_results("chat_001").tool_results if row.seq == 1]
+        entries = client.ls(f"{SESSION_URI}/tools", recursive=True)
+        (file,) = [entry for entry in entries if entry.name == f"{result.tool_result_id}.txt"]
+        assert (file.size, file.is_dir) == (len(output.encode()), False)
+        assert client.stat(file.uri) == msgspec.structs.replace(file, rel_path=file.name)
+        assert client.read(file.uri) == output
+        assert client.read(file.uri, 1_999, 2) == "Zeile: 完了\r\nthe end"
+        calls = [client.read(entry.uri) for entry in entries if entry.name == "tool.json"]
+        assert any(f'"output_file":"{file.name}"' in call for call in calls) == (tool_id != "")
+
+    def test_a_read_can_be_limited_in_characters(self, client: Any) -> None:
+        for number in range(3):
+            client.add_message("chat_001", "user", f"number {number}: {'é' * 100}")
+        client.session_used("chat_001", contexts=["viking://resources/a.md", "viking://resources/b.md"])
+        for name in ("messages.jsonl", ".meta.json", ".relations.json"):
+            uri = f"{SESSION_URI}/{name}"
+            whole = client.read(uri)
+            parts = [client.read(uri, char_offset=at, char_limit=70) for at in range(0, len(whole) + 70, 70)]
+            assert ("".join(parts), parts[-1]) == (whole, "")
+            lines = whole.split("\n")
+            assert client.read(uri, 1, 1, char_offset=2, char_limit=3) == f"{lines[1]}\n"[2:5]
+            assert client.read(uri, 1, 1, char_offset=len(lines[1]) + 1, char_limit=3) == ""
+            for offset in range(len(lines) + 2):
+                rest = "".join(f"{line}\n" for line in lines[offset:-1])
+                assert client.read(uri, offset) == rest
+
     def test_a_fork_has_the_archives_and_tool_files_of_its_parent(self, client: Any) -> None:
         client.add_message("chat_001", "tool", parts=[ToolPart(tool_id="c1", output="x", status="completed")])
         archive = commit_and_wait(client)
@@ -283,3 +314,7 @@ class FileContract:
             assert raised.value.details["field"] == next(iter(bounds))
         with pytest.raises(InvalidArgumentError):
             client.read(f"{SESSION_URI}/messages.jsonl", 0, -2)
+        for field, value in (("char_offset", -1), ("char_limit", 0), ("char_limit", 10_000_001)):
+            with pytest.raises(InvalidArgumentError) as raised:
+                client.read(f"{SESSION_URI}/messages.jsonl", **{field: value})
+            assert raised.value.details["field"] == field

@@ -1,0 +1,35 @@
+"""`holdfast resummarise`: summaries made anew."""
+
+from typing import Annotated
+
+import typer
+
+from holdfast.cli import help_texts, options, output
+from holdfast.cli.commands import tasks
+
+app = typer.Typer()
+
+
+@app.command(epilog=help_texts.example("resummarise chat_001", "resummarise --all"))
+def resummarise(
+    ctx: typer.Context,
+    session_id: Annotated[
+        str | None, typer.Argument(metavar="[SESSION_ID]", help="The id of the session.", show_default=False)
+    ] = None,
+    all_sessions: Annotated[bool, typer.Option("--all", help="Of all your sessions.")] = False,
+) -> None:
+    """Make the summaries of finished archives anew, with the current summariser or model.
+
+    The old summaries are used until all of a session are replaced. The exit code is 1 if a task fails.
+    """
+    if (session_id is None) != all_sessions:
+        raise typer.BadParameter("give the id of a session, or --all", param_hint="SESSION_ID")
+    with options.get(ctx).open_client(run_tasks=True) as client:
+        started = client.resummarise(session_id)
+        task_ids = [each.task_id for each in started if each.task_id is not None]
+        finished = [tasks.wait_for_task(client, task_id) for task_id in task_ids]
+    output.print_rows(ctx, finished, tasks.COLUMNS)
+    if not finished:
+        output.print_notice("There is no finished archive.")
+    if any(task.status != "completed" for task in finished):
+        raise typer.Exit(1)
