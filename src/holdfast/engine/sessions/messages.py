@@ -94,7 +94,7 @@ def _find_earlier_result(
                     type="idempotency_key",
                 )
             return result
-    given_ids = [(index, draft.id) for index, draft in enumerate(prepared.drafts) if draft.id is not None]
+    given_ids = [(index, draft.id) for index, draft in enumerate(checked.drafts) if draft.id is not None]
     if not given_ids:
         return None
     log_ranges = lineage.log_ranges(tx, session)
