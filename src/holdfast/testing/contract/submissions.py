@@ -1,4 +1,4 @@
-"""The contract of `Database.submit`: writes that no thread waits for."""
+"""The contract of submitted writes, which a server uses to write for many callers."""
 
 import threading
 from collections.abc import Callable
@@ -53,6 +53,8 @@ class Replies:
 
 
 class SubmissionContract:
+    """The tests of `Database.submit`. They are part of `StoreContract`."""
+
     def test_submitted_work_is_committed_and_each_callback_is_called(self, database: Database) -> None:
         names = [f"{n:04}" for n in range(300)]
         replies = Replies(len(names))
