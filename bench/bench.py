@@ -11,8 +11,8 @@ import report
 from measure import Figure
 from quality import parts as quality
 from scale import FULL, QUICK, Scale, Setup
-from server import http_appends
-from speed import appends, commits, length, reads, startup, threads
+from server import http_appends, postgres
+from speed import appends, commits, deletions, length, reads, startup, threads
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -22,8 +22,10 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "threads": threads.measure,
     "reads": reads.measure,
     "commits": commits.measure,
+    "deletions": deletions.measure,
     "startup": startup.measure,
     "server": http_appends.measure,
+    "postgres": postgres.measure,
 }
 
 EPILOG = """\
@@ -36,12 +38,15 @@ parts:
   commits   a commit of 500 live messages, compared with a raw insert and with a commit of 5,000; the time until
             it is done, without a model and with one that responds at once; a context with 100 archives; appends
             while 200 sessions are committed
+  deletions an append to another session while 60,000 messages are deleted, in slices and in one transaction
   startup   import holdfast in a new process, compared with an empty process
   agents    the values that an agent needs after a commit, on recorded traffic (HOLDFAST_DATA)
   rules     standing rules and preferences that stay in the context word for word
   budgets   contexts at many budgets, with tokens counted as a model counts them
   server    appends over HTTP from 8 and 64 clients, compared with an echo server on the same stack (Starlette,
             uvicorn, msgspec), and the start of both servers
+  postgres  an append on PostgreSQL with fsync on, compared with a raw INSERT with COMMIT; appends over HTTP from
+            16 clients, compared with SQLite, and from two servers on one PostgreSQL
 
 reading the table:
   p50, p99  wall time of one repetition;  CPU  mean CPU time of one repetition

@@ -19,10 +19,12 @@ WAL_PAGES = 1_100
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """The statements of opening a database and of each append, with their values."""
+    """The recorded statements, with their values."""
 
     opening: list[Statement]
+    """Create the schema and the sessions."""
     appends: list[list[Statement]]
+    """The statements of each append."""
 
 
 def connect(file: Path) -> apsw.Connection:

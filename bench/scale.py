@@ -29,10 +29,12 @@ class Scale(msgspec.Struct, frozen=True):
     """Number of commits that are measured until their background task is done."""
     archives: int
     committing_sessions: int
+    deleted_messages: int
     startups: int
     server_rounds: int
     server_seconds: float
     """Duration of each phase of a round."""
+    postgres_rounds: int
     sample_step: int
     """Only every `sample_step`-th recorded trajectory and conversation is measured."""
 
@@ -53,9 +55,11 @@ FULL = Scale(
     commit_until_done_rounds=12,
     archives=100,
     committing_sessions=200,
+    deleted_messages=60_000,
     startups=9,
     server_rounds=8,
     server_seconds=0.6,
+    postgres_rounds=1_500,
     sample_step=1,
 )
 QUICK = Scale(
@@ -74,9 +78,11 @@ QUICK = Scale(
     commit_until_done_rounds=1,
     archives=5,
     committing_sessions=10,
+    deleted_messages=2_000,
     startups=2,
     server_rounds=1,
     server_seconds=0.3,
+    postgres_rounds=50,
     sample_step=12,
 )
 

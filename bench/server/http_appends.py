@@ -57,25 +57,28 @@ class Phase(msgspec.Struct, frozen=True):
 
     @property
     def rate(self) -> float:
-        return len(self.result.walls) / self.result.seconds
+        return len(self.result.durations) / self.result.seconds
 
 
 class ClientGroup(msgspec.Struct):
-    """Clients of one server, and the results of all their requests."""
+    """Clients, divided among servers, and the results of all their requests."""
 
-    server: StartedServer
+    servers: list[StartedServer]
     clients: int
     requests: Iterator[bytes]
     phases: list[Phase] = []
     unmeasured: list[LoadResult] = []
 
     def run(self, seconds: float) -> Phase:
-        with load.connected(self.server.port, self.clients) as clients:
+        with load.connected([server.port for server in self.servers], self.clients) as clients:
             self.unmeasured.append(load.run_clients(clients, self.requests))  # a connection's first request costs more
-            before = process.cpu_seconds(self.server.pid)
+            before = self._cpu_seconds()
             result = load.run_clients(clients, self.requests, seconds)
-            cpu = process.cpu_seconds(self.server.pid) - before
-        return Phase(result, cpu, process.resident_bytes(self.server.pid))
+            cpu = self._cpu_seconds() - before
+        return Phase(result, cpu, sum(process.resident_bytes(server.pid) for server in self.servers))
+
+    def _cpu_seconds(self) -> float:
+        return sum(process.cpu_seconds(server.pid) for server in self.servers)
 
     @property
     def results(self) -> list[LoadResult]:
@@ -87,7 +90,7 @@ class ClientGroup(msgspec.Struct):
 
     @property
     def series(self) -> Series:
-        return join_series([Series(phase.result.walls, phase.cpu) for phase in self.phases])
+        return join_series([Series(phase.result.durations, phase.cpu) for phase in self.phases])
 
 
 class Acknowledged(msgspec.Struct, frozen=True):
@@ -100,13 +103,18 @@ class Envelope(msgspec.Struct, frozen=True):
     result: Acknowledged
 
 
-def measure(setup: Setup) -> list[Figure]:
+def can_run_servers(setup: Setup, part: str) -> bool:
+    """Whether this machine can run the measurements of servers. If not, print what they require."""
     missing = [name for name in REQUIRED_MODULES if find_spec(name) is None]
     if missing or sys.platform != "linux":
         needed = f"pip install {' '.join(missing)}" if missing else "Linux, to read the CPU time of another process"
-        setup.console.print(f"server: skipped; it requires: {needed}", highlight=False)
-        return []
-    return [*_appends(setup), _startup(setup)]
+        setup.console.print(f"{part}: skipped; appends over HTTP require: {needed}", highlight=False)
+        return False
+    return True
+
+
+def measure(setup: Setup) -> list[Figure]:
+    return [*_appends(setup), _startup(setup)] if can_run_servers(setup, "server") else []
 
 
 def _appends(setup: Setup) -> list[Figure]:
@@ -120,10 +128,10 @@ def _appends(setup: Setup) -> list[Figure]:
         process.run_server([*HOLDFAST, str(setup.folder)], setup.folder / "holdfast.log") as server,
     ):
         echoes = {
-            clients: ClientGroup(echo, clients, cycle([load.request("POST", "/echo", body) for body in bodies]))
+            clients: ClientGroup([echo], clients, cycle([load.request("POST", "/echo", body) for body in bodies]))
             for clients in {workload.clients for workload in WORKLOADS}
         }
-        groups = [ClientGroup(server, workload.clients, _requests(workload, bodies)) for workload in WORKLOADS]
+        groups = [ClientGroup([server], workload.clients, build_requests(workload, bodies)) for workload in WORKLOADS]
         _run(setup, [*echoes.values(), *groups], file)
     return [
         _figure(workload, group, echoes[workload.clients], _count_misplaced(file, workload.sessions, group.results))
@@ -143,7 +151,7 @@ def _run(setup: Setup, groups: Sequence[ClientGroup], file: Path) -> None:
                 group.phases.append(group.run(setup.scale.server_seconds))
 
 
-def _requests(workload: Workload, bodies: Sequence[bytes]) -> Iterator[bytes]:
+def build_requests(workload: Workload, bodies: Sequence[bytes]) -> Iterator[bytes]:
     paths = cycle([f"/api/v1/sessions/{session}/messages" for session in workload.sessions])
     return cycle([load.request("POST", next(paths), body) for body in bodies])
 

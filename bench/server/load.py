@@ -19,12 +19,14 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class LoadResult(msgspec.Struct, frozen=True):
-    """The requests of some clients, with the response and the wall time of each."""
+    """The requests of all clients, in the order of their responses."""
 
     seconds: float
+    """The duration of the whole run."""
     requests: list[bytes]
     responses: list[bytes]
-    walls: list[float]
+    durations: list[float]
+    """Seconds from each request to its response, in the order of `responses`."""
     cpu: float
     """CPU time of the clients themselves."""
 
@@ -41,9 +43,11 @@ def body_of(message: bytes) -> bytes:
 
 
 @contextmanager
-def connected(port: int, clients: int) -> Iterator[list[socket.socket]]:
+def connected(ports: Sequence[int], clients: int) -> Iterator[list[socket.socket]]:
+    """Connect clients to servers in turn."""
     with ExitStack() as stack:
-        yield [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(clients)]
+        addresses = [("127.0.0.1", ports[number % len(ports)]) for number in range(clients)]
+        yield [stack.enter_context(socket.create_connection(address)) for address in addresses]
 
 
 def run_clients(clients: Sequence[socket.socket], requests: Iterator[bytes], seconds: float = 0) -> LoadResult:
@@ -56,7 +60,7 @@ def run_clients(clients: Sequence[socket.socket], requests: Iterator[bytes], sec
     partial: dict[int, bytes] = {}
     sent_requests: list[bytes] = []
     responses: list[bytes] = []
-    walls: list[float] = []
+    durations: list[float] = []
     now = time.perf_counter
 
     def send(number: int) -> None:
@@ -83,10 +87,10 @@ def run_clients(clients: Sequence[socket.socket], requests: Iterator[bytes], sec
                 received_at = now()
                 sent_requests.append(message)
                 responses.append(body)
-                walls.append(received_at - sent)
+                durations.append(received_at - sent)
                 if received_at - began < seconds:
                     send(number)
-        return LoadResult(now() - began, sent_requests, responses, walls, time.process_time() - cpu)
+        return LoadResult(now() - began, sent_requests, responses, durations, time.process_time() - cpu)
 
 
 def _receive(client: socket.socket) -> bytes:

@@ -60,7 +60,7 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], log: Path) -> int:
         # The address may be printed before the server accepts connections.
         with suppress(ConnectionRefusedError):
             if address:
-                with load.connected(int(address[1]), 1) as client:
+                with load.connected([int(address[1])], 1) as client:
                     load.run_clients(client, repeat(_HEALTH))
                 return int(address[1])
         time.sleep(0.002)

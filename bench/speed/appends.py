@@ -16,28 +16,28 @@ def measure(setup: Setup) -> list[Figure]:
     texts = Texts(seed=1).several(WARM_UP + rounds)
     bodies = [msgspec.json.encode([holdfast.TextPart(text)]).decode() for text in texts]
     recording = raw.record_appends([("s", text) for text in texts])
-    log, bare = raw.connect_insert_log(setup.folder / "raw.db"), raw.connect(setup.folder / "bare.db")
-    raw.replay(bare, recording.opening)
+    insert_log, replayed = raw.connect_insert_log(setup.folder / "raw.db"), raw.connect(setup.folder / "replayed.db")
+    raw.replay(replayed, recording.opening)
     with holdfast.connect(setup.folder / "holdfast.db") as client:
         client.create_session("s")
-        for name in ("raw.db", "bare.db", "holdfast.db"):
+        for name in ("raw.db", "replayed.db", "holdfast.db"):
             raw.fill_wal(setup.folder / name)
         measured, inserts, statements = map(
             compute_statistics,
             time_interleaved(
                 rounds,
                 lambda number: client.add_message("s", "user", texts[number]),
-                lambda number: log.execute("INSERT INTO raw (body) VALUES (?)", (bodies[number],)),
-                lambda number: raw.replay(bare, recording.appends[number]),
+                lambda number: insert_log.execute("INSERT INTO raw (body) VALUES (?)", (bodies[number],)),
+                lambda number: raw.replay(replayed, recording.appends[number]),
                 warm_up=WARM_UP,
             ),
         )
-    log.close()
-    bare.close()
-    ratio, bare_ratio = measured.p50 / inserts.p50, statements.p50 / inserts.p50
+    insert_log.close()
+    replayed.close()
+    ratio, statements_ratio = measured.p50 / inserts.p50, statements.p50 / inserts.p50
     mean_ratio = measured.mean / inserts.mean
     note = (
-        f"append: {mean_ratio:.2f}x on average; its SQL statements alone are {bare_ratio:.2f}x"
+        f"append: {mean_ratio:.2f}x on average; its SQL statements alone are {statements_ratio:.2f}x"
         f" and {statements.cpu * 1e6:.0f} of its {measured.cpu * 1e6:.0f} µs CPU"
     )
     return [
@@ -54,7 +54,7 @@ def measure(setup: Setup) -> list[Figure]:
                 "bare_statements_p50": statements.p50,
                 "bare_statements_p99": statements.p99,
                 "bare_statements_cpu": statements.cpu,
-                "bare_statements_ratio": bare_ratio,
+                "bare_statements_ratio": statements_ratio,
             },
         )
     ]

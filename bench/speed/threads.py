@@ -20,7 +20,7 @@ TEXTS_PER_THREAD = 200
 
 
 class Phase(msgspec.Struct, frozen=True):
-    """Appends made by some threads in some seconds."""
+    """A period in which all threads append: its length, and the duration of every append."""
 
     seconds: float
     series: Series
@@ -35,15 +35,15 @@ def measure(setup: Setup) -> list[Figure]:
         [(SESSIONS[number % len(SESSIONS)], texts.one()) for number in range(per_round * scale.thread_rounds)]
     )
     groups = _group_statements(recording.appends)
-    bare = raw.connect(setup.folder / "bare.db")
-    raw.replay(bare, recording.opening)
+    raw_connection = raw.connect(setup.folder / "raw.db")
+    raw.replay(raw_connection, recording.opening)
     singles: list[Phase] = []
     many: list[Phase] = []
     raw_seconds = 0.0
     with holdfast.connect(setup.folder / "holdfast.db") as client, setup.progress() as progress:
         for session in SESSIONS:
             client.create_session(session)
-        for name in ("bare.db", "holdfast.db"):
+        for name in ("raw.db", "holdfast.db"):
             raw.fill_wal(setup.folder / name)
         _run_threads(client, prepared[:1], 0.1)
         freeze_heap()
@@ -51,8 +51,8 @@ def measure(setup: Setup) -> list[Figure]:
             many.append(_run_threads(client, prepared, scale.thread_seconds))
             singles.append(_run_threads(client, prepared[:1], scale.thread_seconds))
             first = number * scale.raw_sql_batches
-            raw_seconds += _commit_in_groups(bare, groups[first : first + scale.raw_sql_batches])
-    bare.close()
+            raw_seconds += _commit_in_groups(raw_connection, groups[first : first + scale.raw_sql_batches])
+    raw_connection.close()
     return [_figure(many, singles, per_round * scale.thread_rounds / raw_seconds)]
 
 
@@ -87,18 +87,18 @@ def _figure(many: list[Phase], singles: list[Phase], raw_rate: float) -> Figure:
 
 def _run_threads(client: holdfast.Client, texts: Sequence[Sequence[str]], seconds: float) -> Phase:
     """Run one thread per list of texts. Each appends to the sessions in turn for some seconds."""
-    walls: list[list[float]] = [[] for _ in texts]
+    durations: list[list[float]] = [[] for _ in texts]
     start = threading.Barrier(len(texts) + 1)
     stop = threading.Event()
 
     def append(thread: int) -> None:
-        own_texts, times = texts[thread], walls[thread]
+        own_texts, own_durations = texts[thread], durations[thread]
         start.wait()
         number = thread
         while not stop.is_set():
             began = time.perf_counter()
             client.add_message(SESSIONS[number % len(SESSIONS)], "user", own_texts[number % len(own_texts)])
-            times.append(time.perf_counter() - began)
+            own_durations.append(time.perf_counter() - began)
             number += 1
 
     threads = [threading.Thread(target=append, args=(number,)) for number in range(len(texts))]
@@ -111,7 +111,7 @@ def _run_threads(client: holdfast.Client, texts: Sequence[Sequence[str]], second
     for thread in threads:
         thread.join()
     elapsed, cpu = time.perf_counter() - began, time.process_time() - cpu
-    return Phase(elapsed, Series([wall for times in walls for wall in times], cpu))
+    return Phase(elapsed, Series([duration for own_durations in durations for duration in own_durations], cpu))
 
 
 def _group_statements(appends: Sequence[Sequence[Statement]]) -> list[list[Statement]]:

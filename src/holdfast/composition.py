@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast import lazy
+from holdfast.computing.computers import CAN_LIMIT
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.errors import InvalidArgumentError
@@ -41,8 +42,14 @@ def resolve_target(target: str | Path | None, settings: Settings | None) -> Targ
 
 
 def open_engine(target: Target, *, polls: bool = False) -> Engine:
-    """Open an engine that also runs background tasks. With `polls`, it polls for tasks of other processes."""
-    engine = Engine(open_database(target.database, target.settings), target.settings)
+    """Open an engine that also runs background tasks.
+
+    With `polls`, it polls for tasks of other processes, and computes in a child process unless the settings say where.
+    """
+    settings = target.settings
+    if polls and settings.compute is None and CAN_LIMIT:
+        settings = msgspec.structs.replace(settings, compute="process")
+    engine = Engine(open_database(target.database, settings), settings)
     try:
         engine.start_workers(polls=polls)
     except BaseException:

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -21,13 +22,18 @@ TokenCounter = Literal["estimate", "o200k_base", "cl100k_base"]
 FailurePolicy = Literal["refuse", "wait", "proceed"]
 ModelProvider = Literal["none", "openai", "anthropic"]
 EmbedderKind = Literal["static", "openai"]
+ComputePlace = Literal["thread", "process"]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
 Limit = Annotated[int, msgspec.Meta(ge=0)]
+"""0 is no limit."""
 
 log = logging.getLogger("holdfast.settings")
 
+_PYTHON_VARIABLES = ("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE")
+_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+"""The number of threads that libraries of numpy start."""
 _KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 
@@ -150,6 +156,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     close_seconds: Annotated[float, msgspec.Meta(ge=0)] = 5.0
     """How long background tasks may run on when a client, server or worker closes; unfinished ones are released."""
 
+    compute: ComputePlace | None = None
+    """Where long computations such as summaries run: process (a child process with the limits below) or thread (of
+    this process); by default process in a server and a worker, and thread in an embedded client."""
+
+    compute_seconds: Annotated[float, msgspec.Meta(ge=1)] = 60.0
+    """How much CPU time one computation in the child process may take; a longer one fails."""
+
+    compute_memory_mb: Annotated[int, msgspec.Meta(ge=256)] = 1_024
+    """How much memory the child process may use, in megabytes; a computation that needs more fails."""
+
     sqlite_busy_timeout_ms: Milliseconds = 30_000
     """How long to wait while another process writes to the same file."""
 
@@ -257,7 +273,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return str((location if is_file else location / "holdfast.db").absolute())
 
 
+def child_environment() -> dict[str, str]:
+    """The environment of a child process that runs Python: only what Python needs to start, and no settings or keys."""
+    inherited = {name: os.environ[name] for name in _PYTHON_VARIABLES if name in os.environ}
+    folders = [os.path.abspath(folder) for folder in sys.path if folder]  # noqa: PTH100 - kept as a string
+    one_thread = dict.fromkeys(_THREAD_VARIABLES, "1")
+    return {**inherited, **one_thread, "PYTHONPATH": os.pathsep.join(folders)}
+
+
 def _check(cls: type[Settings], name: str, value: Any) -> None:
+    """Raise an error if a setting may not have this value."""
     convert({name: value}, cls, strict=False)
 
 
@@ -280,6 +305,7 @@ def _keys_from_provider_variables(settings: Settings) -> dict[str, str | None]:
 
 
 def _conceal_secret(name: str, value: Any) -> Any:
+    """Mask a key, or the password in a URL: `//user:PASSWORD@host` or `password=PASSWORD`."""
     if not isinstance(value, str):
         return value
     return "***" if name.endswith("_key") else re.sub(r"(//[^/@:]*:|password=)[^/@&]+(?=@|&|$)", r"\1***", value)

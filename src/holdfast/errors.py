@@ -157,3 +157,17 @@ def from_wire(code: str, message: str, details: dict[str, Any], status: int | No
     if not matching:
         error.code = code  # type: ignore[misc]  # the server may be newer and have more codes
     return error
+
+
+def describe_unexpected(error: Exception) -> str:
+    """Return the type of an error and the innermost line of Holdfast in its traceback.
+
+    Its message is left out: it may quote a conversation.
+    """
+    location, traceback = "an unknown place", error.__traceback__
+    while traceback is not None:
+        module = str(traceback.tb_frame.f_globals.get("__name__"))
+        if module.startswith("holdfast."):
+            location = f"{module}, line {traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return f"{type(error).__name__} in {location}"

@@ -1,17 +1,17 @@
-"""Encoding of the files of a session, for the `viking://` tree and for exports."""
+"""Encoding of the files of a session."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from holdfast.model.files import Meta, Use
+from holdfast.model.files import Meta, Use, output_file_name
 from holdfast.model.messages import Message
 from holdfast.model.parts import ToolPart
 from holdfast.model.sessions import SessionInfo, Usage
 
-END_OF_ROWS = b"\n]}\n"
-"""Ends a file that begins with a header and has one row per line."""
+RELATIONS_HEADER = b'{"uses":['
+"""Begins a `.relations.json`. Its rows follow, one per line."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -32,12 +32,8 @@ def session_meta(info: SessionInfo) -> Meta:
     )
 
 
-def encode_relations(usages: Iterable[Usage]) -> Iterator[bytes]:
-    """Encode recorded uses as one JSON object, with one use per line."""
-    return encode_rows(b'{"uses":[', map(_use, usages))
-
-
-def _use(usage: Usage) -> Use:
+def relation(usage: Usage) -> Use:
+    """Return the row of a recorded use in `.relations.json`."""
     return Use(
         kind=usage.kind,
         uri=usage.uri,
@@ -49,7 +45,7 @@ def _use(usage: Usage) -> Use:
 
 
 def tool_file_header(tool_id: str) -> bytes:
-    """Return the beginning of a `tool.json`. Its rows follow, then `END_OF_ROWS`."""
+    """Return the beginning of a `tool.json`. Its rows follow, one per line."""
     return b'{"tool_id":' + _encode(tool_id) + b',"calls":['
 
 
@@ -59,15 +55,8 @@ def tool_call_rows(message: Message) -> Iterator[tuple[ToolPart, dict[str, Any]]
         if isinstance(part, ToolPart):
             position = {"message_id": message.id, "seq": message.seq, "part": number, "created_at": message.created_at}
             fields = {name: value for name, value in part.to_dict().items() if name not in {"type", "tool_id"}}
-            yield part, {**position, **fields}
-
-
-def encode_rows(header: bytes, rows: Iterable[Any]) -> Iterator[bytes]:
-    """Encode a JSON object that ends in a list, with one row per line."""
-    yield header
-    for number, row in enumerate(rows):
-        yield (b",\n" if number else b"\n") + _encode(row)
-    yield END_OF_ROWS
+            output_file = {"output_file": output_file_name(part.tool_result_id)} if part.tool_result_id else {}
+            yield part, {**position, **fields, **output_file}
 
 
 def encode_pretty(value: Any) -> bytes:

@@ -80,7 +80,7 @@ def _describe_problem(problem: str, cls: Any, steps: list[str]) -> str:
 def _type_at(info: Any, steps: list[str]) -> tuple[Any, str]:
     """Return the type at the path `steps`, and the description in its metadata."""
     remedy = ""
-    for step in [*steps, ""]:
+    for step in [*steps, ""]:  # the empty step unwraps the last type and goes no deeper
         while isinstance(info, inspect.Metadata | inspect.UnionType):
             if isinstance(info, inspect.Metadata):
                 remedy, info = (info.extra_json_schema or {}).get("description", remedy), info.type

@@ -27,7 +27,7 @@ from holdfast.testing.faults.workload import (
 
 FILE = "holdfast.db"
 BRIEFLY, PERMANENTLY = 2, 1_000_000
-"""How many calls fail."""
+"""How many system calls fail, one after the other."""
 
 
 @pytest.fixture(params=["new", "used"])
@@ -80,9 +80,9 @@ def test_an_append_that_fails_on_a_full_disk_stores_nothing(origin: Path, tmp_pa
         assert writes > 50
         for number in range(writes):
             append_log = AppendLog()
-            disk.start(after=number, times=times)
+            disk.start_failing(after=number, times=times)
             use_database(shutil.copytree(origin, folder), append_log.record)
-            disk.stop()
+            disk.stop_failing()
             not_written += len(append_log.not_written())
             recover_and_verify(folder, append_log)
     assert not_written > 50
@@ -98,9 +98,9 @@ def test_a_failed_sync_followed_by_a_power_cut_loses_nothing_acknowledged(
     shutil.rmtree(folder)
     for number in range(syncs):
         recording_disk.history.clear()
-        recording_disk.syncs.start(after=number, times=times)
+        recording_disk.syncs.start_failing(after=number, times=times)
         use_database(folder, recording_disk.record, recording_disk.name)
-        recording_disk.syncs.stop()
+        recording_disk.syncs.stop_failing()
         failed += sum(isinstance(event, Failed) for event in recording_disk.history)
         with open_client(SqliteDatabase(str(folder / FILE), vfs=recording_disk.name)) as client:
             append_each_kind(client, recording_disk.record, first=20)
@@ -123,13 +123,13 @@ def test_a_read_error_is_reported_and_later_calls_work(tmp_path: Path, error: in
             client.get_messages("chat")
         for number in range(disk.calls):
             with open_client(SqliteDatabase(str(tmp_path / FILE))) as client:
-                disk.start(after=number, times=times)
+                disk.start_failing(after=number, times=times)
                 try:
                     client.get_messages("chat")
                     attempt(client, Append("chat", "next", number), append_log.record)
                 except UnavailableError:
                     reported += 1
-                disk.stop()
+                disk.stop_failing()
                 assert client.get_messages("chat").messages
                 assert attempt(client, Append("chat", "after", number), append_log.record)
     assert reported > 3

@@ -15,8 +15,8 @@ def test_an_exit_during_appends_is_clean_and_loses_nothing_acknowledged(target: 
     append_log = AppendLog()
     with run_program([sys.executable, "-X", "dev", "-W", "error", EXITING, target], append_log) as program:
         program.finish()
-    assert len(append_log.acknowledged) >= 15
-    if "://" not in target:
+    assert len(append_log.acknowledged) >= 15  # three threads make at least five appends each
+    if "://" not in target:  # SQLite: a clean exit removes the write-ahead log
         assert [file.name for file in Path(target).parent.iterdir()] == ["holdfast.db"]
     verify(target, append_log)
 

@@ -6,7 +6,7 @@ import pytest
 
 import holdfast
 from holdfast.testing.faults.processes import run_writer
-from holdfast.testing.faults.proxy import Side, nth_request, proxy_to
+from holdfast.testing.faults.proxy import Side, nth_message, proxy_to
 from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import APPEND_KINDS, Append, AppendLog, attempt, retry_unacknowledged
 from holdfast.testing.faults.writer import WriterOptions
@@ -25,19 +25,19 @@ def killable_postgres() -> Iterator[PostgresServer]:
 
 @pytest.mark.parametrize("keyed", [True, False])
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_connection_cut_at_any_request_of_an_append_loses_and_duplicates_nothing(
+def test_a_connection_cut_at_any_message_of_an_append_loses_and_duplicates_nothing(
     postgres: PostgresServer, side: Side, keyed: bool
 ) -> None:
     target, append_log = postgres.new_database(), AppendLog()
     with proxy_to(target) as (proxy_url, proxy), holdfast.connect(proxy_url) as client:
-        for request in range(1, 60):
-            proxy.cut(nth_request(request), side)
-            attempt(client, Append("chat", "writer", BATCH + request * len(APPEND_KINDS), keyed), append_log.record)
+        for message in range(1, 100):
+            proxy.cut(nth_message(message), side)
+            attempt(client, Append("chat", "writer", BATCH + message * len(APPEND_KINDS), keyed), append_log.record)
             if not proxy.cancel_cut():
                 break
             retry_unacknowledged(client, append_log)
-    assert request > 8
-    assert len(append_log.acknowledged) > 8
+    assert message > 30
+    assert len(append_log.acknowledged) > 10
     verify(target, append_log)
 
 
@@ -45,7 +45,7 @@ def test_a_connection_cut_at_any_request_of_an_append_loses_and_duplicates_nothi
 def test_an_append_is_retried_if_the_connection_is_cut_before_its_commit(postgres: PostgresServer, side: Side) -> None:
     target, append_log = postgres.new_database(), AppendLog()
     with proxy_to(target) as (proxy_url, proxy), holdfast.connect(proxy_url) as client:
-        proxy.cut(lambda request: b"INSERT INTO messages" in request, side)
+        proxy.cut(lambda message: b"FOR NO KEY UPDATE" in message, side)
         assert attempt(client, Append("chat", "writer", BATCH), append_log.record)
         assert proxy.cancel_cut()
     verify(target, append_log)
@@ -57,9 +57,7 @@ def test_a_connection_cut_at_the_commit_leaves_the_result_unknown_until_the_retr
 ) -> None:
     target, append_log = postgres.new_database(), AppendLog()
     with proxy_to(target) as (proxy_url, proxy), holdfast.connect(proxy_url) as client:
-        proxy.cut(
-            lambda request: b"COMMIT\0" in request, side
-        )  # statements end with NUL; BEGIN contains READ COMMITTED
+        proxy.cut(lambda message: b"COMMIT\0" in message, side)  # not BEGIN, which contains READ COMMITTED
         assert not attempt(client, Append("chat", "writer", BATCH, keyed=True), append_log.record)
         assert not append_log.not_written()
         retry_unacknowledged(client, append_log)

@@ -43,7 +43,7 @@ LOCAL_BOUNDARIES = (
     "finish is written",
     "finish is committed",
 )
-LEASE = {"task_lease_seconds": 1.0, "worker_poll_seconds": 0.02, "task_attempts": 100}
+WORKER_SETTINGS = {"task_lease_seconds": 1.0, "worker_poll_seconds": 0.02, "task_attempts": 100}
 
 
 def session_of(kill_point: str) -> str:
@@ -67,7 +67,7 @@ def test_after_any_kill_each_archive_is_done_once_and_no_finished_step_calls_the
     with stopping(KillingModel(inside)) as model:
         options = WorkerOptions(
             target=target,
-            settings={**SMALL_MODEL, **LEASE, "model_base_url": model.url, "worker_threads": 1},
+            settings={**SMALL_MODEL, **WORKER_SETTINGS, "model_base_url": model.url, "worker_threads": 1},
             processes=workers,
             kill_points=kill_points,
             kill_folder=str(tmp_path / "killed"),
@@ -78,6 +78,7 @@ def test_after_any_kill_each_archive_is_done_once_and_no_finished_step_calls_the
             wait_for_archives(client, sessions, ARCHIVES)
             assert supervisor.killed_sessions() == set(kill_points)
         repeated = {session_id: repeated_calls(client, model, session_id) for session_id in sessions}
+    # A call is repeated only if its worker was killed after the call began and before its result was checkpointed.
     interrupted = {session_of(f"summarise {piece} is done") for piece in PIECES} | set(inside)
     assert repeated == {session_id: int(session_id in interrupted) for session_id in sessions}
 
@@ -101,7 +102,7 @@ def test_after_a_kill_of_a_worker_with_several_threads_each_archive_is_done_once
     kill_points = {session_of(boundary): boundary for boundary in LOCAL_BOUNDARIES}
     options = WorkerOptions(
         target=target,
-        settings={**LEASE, "task_lease_seconds": 0.5, "worker_threads": 4},
+        settings={**WORKER_SETTINGS, "task_lease_seconds": 0.5, "worker_threads": 4},
         kill_points=kill_points,
         kill_folder=str(tmp_path / "killed"),
     )
@@ -109,6 +110,7 @@ def test_after_a_kill_of_a_worker_with_several_threads_each_archive_is_done_once
         add_and_commit(client, session_id, ARCHIVES)
     with ContextWatcher(client, list(kill_points), ARCHIVES * MESSAGES), run_workers(options) as supervisor:
         wait_for_archives(client, list(kill_points), ARCHIVES)
+        # A step may end before the kill inside it.
         assert supervisor.killed_sessions() >= set(kill_points) - {"inside-summarise"}
     for session_id in kill_points:
         check_archived_once(client, session_id, ARCHIVES)
@@ -119,7 +121,7 @@ def test_a_task_that_kills_every_worker_fails_after_its_attempts_and_does_not_bl
 ) -> None:
     options = WorkerOptions(
         target=target,
-        settings={**LEASE, "task_lease_seconds": 0.3, "task_attempts": 3, "worker_threads": 1},
+        settings={**WORKER_SETTINGS, "task_lease_seconds": 0.3, "task_attempts": 3, "worker_threads": 1},
         kill_points={"deadly": "summarise begins"},
         kill_folder=str(tmp_path / "killed"),
         kill_every_time=True,

@@ -47,7 +47,7 @@ from holdfast.testing.server import running_server
 SHORT_LEASE: dict[str, Any] = {"task_lease_seconds": 0.4, "worker_poll_seconds": 0.02}
 LONG_LEASE: dict[str, Any] = {"task_lease_seconds": 60.0, "worker_poll_seconds": 0.02}
 HOUR_MICROSECONDS = 3_600_000_000
-FORK = str(Path(__file__).with_name("programs") / "forking_during_task.py")
+FORKING_PROGRAM = str(Path(__file__).with_name("programs") / "forking_during_task.py")
 
 
 @pytest.fixture
@@ -113,6 +113,7 @@ def test_a_suspended_worker_that_resumes_after_its_lease_expired_changes_nothing
     ):
         model.wait_for_calls(1)
         first, second = suspended.workers[0], other.workers[0]
+        # A worker uses its process id as the key of the model.
         if model.requests[0].headers["authorization"] == f"Bearer {second}":
             first, second = second, first
         # The second call comes from the second worker, after the lease expired.
@@ -144,7 +145,8 @@ def test_workers_in_many_processes_share_the_tasks_and_run_each_once(
     for session_id in sessions:
         check_archived_once(client, session_id, 1)
     assert {count for name in sessions for count in model.count_requests(name, 1).values()} == {1}
-    assert len({request.headers["authorization"] for request in model.requests}) == 4
+    keys = {request.headers["authorization"] for request in model.requests}
+    assert len(keys) == 4, "each process uses its own id as the key, so all four have run tasks"
 
 
 def test_closing_a_client_releases_its_tasks_at_once(target: str, model: KillingModel) -> None:
@@ -171,10 +173,10 @@ def test_closing_a_client_waits_for_short_tasks(target: str) -> None:
 
 def test_after_a_fork_the_parent_keeps_its_task_and_both_processes_run_tasks(target: str, model: KillingModel) -> None:
     model.behaviour = msgspec.structs.replace(model.behaviour, seconds=0.5)
-    command = [sys.executable, FORK, target, model.url]
+    command = [sys.executable, FORKING_PROGRAM, target, model.url]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (result.returncode, result.stderr) == (0, "")
-    assert model.calls == 4
+    assert model.calls == 4, "one call for each commit of the program"
 
 
 def test_tasks_and_their_results_survive_a_restart(target: str) -> None:
@@ -222,8 +224,9 @@ def run_due_tasks(target: str, settings: Settings) -> None:
     engine.close()
 
 
-def failed_or_done(disk: FaultSchedule, last: int, client: Client) -> bool:
-    return disk.calls > last or client.get_session("s").commit_count == 2
+def has_failed_or_finished(disk: FaultSchedule, last_success: int, client: Client) -> bool:
+    """Whether a write has failed, or both archives are done."""
+    return disk.calls > last_success or client.get_session("s").commit_count == 2
 
 
 def test_a_task_finishes_after_the_disk_was_full_at_any_of_its_writes(tmp_path: Path) -> None:
@@ -240,12 +243,12 @@ def test_a_task_finishes_after_the_disk_was_full_at_any_of_its_writes(tmp_path: 
             shutil.copytree(origin, folder)
             engine = Engine(open_database(str(folder), settings), settings)
             client = Client(LocalTransport(engine, Principal("default", "default", "root")))
-            last = disk.calls + number
-            disk.start(after=number)
+            last_success = disk.calls + number
+            disk.start_failing(after=number)
             engine.start_workers(polls=False)
-            wait_for(partial(failed_or_done, disk, last, client))
+            wait_for(partial(has_failed_or_finished, disk, last_success, client))
             check_context_complete(client.get_session_context("s"), 2 * MESSAGES)
-            disk.stop()
+            disk.stop_failing()
             wait_for_archives(client, ["s"], 2)
             check_archived_once(client, "s", 2)
             client.close()

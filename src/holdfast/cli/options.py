@@ -51,8 +51,8 @@ class SharedOptions:
         for warning in source.warnings:
             typer.echo(f"warning: {warning}", err=True)
 
-    def target(self) -> str | None:
-        """The path or URL that was given, or None to use the settings."""
+    def validate_target(self) -> None:
+        """Raise an error if `--path` or `--url` is invalid, or if both were given."""
         if self.path is not None and self.url is not None:
             raise typer.BadParameter("use only one: a database or a server", param_hint="--path and --url")
         if self.url is not None and not self.url.startswith(SERVER_SCHEMES):
@@ -61,6 +61,10 @@ class SharedOptions:
             raise typer.BadParameter(f"{self.path!r} is a server; use --url", param_hint="--path")
         if self.path == "":
             raise typer.BadParameter("is empty; use a folder, a file or a postgresql:// URL", param_hint="--path")
+
+    def target(self) -> str | None:
+        """The path or URL that was given, or None to use the settings."""
+        self.validate_target()
         return self.url or self.path
 
     def open_client(self, settings: Settings | None = None, *, run_tasks: bool = False) -> "holdfast.Client":

@@ -21,8 +21,11 @@ UNLIMITED_WIDTH = 10_000
 # Stored text must not control the terminal: control characters become spaces, bidirectional controls are removed.
 _CONTROL_CHARACTERS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
 _BIDIRECTIONAL_CONTROLS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-_REPLACED = {**_CONTROL_CHARACTERS, **_BIDIRECTIONAL_CONTROLS}
-_REPLACED_IN_TEXT = {point: replacement for point, replacement in _REPLACED.items() if chr(point) not in "\t\n"}
+_REPLACEMENTS = {**_CONTROL_CHARACTERS, **_BIDIRECTIONAL_CONTROLS}
+# Texts of several lines keep their tabs and line breaks.
+_REPLACEMENTS_IN_LINES = {
+    code_point: replacement for code_point, replacement in _REPLACEMENTS.items() if chr(code_point) not in "\t\n"
+}
 
 
 class OutputClosed(Exception):  # noqa: N818 - not an error: the reader of the output closed it
@@ -54,7 +57,10 @@ def print_details(ctx: typer.Context, struct: WireStruct, *, exclude: Sequence[s
 def print_rows(
     ctx: typer.Context, items: Sequence[Any], columns: Sequence[Column], document: WireStruct | None = None
 ) -> None:
-    """Print a list. As one JSON document, print `document` if it has more fields than the list."""
+    """Print a list as a table, as JSON lines, or as one JSON document.
+
+    The JSON document is the list itself, or `document`, the result that contains the list and other fields.
+    """
     if _print_as_json(ctx, items if document is None else document, items):
         return
 
@@ -85,17 +91,20 @@ def print_result(ctx: typer.Context, result: WireStruct, sentence: str) -> None:
 
 
 def print_text(ctx: typer.Context, content: str, *, exact: bool = False) -> None:
-    """Print a string of several lines. An `exact` one is not changed unless the output is a terminal."""
+    """Print a text of several lines, without terminal controls and with a line break at its end.
+
+    With `exact`, a file or a pipe gets the text unchanged.
+    """
     if _print_as_json(ctx, content, [content]):
         return
     if exact and not sys.stdout.isatty():
         _write(content.encode())
     elif content:
-        _write("{}\n".format(content.translate(_REPLACED_IN_TEXT).removesuffix("\n")))
+        _write("{}\n".format(content.translate(_REPLACEMENTS_IN_LINES).removesuffix("\n")))
 
 
 def print_line(ctx: typer.Context, struct: WireStruct, *cells: tuple[str, int, str]) -> None:
-    """Print one line of a list that is not complete yet. A cell is a string, its width and its style."""
+    """Print one item of a list before the next ones are known. A cell is a string, its width and its style."""
     if options.get(ctx).output == "jsonl":
         print_json_lines([struct])
         return
@@ -142,7 +151,7 @@ def one_line(text: str) -> str:
     >>> one_line("two\nlines, \x1b[31mred")
     'two lines, [31mred'
     """
-    flat = " ".join(text[: MAX_CELL_WIDTH * 4].translate(_REPLACED).split())
+    flat = " ".join(text[: MAX_CELL_WIDTH * 4].translate(_REPLACEMENTS).split())
     return flat if len(flat) <= MAX_CELL_WIDTH else f"{flat[: MAX_CELL_WIDTH - 1]}…"
 
 

@@ -19,7 +19,7 @@ from holdfast.errors import (
     from_wire,
     short_repr,
 )
-from holdfast.model.identity import AccessRole, Principal
+from holdfast.model.identity import AccessRole
 from holdfast.ops.sessions import AddMessage, AddMessages
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
 from holdfast.storable import to_plain_str
@@ -76,7 +76,7 @@ class HttpCodec:
         cls, entry = type(op), OPERATIONS[type(op)]
         valid = validate_operation(cls, fields_of(op))
         context = CallContext(system_clock(), self.ids, self.settings, lambda: 0, TaskSignal())
-        RULES[cls].prepare(context, Principal(), valid)
+        RULES[cls].check(context, valid)
         is_append = isinstance(valid, AddMessage | AddMessages)
         if is_append and valid.idempotency_key is None:  # type: ignore[attr-defined]  # is_append narrows it
             valid = msgspec.structs.replace(valid, idempotency_key=self.ids.new("idem"))
@@ -144,7 +144,8 @@ class HttpCodec:
         """Yield the seconds to wait after each attempt: exponential backoff with jitter. The last is None."""
         delay = FIRST_DELAY_SECONDS
         for _ in range(self.settings.http_attempts - 1):
-            yield delay * (0.5 + self.ids.random_48_bits() / 2**49)
+            random_half = self.ids.random_48_bits() / 2**49  # 0 to 0.5
+            yield delay * (0.5 + random_half)
             delay = min(2 * delay, MAX_DELAY_SECONDS)
         yield None
 

@@ -17,6 +17,7 @@ class SessionActivity(NamedTuple):
 
 
 DUE_NOW = 0
+"""Returned instead of a time. It is earlier than every time."""
 
 
 def due_at(policy: AutoCommitPolicy, activity: SessionActivity, now: int) -> int | None:

@@ -1,24 +1,27 @@
-"""The gate: every operation, from a client or over HTTP, goes through `Engine.prepare`."""
+"""The gate: every operation, from a client or over HTTP, is checked, prepared and run by the engine."""
 
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from holdfast.computing.computers import open_computer
 from holdfast.config import Settings
 from holdfast.engine.admin import accounts, keys, system
-from holdfast.engine.commits import archives, commits, tasks
-from holdfast.engine.commits.background import COMMIT
+from holdfast.engine.commits import archives, auto_commits, commits
 from holdfast.engine.gate import access
+from holdfast.engine.gate.call import CheckedCall, PreparedCall
+from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
-from holdfast.engine.gate.prepared_call import PreparedCall
-from holdfast.engine.gate.rule import CallContext, Rule, TaskSignal, WaitContext
+from holdfast.engine.gate.models import Models
+from holdfast.engine.gate.rule import CallContext, EngineResources, Rule, TaskSignal
+from holdfast.engine.kinds import TASK_KINDS
 from holdfast.engine.sessions import events, messages, sessions, tool_results
+from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
-from holdfast.errors import NotFoundError
 from holdfast.model.identity import Principal
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
-from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Tx
+from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback
 from holdfast.store.tables import append_results, auto_commit_checks
 from holdfast.store.tables import tasks as stored_tasks
 
@@ -44,7 +47,7 @@ MICROS_PER_HOUR = 3_600 * MICROS_PER_SECOND
 
 
 class Engine:
-    """Owns the database, the clock and the ids. Thread-safe. Close it after use."""
+    """Owns the database, the models, the clock and the ids. Thread-safe. Close it after use."""
 
     def __init__(
         self,
@@ -53,16 +56,24 @@ class Engine:
         *,
         clock: Clock = system_clock,
         ids: Ids | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self.db = db
         self.settings = settings or Settings()
         self.clock = clock
         self.ids = ids or Ids(clock)
+        self.models = Models(self.settings)
+        self.hooks = hooks or Hooks()
+        self.computer = open_computer(self.settings, lambda: self._operation_count)
         self.workers: Workers | None = None
         self._operation_count = 0
         self._is_stopping = False
         self._polls_during_use = False
         self._last_poll = 0
+        self._has_hooks = bool(self.hooks.before or self.hooks.after)
+        self._resources = EngineResources(
+            db, self.settings, self.models, self.hooks, self.wake_workers, lambda: self._is_stopping
+        )
         try:
             db.migrate(clock())
         except BaseException:
@@ -71,40 +82,38 @@ class Engine:
 
     def call(self, principal: Principal, op: Operation[R]) -> R:
         """Run `op` for `principal`, and return its result."""
-        return self.prepare(principal, type(op), fields_of(op)).run()
+        return self.prepare(self.check(principal, type(op), fields_of(op))).run()
 
-    def prepare(
+    def check(
         self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool = True
-    ) -> PreparedCall[R]:
-        """Authorise, validate and prepare an operation, before its transaction."""
+    ) -> CheckedCall[R]:
+        """Authorise and validate an operation. This never waits, so that an event loop can do it.
+
+        `strict=False` also accepts numbers as strings, as in a query string.
+        """
         self._operation_count += 1
         entry, rule = OPERATIONS[cls], RULES[cls]
         access.require_role(principal, entry, cls.__name__)
         op = validate_operation(cls, fields, strict=strict)
         account = access.account_of(principal, entry, op)
-        if account == EVERY_ACCOUNT and isinstance(getattr(op, "task_id", None), str):
-            account = self._find_account_of_task(op.task_id)  # type: ignore[attr-defined]  # tested in the line above
         context = self.new_context()
         self._poll_if_due(context.now)
-        prepared = rule.prepare(context, principal, op)
+        checked = rule.check(context, op)
+        may_wait = account is None or rule.prepare is not None or self._has_hooks
+        return CheckedCall(principal, op, entry, rule, account, checked, context, may_wait)
 
-        def transaction(tx: Tx) -> R:
-            result: R = rule.handle(tx, principal, op, prepared, context)
-            if entry.audit is not None:
-                resource = access.audited_resource(entry.audit, op, result)
-                access.record_audit(tx, principal, cls.__name__, resource, context)
-            return result
-
-        wait_for = None if rule.wait_for is None else partial(rule.wait_for, self.wait_context(), principal, op)
-        return PreparedCall(
-            self.db, account, rule.writes(op), transaction, context.task_signal, self.wake_workers, wait_for
-        )
+    def prepare(self, call: CheckedCall[R]) -> PreparedCall[R]:
+        """Do what a call needs before its transaction. This may wait, if the call says so."""
+        if self.hooks.before:
+            call = self._run_before_hooks(call)
+        account = call.account or access.find_account_of_task(self.db, call.op)
+        prepared, prepare = call.checked, call.rule.prepare
+        if prepare is not None:
+            prepared = prepare(self._resources, call.principal, call.op, prepared)
+        return PreparedCall(call, self._resources, account, prepared)
 
     def new_context(self) -> CallContext:
         return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, TaskSignal())
-
-    def wait_context(self) -> WaitContext:
-        return WaitContext(self.db, self.settings, lambda: self._is_stopping)
 
     def submit(self, calls: Sequence[tuple[PreparedCall[Any], ReplyCallback]]) -> None:
         """Run writes without waiting for them. Each reply is called in another thread."""
@@ -120,10 +129,12 @@ class Engine:
 
     def delete_expired(self) -> None:
         """Delete results of appends that are too old to be retried, and tasks that completed long ago."""
-        for delete, hours in (
-            (append_results.delete_older_than, self.settings.idempotency_hours),
-            (stored_tasks.delete_completed_before, self.settings.task_retention_hours),
-        ):
+        deletions = [(append_results.delete_older_than, self.settings.idempotency_hours)]
+        for name, kind in TASK_KINDS.items():
+            hours_kept = kind.retention_hours(self.settings)
+            if hours_kept is not None:
+                deletions.append((partial(stored_tasks.delete_completed_before, kind=name), hours_kept))
+        for delete, hours in deletions:
             before = self.clock() - hours * MICROS_PER_HOUR
             while self.db.write(EVERY_ACCOUNT, partial(delete, before=before, limit=CLEANUP_BATCH_ROWS)):
                 pass
@@ -139,9 +150,11 @@ class Engine:
                 self.db,
                 self.settings,
                 self.new_context,
-                COMMIT,
+                self.models,
+                TASK_KINDS,
+                auto_commits.check_session,
                 polls=polls,
-                operation_count=lambda: self._operation_count,
+                computer=self.computer,
                 delete_expired=self.delete_expired,
             )
             self._last_poll, self._polls_during_use = self.clock(), not polls
@@ -155,7 +168,7 @@ class Engine:
     def has_work(self) -> bool:
         """Whether a task is pending or running, or a session is due to be checked for an automatic commit."""
         next_task, next_check = self.db.read(
-            EVERY_ACCOUNT, lambda tx: (stored_tasks.next_due(tx), auto_commit_checks.next_due(tx))
+            EVERY_ACCOUNT, lambda tx: (stored_tasks.next_due(tx, TASK_KINDS), auto_commit_checks.next_due(tx))
         )
         return next_task is not None or (next_check is not None and next_check <= self.clock())
 
@@ -170,14 +183,19 @@ class Engine:
 
     def close(self) -> None:
         self.stop_workers()
+        if self.workers is None or not self.workers.has_running_threads():
+            self.models.close()
+        self.computer.close()
         self.db.close()
 
-    def _find_account_of_task(self, task_id: str) -> str:
-        """The account of a task that an operator names. Its operation runs in that account."""
-        account = self.db.read(EVERY_ACCOUNT, lambda tx: stored_tasks.find_account(tx, task_id))
-        if account is None:
-            raise NotFoundError("task", task_id)
-        return account
+    def _run_before_hooks(self, call: CheckedCall[R]) -> CheckedCall[R]:
+        """Run the hooks before an operation. If they change it, it is checked again."""
+        op = self.hooks.run_before(call.principal, call.op)
+        if op is call.op:
+            return call
+        if type(op) is not type(call.op):
+            raise TypeError(f"a hook returned a {type(op).__name__} for a {type(call.op).__name__}; keep the type")
+        return self.check(call.principal, type(call.op), fields_of(op))
 
     def _poll_if_due(self, now: int) -> None:
         """Poll for tasks of other processes once per lease, if the workers do not poll by themselves."""

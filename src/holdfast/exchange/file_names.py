@@ -1,9 +1,12 @@
-"""File names for ids: valid on every platform, and distinct even on a file system that ignores case."""
+"""File names for ids and tree nodes: valid on every platform, and distinct on a file system that ignores case."""
 
 import hashlib
 import re
 
+from holdfast.model.files import ABSTRACT, DONE, FAILED, META, OVERVIEW, RELATIONS
+
 _PLAIN = re.compile(r"[a-z0-9_]([a-z0-9._@-]{0,126}[a-z0-9_@-])?")
+_DOT_FILES = frozenset({ABSTRACT, OVERVIEW, META, RELATIONS, DONE, FAILED})
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 
 
@@ -22,3 +25,12 @@ def file_name(id: str) -> str:
     # Dots are replaced too: on Windows a reserved name followed by a dot is still reserved.
     readable = re.sub(r"[^A-Za-z0-9_@-]", "_", id[:60])
     return f"{readable}~{hashlib.sha256(id.encode()).hexdigest()[:16]}"
+
+
+def node_file_name(name: str) -> str:
+    """Return the file name of a node of the `viking://` tree.
+
+    >>> node_file_name(".meta.json"), node_file_name("tool.json"), node_file_name(".git")
+    ('.meta.json', 'tool.json', '_git~4d0a4dff1f762e59')
+    """
+    return name if name in _DOT_FILES else file_name(name)

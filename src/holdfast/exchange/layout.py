@@ -5,37 +5,44 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.exchange.file_names import file_name
+from holdfast.exchange.file_names import file_name, node_file_name
 from holdfast.model.base import Name
-from holdfast.model.files import TOOLS, Meta
+from holdfast.model.files import TOOLS, Meta, output_file_name, tool_folder_name
 from holdfast.model.sessions import SessionConfig, SessionInfo
+from holdfast.model.uris import parse_uri
 from holdfast.validation import prebuild_decoder
 
 MANIFEST = ".export.json"
-VERSION = 1
+VERSION = 2
+"""In version 1, the `messages.jsonl` of a session had all of its messages. Since then it has only the live ones."""
 
 
 @prebuild_decoder
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Names the user whose sessions a folder holds, and the sessions."""
+    """Names the user whose tree a folder holds, the sessions in it, and what else is in it."""
 
     holdfast_export: int = VERSION
     account_id: str
     user_id: str
     sessions: list[Name]
     """In order of creation."""
+    others: list[str] = []
+    """The URIs of exported files and folders that are not sessions."""
 
 
 def sessions_folder(folder: Path, user_id: str) -> Path:
     return folder / "user" / file_name(user_id) / "sessions"
 
 
-def tool_folder(session_folder: Path, tool_id: str) -> Path:
-    return session_folder / TOOLS / file_name(tool_id)
+def node_path(folder: Path, uri: str) -> Path:
+    """The path of a node in an exported folder."""
+    return folder.joinpath(*map(node_file_name, parse_uri(uri)))
 
 
-def output_file_name(tool_result_id: str) -> str:
-    return f"{tool_result_id}.txt"
+def output_files(session_folder: Path, tool_id: str, tool_result_id: str) -> list[Path]:
+    """The paths that a whole tool output may have: in this version, and in version 1."""
+    folders = (node_file_name(tool_folder_name(tool_id)), file_name(tool_id))
+    return [session_folder / TOOLS / name / output_file_name(tool_result_id) for name in folders]
 
 
 def config_of(session: Meta | SessionInfo) -> SessionConfig:

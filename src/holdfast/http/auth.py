@@ -30,7 +30,7 @@ MAX_CACHED_KEYS = 10_000
 
 
 class AuthenticatedCaller(msgspec.Struct, frozen=True):
-    """The principal of a request, and whether it is only the operator."""
+    """The caller of a request: a user of an account, or the operator."""
 
     principal: Principal
     is_operator: bool = False

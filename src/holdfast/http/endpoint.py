@@ -93,21 +93,21 @@ class Endpoint:
     ) -> responses.EncodedResponse:
         record: RequestRecord = scope["record"]
         is_received = in_query = route.entry.verb in {"GET", "DELETE"}
-        size = 0
+        body_size = 0
         try:
             with self._state.deadlines:
                 if in_query:
                     parsed = _parse_query(scope["query_string"])
                 else:
                     body = await read_body(receive, headers, self._max_body_bytes)
-                    size = len(body)
+                    body_size = len(body)
                     parse = partial(_parse_body, body)
-                    parsed = parse() if size <= MAX_INLINE_BYTES else await self._state.executor.in_thread(parse)
+                    parsed = parse() if body_size <= MAX_INLINE_BYTES else await self._state.executor.in_thread(parse)
                     is_received = True
                 telemetry = parsed.pop("telemetry", None)
                 fields = {**parsed, **_header_fields(route, headers, parsed), **path_fields}
                 result = await self._state.executor.call(
-                    caller.principal, route.cls, fields, strict=not in_query, size=size
+                    caller.principal, route.cls, fields, strict=not in_query, body_size=body_size
                 )
         except TimeoutError:
             raise _timeout_error(self._state.deadlines.seconds, route, is_received=is_received) from None

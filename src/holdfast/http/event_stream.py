@@ -122,7 +122,7 @@ class SessionStream:
         if (await self._identify()).principal != self._principal:  # the key may change while the stream is open
             raise UnauthenticatedError("this key now belongs to another user or role; open the stream again")
         fields = {"session_id": self._op.session_id, "after": self._cursor, "limit": self._op.limit}
-        page = await self._executor.call(self._principal, ReadEvents, fields, strict=True, size=0)
+        page = await self._executor.call(self._principal, ReadEvents, fields, strict=True, body_size=0)
         if self._has_started and self._cursor and _log_id(self._cursor) != _log_id(page.cursor):
             raise NotFoundError("session", self._op.session_id)
         self._cursor, self._has_started = page.cursor, True

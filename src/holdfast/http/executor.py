@@ -1,4 +1,4 @@
-"""Runs operations for the event loop: reads in threads, writes in batches through the writer thread."""
+"""Runs operations for the event loop: reads and waits in threads, writes in batches through the writer thread."""
 
 import asyncio
 from collections import deque
@@ -7,17 +7,19 @@ from functools import partial
 from typing import Any, TypeVar
 
 from holdfast.engine import Engine
-from holdfast.engine.gate.prepared_call import PreparedCall
+from holdfast.engine.gate.call import CheckedCall, PreparedCall
 from holdfast.model.identity import Principal
 from holdfast.ops.table import Operation
 from holdfast.store.database import ReplyCallback
 
 R = TypeVar("R")
 MAX_INLINE_BYTES = 64 * 1024
-"""A larger body is validated and prepared in a thread. On the event loop it would delay all other requests."""
+"""A larger body is checked in a thread. On the event loop it would delay all other requests."""
 READER_THREADS = 16
+PREPARER_THREADS = 16
+"""Threads for operations that call a model or read the database before their transaction."""
 WAITER_THREADS = 8
-"""Threads for operations that wait for background work. In threads of their own, they never block reads."""
+"""Threads for operations that wait for background tasks. In threads of their own, they block no others."""
 MAX_BATCH_TURNS = 2
 """How many turns of the event loop a write may wait for others to join its batch."""
 
@@ -28,6 +30,7 @@ class EngineExecutor:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="holdfast-reader")
+        self._preparers = ThreadPoolExecutor(PREPARER_THREADS, thread_name_prefix="holdfast-preparer")
         self._waiters = ThreadPoolExecutor(WAITER_THREADS, thread_name_prefix="holdfast-waiter")
         self._results: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._is_delivery_scheduled = False
@@ -37,14 +40,23 @@ class EngineExecutor:
         self._loop = asyncio.get_running_loop()
 
     async def call(
-        self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, size: int
+        self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, body_size: int
     ) -> R:
-        """Run an operation. Cancelling the caller does not undo a write."""
-        prepare = partial(self.engine.prepare, principal, cls, fields, strict=strict)
-        prepared: PreparedCall[R] = prepare() if size <= MAX_INLINE_BYTES else await self.in_thread(prepare)
-        if prepared.wait_for is not None or not prepared.writes:
-            threads = self._readers if prepared.wait_for is None else self._waiters
-            result: R = await self._loop.run_in_executor(threads, prepared.run)
+        """Run an operation. Cancelling the caller does not undo a write.
+
+        With `strict=False`, numbers may be given as strings, as in a query string. `body_size` is the number of bytes
+        that `fields` were parsed from.
+        """
+        check = partial(self.engine.check, principal, cls, fields, strict=strict)
+        checked: CheckedCall[R] = check() if body_size <= MAX_INLINE_BYTES else await self.in_thread(check)
+        result: R
+        if checked.may_wait:
+            threads = self._waiters if checked.rule.waits_for_tasks else self._preparers
+            result = await self._loop.run_in_executor(threads, lambda: self.engine.prepare(checked).run())
+            return result
+        prepared = self.engine.prepare(checked)
+        if not prepared.writes:
+            result = await self._loop.run_in_executor(self._readers, prepared.run)
             return result
         future: asyncio.Future[R] = self._loop.create_future()
         self._batch.append((prepared, partial(self._add_result, future)))
@@ -56,8 +68,8 @@ class EngineExecutor:
         return await self._loop.run_in_executor(self._readers, function)
 
     def close(self) -> None:
-        self._readers.shutdown(wait=True)
-        self._waiters.shutdown(wait=True)
+        for threads in (self._readers, self._preparers, self._waiters):
+            threads.shutdown(wait=True)
 
     def _submit(self, size_before: int, turns: int) -> None:
         """Submit the batch once a turn of the loop adds no more writes, so that the writer wakes up only once."""

@@ -19,6 +19,8 @@ from holdfast.ops.system import CheckHealth
 
 PROBE_PRINCIPAL = Principal("default", "nobody", "user")
 """The caller of the readiness check. Its operation reads no data of any user."""
+MAX_IDENTIFY_SECONDS = 1.0
+"""How long `/health` waits for the database to name the caller. The server is healthy without it."""
 
 
 async def health(request: Request) -> Response:
@@ -31,8 +33,9 @@ async def health(request: Request) -> Response:
         "auth_mode": state.authenticator.mode,
     }
     try:
-        caller = await _caller(request)
-    except HoldfastError:
+        async with asyncio.timeout(MAX_IDENTIFY_SECONDS):
+            caller = await _caller(request)
+    except (HoldfastError, TimeoutError):
         caller = None
     if caller is not None and not caller.is_operator:
         principal = caller.principal
@@ -45,7 +48,7 @@ async def ready(request: Request) -> Response:
     state = _state(request)
     try:
         async with asyncio.timeout(state.settings.request_timeout_seconds):
-            await state.executor.call(PROBE_PRINCIPAL, CheckHealth, {}, strict=True, size=0)
+            await state.executor.call(PROBE_PRINCIPAL, CheckHealth, {}, strict=True, body_size=0)
     except HoldfastError:
         state.log.write_exception("storage is unavailable")
         return _json(503, {"status": "not_ready", "checks": {"storage": "unavailable; see the server's log"}})

@@ -1,5 +1,6 @@
 """The `viking://` tree: entries of a listing, file names, and the content of JSON files."""
 
+import hashlib
 from datetime import datetime
 from typing import Any, Literal
 
@@ -23,6 +24,27 @@ FAILED = ".failed.json"
 
 FOLDER_MODE = 0o555
 FILE_MODE = 0o444
+WRITABLE_FOLDER_MODE = 0o755
+WRITABLE_FILE_MODE = 0o644
+
+MAX_TOOL_FOLDER_BYTES = 512
+
+
+def tool_folder_name(tool_id: str) -> str:
+    """Return the name of a tool's folder: its id, or a hash if the id is empty, very long, or looks like a hash.
+
+    >>> tool_folder_name("call_1"), tool_folder_name("")
+    ('call_1', '~e3b0c44298fc1c149afbf4c8996fb924')
+    """
+    encoded = tool_id.encode()
+    if 0 < len(encoded) <= MAX_TOOL_FOLDER_BYTES and not tool_id.startswith("~"):
+        return tool_id
+    return f"~{hashlib.sha256(encoded).hexdigest()[:32]}"
+
+
+def output_file_name(tool_result_id: str) -> str:
+    """Return the name of the file with a whole tool output, in the folder of its tool."""
+    return f"{tool_result_id}.txt"
 
 
 class FileEntry(
@@ -37,7 +59,7 @@ class FileEntry(
     size: int
     """In bytes; 0 for folders and for files generated on reading."""
     mode: int
-    """Unix permissions. All entries are read-only."""
+    """Unix permissions. The entries of sessions are read-only."""
     is_dir: bool
     mod_time: datetime
     abstract: str | None = None

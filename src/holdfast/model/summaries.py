@@ -56,6 +56,26 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Keys of tool calls in earlier summaries whose results are in this part."""
 
 
+class RenderedSummary(msgspec.Struct, frozen=True):
+    """The text of a summary: of one archive, or of a session up to an archive (rolling)."""
+
+    abstract: str
+    overview: str
+    overview_tokens: int
+    rules_tokens: int = 0
+    """Tokens that the rules take in the overview."""
+    rules_left_out: list[int] = []
+    """Sequence numbers of the messages with rules that did not fit."""
+
+
+class RollingSummary(msgspec.Struct, frozen=True):
+    """The summary of a session up to an archive."""
+
+    earlier: Summary | None
+    """The summary of all archives before it, if there are any."""
+    text: RenderedSummary
+
+
 def replace_source_ids(stored: str) -> str:
     """Replace message ids in the sources of stored JSON by sequence numbers. Unknown ids are dropped.
 

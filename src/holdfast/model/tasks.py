@@ -3,19 +3,24 @@
 from datetime import datetime
 from typing import Any, Literal
 
+import msgspec
+
 from holdfast.model.base import NonNegative, WireStruct
 from holdfast.model.summaries import EmbeddingUsage, TokenUsage
 
 TaskStatus = Literal["pending", "running", "completed", "failed", "cancelled"]
-TaskKind = Literal["session_commit"]
+COMMIT = "session_commit"
+DELETION = "session_delete"
+RESUMMARY = "resummarise"
+BACKFILL = "backfill"
 
 
 class TotalUsage(WireStruct, frozen=True):
     total_tokens: int = 0
 
 
-class CommitUsage(WireStruct, frozen=True):
-    """Tokens that one commit used."""
+class TaskUsage(WireStruct, frozen=True):
+    """Tokens that one task used."""
 
     llm: TokenUsage
     embedding: EmbeddingUsage
@@ -30,12 +35,20 @@ class CommitOutcome(WireStruct, frozen=True, kw_only=True):
     memories_extracted: dict[str, int]
     active_count_updated: int
     """Number of contexts and skills used since the previous commit."""
-    token_usage: CommitUsage
+    token_usage: TaskUsage
     memory_diff_uri: str
     summarised_by: str
     """The model that wrote the summary, or `local`."""
     notes: list[str]
     """Problems during the commit, and how each was handled."""
+
+
+class CommitPayload(msgspec.Struct, frozen=True):
+    """What the task of a commit works on."""
+
+    log_id: int
+    number: int
+    """The number of the archive."""
 
 
 class Progress(WireStruct, frozen=True):
@@ -47,20 +60,26 @@ class Task(WireStruct, frozen=True, kw_only=True):
     task_id: str
     account_id: str
     user_id: str
-    task_type: TaskKind
+    task_type: str
+    """The kind of the task, such as `session_commit`."""
     status: TaskStatus
     created_at: float
     updated_at: float
     processing_seconds: float
     resource_id: str
+    """What the task works on: for the tasks of a session, its id."""
+    subject: str | None
+    """The `viking://` address that the task is about. It may not exist any more."""
     stage: str | None
-    """The current step, `waiting` for an earlier archive, or `retrying` after a failed attempt."""
+    """The current step, `waiting` for an earlier task, or `retrying` after a failed attempt."""
     progress: Progress
     attempts: int
     next_attempt_at: datetime | None
     result: dict[str, Any] | None
     error_code: str | None
     error: str | None
-    archive_uri: str
+    archive_uri: str | None
+    """Only of a commit."""
+    token_usage: TaskUsage
     created_at_iso: datetime
     updated_at_iso: datetime

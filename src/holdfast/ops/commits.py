@@ -1,4 +1,4 @@
-"""Operations on commits: archives, contexts and background tasks."""
+"""Operations on commits: archives and contexts."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
 from holdfast.model.base import Name, NonNegative
-from holdfast.model.tasks import Task, TaskStatus
+from holdfast.model.tasks import Task
 from holdfast.ops.table import Operation, operation
 
 Ref = Annotated[
@@ -76,34 +76,3 @@ class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
     session_id: Name
     ref: Ref
     token_budget: NonNegative = 32_000
-
-
-@operation("GET /tasks/{task_id}", scope="tenant_or_operator")
-class GetTask(Operation[Task], frozen=True, kw_only=True):
-    """Return a background task."""
-
-    task_id: Name
-
-
-@operation("GET /tasks", scope="tenant_or_operator")
-class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
-    """List background tasks, newest first. Failed tasks stay failed until they are retried or cancelled."""
-
-    task_type: Name | None = None
-    status: TaskStatus | None = None
-    resource_id: Name | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
-
-
-@operation("POST /tasks/{task_id}/cancel", audit="{task_id} session={result.resource_id}", scope="tenant_or_operator")
-class CancelTask(Operation[Task], frozen=True, kw_only=True):
-    """Cancel an unfinished task. The messages of its archive stay in the context."""
-
-    task_id: Name
-
-
-@operation("POST /tasks/{task_id}/retry", audit="{task_id} session={result.resource_id}", scope="tenant_or_operator")
-class RetryTask(Operation[Task], frozen=True, kw_only=True):
-    """Retry a failed or cancelled task. Its finished steps are not repeated."""
-
-    task_id: Name

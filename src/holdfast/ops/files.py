@@ -24,6 +24,8 @@ Offset = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 AbstractChars = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
 LineOffset = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 LineLimit = Annotated[int, msgspec.Meta(ge=-1, le=10_000, description="use -1 for all lines")]
+CharOffset = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+CharLimit = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,11 +68,16 @@ class StatFile(Operation[FileEntry], frozen=True, kw_only=True):
 
 @operation("GET /content/read")
 class ReadFile(Operation[str], frozen=True, kw_only=True):
-    """Read `limit` lines of a file from line `offset`, counted from 0. A `limit` of -1 reads all lines."""
+    """Read `limit` lines of a file from line `offset`, counted from 0. A `limit` of -1 reads all lines.
+
+    `char_offset` and `char_limit` select characters of these lines, so that a long line can be read in parts.
+    """
 
     uri: Uri
     offset: LineOffset = 0
     limit: LineLimit = -1
+    char_offset: CharOffset = 0
+    char_limit: CharLimit | None = None
 
 
 @operation("GET /content/abstract")

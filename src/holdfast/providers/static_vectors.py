@@ -21,7 +21,7 @@ class StaticEmbedder:
     """Uses the 32,000 token vectors of the `wordllama` package. They are loaded on first use, once per process."""
 
     name = "static"
-    space = "wordllama-l2-supercat-256"
+    space = "wordllama-l2-supercat-256"  # the name of the set of vectors
     dimensions = DIMENSIONS
 
     def embed(self, texts: Sequence[str]) -> EmbeddingResult:
@@ -32,6 +32,7 @@ class StaticEmbedder:
         for row, text in enumerate(texts):  # encoding a batch would start threads, which are not fork-safe
             ids = tokenizer.encode(text[:MAX_TEXT_CHARS], add_special_tokens=False).ids
             if ids:
+                # The sum instead of the mean: all vectors get the length 1 below.
                 vectors[row] = table[ids].sum(axis=0, dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)

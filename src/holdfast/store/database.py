@@ -9,6 +9,7 @@ import msgspec
 T = TypeVar("T")
 Row = tuple[Any, ...]
 Params = Sequence[Any]
+Statement = tuple[str, Params]
 ReplyCallback = Callable[[Any, BaseException | None], None]
 """Called with the result of a submitted transaction, or with its error."""
 
@@ -22,6 +23,8 @@ class Dialect(msgspec.Struct, frozen=True):
     name: str
     lock_row: str
     """Appended to a SELECT to lock its row until the transaction ends. Empty if the database needs no row locks."""
+    has_lateral_joins: bool
+    """Whether a subquery in FROM may refer to the tables before it."""
     insert_text: str
     """Adds a message to the text index; parameters: account, log, seq, text. Empty if a trigger does this."""
     delete_text: str
@@ -36,6 +39,7 @@ class Tx(Protocol):
     """A running transaction on behalf of one account.
 
     SQL uses `?` for parameters. A statement on tenants' rows must name `account_id` in its WHERE.
+    `execute` may return before the statement has run: its error is then raised by a later call or by the commit.
     """
 
     account: str
@@ -44,6 +48,11 @@ class Tx(Protocol):
     def execute(self, sql: str, params: Params = ()) -> None: ...
     def one(self, sql: str, params: Params = ()) -> Row | None: ...
     def all(self, sql: str, params: Params = ()) -> list[Row]: ...
+    def all_of(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run several statements in order, and return the rows of each. They need only one round trip."""
+
+    def run_script(self, sql: str) -> None:
+        """Run statements that are separated by semicolons."""
 
 
 class Submission(NamedTuple):

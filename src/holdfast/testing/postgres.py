@@ -85,6 +85,19 @@ class PostgresServer:
         """Start again after `kill`, with crash recovery."""
         self._handle.ensure_postgres_running()
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop all processes of the server with SIGSTOP until the block ends. Connections stay open, without reply."""
+        postmaster = self._handle.get_postmaster_info().process
+        processes = [postmaster, *postmaster.children(recursive=True)]
+        for process in processes:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in processes:
+                process.resume()
+
     def stop(self) -> None:
         # A graceful stop would first write data that is then deleted. SIGKILL would leave shared memory behind.
         self._end(signal.SIGQUIT)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from holdfast.testing.fork_server import ForkedProcess
 
@@ -16,14 +17,17 @@ TIMEOUT_SECONDS = 30.0
 
 
 class ServerProcess:
-    """`holdfast serve` on `target`. `settings` are passed as environment variables."""
+    """`holdfast serve` on `target`. `settings` are passed as environment variables.
 
-    def __init__(self, target: str, *, port: object = 0, **settings: object) -> None:
+    `program` are the arguments of Python for a program that has the command `serve`.
+    """
+
+    def __init__(self, target: str, *, port: object = 0, program: Any = ("-m", "holdfast"), **settings: object) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         environment |= {f"HOLDFAST_{name.upper()}": str(value) for name, value in settings.items()}
         self.process = ForkedProcess(
-            "holdfast",
+            program,
             ["serve", "--path", target, "--host", "127.0.0.1", "--port", str(port)],
             env=environment,
             cwd=tempfile.gettempdir(),
@@ -77,9 +81,11 @@ class ServerProcess:
 
 
 @contextmanager
-def running_server(target: str | Path, *, port: object = 0, **settings: object) -> Iterator[ServerProcess]:
+def running_server(
+    target: str | Path, *, port: object = 0, program: Any = ("-m", "holdfast"), **settings: object
+) -> Iterator[ServerProcess]:
     """Start a server, and kill it when the block ends."""
-    server = ServerProcess(str(target), port=port, **settings)
+    server = ServerProcess(str(target), port=port, program=program, **settings)
     try:
         yield server
     finally:

@@ -66,13 +66,23 @@ _HIGH = [high for _, high in _COSTS.values()]
 _FOREIGN_HIGH = [max(high, 420) if name == "a lower-case letter" else high for name, (_, high) in _COSTS.items()]
 """Upper bounds for other languages in Latin letters, whose words tokenizers split into short pieces."""
 _COMMON_WORDS = (" the ", " to ", " of ", " and ", " for ", " you ", " with ", " that ", " from ", " was ")
-_MIN_WORDS, _MIN_COMMON_SHARE, _MAX_SYMBOLS_PER_WORD = 8, 0.04, 0.6
+_MIN_COMMON_SHARE = 0.04
+"""From this share of common words, a text is English."""
+_MIN_WORDS, _MAX_SYMBOLS_PER_WORD = 8, 0.6
+"""A text with fewer words, or with more symbols per word, is taken for data or code."""
+_SAFETY_TOKENS = 2
+"""Added to the upper bound of every text that is not empty."""
 _LONG_WORD, _LONG_NAME = b"a" * 16, b"U" * 8
+"""Runs of lower-case and of upper-case letters in the output of `_LETTERS`."""
 _SPACES = re.compile(b"  +")
 
 
 def _class_table() -> bytes:
-    """Return a translation table from the first UTF-8 byte of a character to its class."""
+    """Return a translation table from the first UTF-8 byte of a character to its class.
+
+    The classes are `e` vowels, `c` consonants, `U` capitals, `0` digits, space, `n` line breaks and tabs, the scripts
+    of `_SCRIPTS`, and `.` for other symbols.
+    """
     table = bytearray(b"." * 256)
     kinds = {
         "e": b"aeiouy",
@@ -91,6 +101,7 @@ def _class_table() -> bytes:
 _CLASSES = _class_table()
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 """UTF-8 bytes that do not begin a character."""
+# From classes to letters: `a` for a lower-case letter, `U` for a capital, a space for anything else.
 _LETTERS = bytes(ord("a") if kind in b"ecl" else kind if kind in b"U" else ord(" ") for kind in range(256))
 _SCRIPT_CLASSES = [name.encode() for name in _SCRIPTS]
 
@@ -137,7 +148,7 @@ def estimate(text: str) -> int:
     2
     """
     thousandths: int = sum(map(mul, _count_features(text), _MEAN))
-    return -(-thousandths // 1_000)
+    return -(-thousandths // 1_000)  # rounded up
 
 
 def upper_bound(text: str) -> int:
@@ -150,9 +161,10 @@ def upper_bound(text: str) -> int:
     """
     counts = _count_features(text)
     thousandths: int = max(sum(map(mul, counts, costs)) for costs in (_MEAN, _HIGH))
-    if not _has_known_words(text, words=counts[0], symbols=counts[6]):
+    words, symbols = counts[0], counts[6]
+    if not _has_known_words(text, words=words, symbols=symbols):
         thousandths = max(thousandths, sum(map(mul, counts, _FOREIGN_HIGH)))
-    return -(-thousandths // 1_000) + (2 if text else 0)
+    return -(-thousandths // 1_000) + (_SAFETY_TOKENS if text else 0)
 
 
 def _has_known_words(text: str, *, words: int, symbols: int) -> bool:

@@ -73,10 +73,13 @@ def test_the_context_has_the_system_message_and_lists_omissions(cli_ok: Cli, cli
     done = cli_ok("session", "get-session-context", "chat", "--token-budget", "500")
     assert done.out.startswith("You are a pirate.\n")
     (result,) = client.list_tool_results("chat").tool_results
-    assert f"Left out, message 2: output {result.tool_result_id}" in done.err
+    assert f"Left out, tool output of message 2: output {result.tool_result_id}" in done.err
     assert "read_tool_result" in done.err
     assert "Left out" not in cli_ok("session", "get-session-context", "chat").err
-    assert "Left out, message 2" in cli_ok("session", "expand", "chat", "[#1-2]", "--token-budget", "500").err
+    assert (
+        "Left out, tool output of message 2"
+        in cli_ok("session", "expand", "chat", "[#1-2]", "--token-budget", "500").err
+    )
 
 
 def test_an_archive_can_be_listed_shown_and_expanded(cli_ok: Cli, task_id: str, client: holdfast.Client) -> None:

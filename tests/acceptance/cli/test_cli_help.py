@@ -135,6 +135,7 @@ def test_every_command_is_in_the_documentation() -> None:
 
 
 def test_show_completion_prints_the_script_for_bash() -> None:
+    # The script is for the shell that runs the command. Without `true`, bash would replace itself by the command.
     done = subprocess.run(
         ["bash", "-c", '"$@"; true', "bash", sys.executable, "-m", "holdfast", "--show-completion"],
         capture_output=True,

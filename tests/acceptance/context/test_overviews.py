@@ -9,6 +9,7 @@ from conversations import CONVERSATIONS, Conversation
 from holdfast.testing.model import running_model
 
 SMALL_ARCHIVE_TOKENS = 500
+"""The overview of a smaller archive may be larger than the archive: it has a minimum size."""
 EVERY_CONVERSATION = pytest.mark.parametrize(
     "conversation", CONVERSATIONS, ids=lambda conversation: conversation.name.replace(" ", "-")
 )

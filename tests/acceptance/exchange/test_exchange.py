@@ -11,8 +11,8 @@ import pytest
 import holdfast
 from holdfast import Client, ContextPart, ImagePart, TextPart, ToolPart
 from holdfast.errors import InvalidArgumentError, NotFoundError
-from holdfast.exchange import export_sessions, import_path
-from holdfast.exchange.exporting import session_files
+from holdfast.exchange import export_sessions, file_parts, import_path
+from holdfast.exchange.exporting import copying
 from holdfast.exchange.importing import comparison, creation, sessions
 from holdfast.testing.server import running_server
 
@@ -330,10 +330,10 @@ def test_an_export_of_selected_sessions_keeps_the_others_in_the_folder(
 def test_sessions_of_many_pages_are_exported_and_imported_completely(
     source: Client, destination: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (session_files, sessions, creation):
+    for module in (copying, sessions, creation):
         monkeypatch.setattr(module, "PAGE_SIZE", 2)
-    for module in (session_files, comparison):
-        monkeypatch.setattr(module, "OUTPUT_PAGE_CHARS", 4_999)
+    monkeypatch.setattr(file_parts, "PART_CHARS", 99)
+    monkeypatch.setattr(comparison, "OUTPUT_PAGE_CHARS", 4_999)
     monkeypatch.setattr(comparison, "MAX_BATCH_MESSAGES", 2)
     source.session_used("trip", skill={"uri": "viking://skills/s"}, created_at="2020-02-02T02:02:00Z")
     source.session_used("trip", ["viking://x", "viking://y"], created_at="2020-02-02T02:02:00Z")

@@ -17,7 +17,6 @@ from holdfast import Client, ToolPart
 from holdfast.client.sync.transport import Transport
 from holdfast.errors import ConflictError, InvalidArgumentError, UnavailableError
 from holdfast.exchange import export_sessions, import_path
-from holdfast.exchange.exporting import session_files
 
 LOG = "line: ok\n" * 2_000
 
@@ -213,15 +212,11 @@ def test_an_error_of_the_progress_callback_is_not_reported_as_a_disk_error(sourc
     assert list((tmp_path / "out/user/default/sessions").iterdir()) == []
 
 
-def test_a_session_recreated_during_its_export_is_an_error(
-    source: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def replace(done: int, _total: int, _session_id: str) -> None:
-        if done == 2:
-            source.delete_session("a")
-            source.batch_add_messages("a", [{"role": "user", "content": "another"}] * 6)
+def test_a_session_recreated_during_its_export_is_an_error(source: Client, tmp_path: Path) -> None:
+    def replace(_done: int, _total: int, _session_id: str) -> None:
+        source.delete_session("a")
+        source.batch_add_messages("a", [{"role": "user", "content": "another"}] * 6)
 
-    monkeypatch.setattr(session_files, "PAGE_SIZE", 2)
     with pytest.raises(ConflictError, match="Session a was deleted and created again during the export"):
         export_sessions(source, tmp_path / "out", ["a"], replace)
     assert list((tmp_path / "out/user/default/sessions").iterdir()) == []
@@ -309,6 +304,6 @@ def test_unknown_files_are_ignored(source: Client, export: Path) -> None:
 
 def test_an_export_of_a_later_version_is_rejected(export: Path) -> None:
     manifest = json.loads((export / ".export.json").read_text())
-    (export / ".export.json").write_text(json.dumps({**manifest, "holdfast_export": 2}))
-    with holdfast.connect(":memory:") as destination, pytest.raises(InvalidArgumentError, match="has version 2"):
+    (export / ".export.json").write_text(json.dumps({**manifest, "holdfast_export": 3}))
+    with holdfast.connect(":memory:") as destination, pytest.raises(InvalidArgumentError, match="has version 3"):
         import_path(destination, export)

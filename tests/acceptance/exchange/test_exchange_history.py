@@ -1,13 +1,13 @@
-"""Archives and summaries in an export. They are for reading; an import ignores them."""
+"""Archives and summaries in an export. An import reads the messages of the archives and ignores the rest."""
 
 from pathlib import Path
 
 import pytest
 
 import holdfast
-from holdfast import Client
-from holdfast.exchange import export_sessions, import_path
-from holdfast.exchange.exporting import session_files
+from holdfast import Client, ToolPart
+from holdfast.exchange import export_sessions, file_parts, import_path
+from holdfast.exchange.exporting import copying, session_files
 
 SESSION_URI = "viking://session/chat"
 
@@ -31,23 +31,25 @@ def export_files(client: Client, folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_exported_archives_and_summaries_equal_the_files_of_the_viking_tree(
+def test_every_exported_file_equals_the_file_of_the_viking_tree(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_files, "PAGE_SIZE", 2)
+    monkeypatch.setattr(copying, "PAGE_SIZE", 2)
+    monkeypatch.setattr(file_parts, "PART_CHARS", 100)
     with client:
         for text in ("Deploy the billing service, never on Fridays.", "Grüße an Frau Larsen", "The invoice is 1,250."):
             client.add_message("chat", "assistant", f"Before: {text}")
-            client.add_message("chat", "assistant", "And more.")
+            client.add_message("chat", "tool", parts=[ToolPart(tool_id="call_1", output="über\n" * 3_000)])
             commit(client, text)
+        client.session_used("chat", contexts=["viking://resources/a.md"])
+        client.add_message("chat", "user", "Thanks.")
         files = export_files(client, tmp_path / "out")
         listed = client.ls(SESSION_URI, recursive=True, show_all_hidden=True)
         expected = {entry.rel_path: client.read(entry.uri).encode() for entry in listed if not entry.is_dir}
-        for name in ("messages.jsonl", ".meta.json", ".relations.json"):
-            del expected[name]
-        assert len(expected) == 2 + 3 * 6
-        assert {name: files.get(name) for name in expected} == expected
-        assert files["messages.jsonl"].count(b"\n") == 9, "an import needs all messages, archived and live"
+        session_files, archives, files_per_archive = 7, 3, 6
+        assert len(expected) == session_files + archives * files_per_archive
+        assert files == expected
+        assert files["messages.jsonl"].count(b"\n") == 1, "archived messages are in the files of the archives"
 
 
 def test_an_unfinished_archive_is_exported_without_summaries(target: str, tmp_path: Path) -> None:
@@ -83,8 +85,10 @@ def test_an_import_restores_all_messages_as_live_messages(client: Client, tmp_pa
 def test_an_archive_created_after_the_export_began_is_not_in_it(client: Client, tmp_path: Path) -> None:
     with client:
         commit(client, "one")
-        info = client.get_session("chat")
-        commit(client, "two")
-        list(session_files.write_session(client, info, tmp_path / "chat"))
+        client.add_message("chat", "user", "two")
+        for count in session_files.write_session(client, "chat", tmp_path / "chat"):
+            if count == 2:
+                client.add_message("chat", "user", "three")
+                client.commit_session("chat")
     assert [folder.name for folder in (tmp_path / "chat/history").iterdir()] == ["archive_001"]
     assert (tmp_path / "chat/messages.jsonl").read_bytes().count(b"\n") == 1

@@ -16,6 +16,7 @@ from holdfast.testing.server import ServerProcess, running_server
 
 MESSAGES = "/api/v1/sessions/chat/messages"
 NEVER = 3600
+"""Seconds: longer than any test."""
 
 
 def append_request(text: str, key: str | None = None) -> bytes:
@@ -74,7 +75,7 @@ def test_every_accepted_append_is_answered_and_stored(target: str) -> None:
     assert sorted(stored_texts(target)) == sorted(
         ["before", "in two halves", *(f"message {number}" for number in range(9))]
     )
-    if "://" not in target:
+    if "://" not in target:  # SQLite: a clean exit removes the write-ahead log
         assert [file.name for file in Path(target).parent.iterdir()] == ["holdfast.db"]
 
 
@@ -83,13 +84,13 @@ def test_streams_and_idle_connections_are_closed_properly(tmp_path: Path) -> Non
         add_first_message(server)
         queries = ("", "?after=now", "?limit=1")
         streams = [stack.enter_context(EventStream(server.url, "chat", query)) for query in queries]
-        idle, silent = (stack.enter_context(Connection(server.url)) for _ in "ab")
+        idle, silent = (stack.enter_context(Connection(server.url)) for _ in range(2))
         idle.send(request_head("GET", "/health"))
         assert idle.read_response() is not None
         assert [event.event for event in streams[0].take(2)] == ["session", "message"]
         server.process.send_signal(signal.SIGINT)
         rest = [list(stream) for stream in streams]
-        assert [len(events) for events in rest] == [0, 0, 2]
+        assert [len(events) for events in rest] == [0, 0, 2]  # those of the third stream were not read before
         assert all(stream.complete for stream in streams)
         idle.wait_until_closed()
         silent.wait_until_closed()

@@ -40,7 +40,10 @@ def operator(server: ServerProcess) -> Iterator[holdfast.Client]:
 
 @pytest.fixture
 def keys(operator: holdfast.Client) -> Iterator[dict[str, str]]:
-    """Two accounts: acme with an administrator, alice and bob; rival with an alice of its own."""
+    """The keys of four users: "admin", "alice" and "bob" of the account acme, and "rival", an alice of another account.
+
+    The accounts are deleted after the test.
+    """
     keys = {"admin": operator.admin.create_account("acme", "admin").user_key}
     keys |= {user: operator.admin.create_user("acme", user).user_key for user in ("alice", "bob")}
     operator.admin.create_account("rival")
@@ -52,10 +55,11 @@ def keys(operator: holdfast.Client) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def connect(server: ServerProcess, keys: dict[str, str]) -> Iterator[Callable[[str], holdfast.Client]]:
+    """Opens a client for a user of `keys`, or for a key itself."""
     opened: list[holdfast.Client] = []
 
-    def connect(name: str) -> holdfast.Client:
-        opened.append(holdfast.connect(server.url, api_key=keys.get(name, name)))
+    def connect(user_or_key: str) -> holdfast.Client:
+        opened.append(holdfast.connect(server.url, api_key=keys.get(user_or_key, user_or_key)))
         return opened[-1]
 
     yield connect
@@ -76,7 +80,13 @@ def test_a_key_is_accepted_in_either_header(server: ServerProcess, keys: dict[st
     assert (response.status_code, response.json()["result"]) == (200, {"initialized": True, "user": "alice"})
 
 
-@pytest.mark.parametrize("key", [None, "", "wrong", "hf.YWNtZQ.0000000000000000.x", "hf.Kg.x.y", "hf.....", "é"])
+UNKNOWN_KEY_OF_ACME = "hf.YWNtZQ.0000000000000000.x"
+"""In the format of a key: its second part is the name of the account in base64."""
+KEY_OF_EVERY_ACCOUNT = "hf.Kg.x.y"
+"""Its account is `*`, which is no account."""
+
+
+@pytest.mark.parametrize("key", [None, "", "wrong", UNKNOWN_KEY_OF_ACME, KEY_OF_EVERY_ACCOUNT, "hf.....", "é"])
 def test_a_request_without_a_valid_key_is_rejected(server: ServerProcess, key: str | None) -> None:
     headers = {} if key is None else {"X-API-Key": key.encode()}
     for path in ("/api/v1/sessions", "/api/v1/admin/accounts", "/metrics"):
@@ -165,8 +175,8 @@ def test_revoking_a_key_takes_effect_at_once_and_leaves_other_keys_valid(
 def test_a_key_expires_and_records_its_last_use(connect: Callable[[str], holdfast.Client]) -> None:
     admin = connect("admin")
     created_key = admin.admin.create_key("acme", "alice", expires_in_seconds=2)
-    brief = connect(created_key.user_key)
-    assert brief.whoami().user_id == "alice"
+    client = connect(created_key.user_key)
+    assert client.whoami().user_id == "alice"
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         used = {key.key_id: key.last_used_at for key in admin.admin.list_keys("acme", "alice")}
@@ -176,7 +186,7 @@ def test_a_key_expires_and_records_its_last_use(connect: Callable[[str], holdfas
         pytest.fail("the last use of the key was not recorded")
     while time.monotonic() < deadline:
         try:
-            brief.whoami()
+            client.whoami()
         except UnauthenticatedError:
             break
         time.sleep(0.1)
@@ -191,8 +201,8 @@ def test_a_deleted_user_loses_access_and_the_sessions_are_kept(connect: Callable
     admin.admin.delete_user("acme", "bob")
     with pytest.raises(UnauthenticatedError):
         bob.list_sessions()
-    back = connect(admin.admin.create_user("acme", "bob").user_key)
-    assert [message.text for message in back.session("s").messages] == ["keep this"]
+    recreated_bob = connect(admin.admin.create_user("acme", "bob").user_key)
+    assert [message.text for message in recreated_bob.session("s").messages] == ["keep this"]
 
 
 def test_deleting_an_account_deletes_its_keys(operator: holdfast.Client, server: ServerProcess) -> None:
@@ -226,16 +236,16 @@ def test_keys_are_stored_only_as_hashes(tmp_path: Path) -> None:
     assert ROOT_KEY not in log
 
 
-@pytest.mark.parametrize("stranger", ["bob", "rival", "admin"])
+@pytest.mark.parametrize("other_user", ["bob", "rival", "admin"])
 @pytest.mark.parametrize(
     "cls",
     [op for op in OPERATIONS if "session_id" in op.__struct_fields__ and op.__name__ != "CreateSession"],
     ids=lambda cls: cls.__name__,
 )
 def test_over_http_a_session_of_another_user_looks_like_a_missing_one(
-    connect: Callable[[str], holdfast.Client], cls: type[Operation[Any]], stranger: str
+    connect: Callable[[str], holdfast.Client], cls: type[Operation[Any]], other_user: str
 ) -> None:
-    owner, other = connect("alice"), connect(stranger)
+    owner, other = connect("alice"), connect(other_user)
     owner.add_message("theirs", "tool", parts=[holdfast.ToolPart(output="x" * 9_000)], id="m1")
     (result,) = owner.list_tool_results("theirs").tool_results
     before = owner.get_session("theirs"), owner.get_messages("theirs")

@@ -67,7 +67,16 @@ def cases(draw: Any) -> Case:
     archived = message(0, "system", [TextPart("Be brief.")])
     latest_system = [each for each in [archived, *messages] if each.role == "system"][-1]
     text, more = draw(TEXTS) or "own", draw(TEXTS)
-    overview = Overview(9, -9, -5, 0, text, tokens.estimate(text), text + more, tokens.estimate(text + more))
+    overview = Overview(
+        archive_number=9,
+        first_done_seq=-9,
+        first_seq=-5,
+        last_seq=0,
+        text=text,
+        tokens=tokens.estimate(text),
+        rolling_text=text + more,
+        rolling_tokens=tokens.estimate(text + more),
+    )
     stored = ContextInput(
         ranges=ranges,
         messages=messages,
@@ -95,12 +104,12 @@ def test_a_receipt_adds_up_and_accounts_for_everything(case: Case, budget: int) 
     assert context.estimated_tokens == receipt.spent == sum(line.tokens for line in receipt.included)
     assert context.estimated_tokens == stats.active_tokens + stats.archive_tokens
     assert stats.active_tokens == sum(each.tokens for each in all_messages(context))
-    forms = set() if stored.overview is None else {stored.overview.text, stored.overview.rolling_text}
+    overviews = set() if stored.overview is None else {stored.overview.text, stored.overview.rolling_text}
     left_out_overviews = [line for line in receipt.left_out if "overview" in line.what]
     if context.latest_archive_overview:
         assert (stats.included_archives, stats.dropped_archives) == (1, 0)
     else:
-        assert len(left_out_overviews) == len(forms)
+        assert len(left_out_overviews) == len(overviews)
         assert stats.dropped_archives == int(stored.overview is not None)
     result_ids = [line.tool_result_id for line in [*receipt.included, *receipt.left_out] if line.what == "tool_output"]
     assert sorted(map(str, result_ids)) == sorted(case.outputs)
@@ -184,6 +193,7 @@ def test_the_overview_takes_precedence_over_complete_outputs() -> None:
 def test_an_output_that_cannot_fit_is_not_read() -> None:
     for text, budget in (("order shipped " * 2_000, 2_000), ("x" * (MAX_RESTORED_CHARS + 1), 100_000_000)):
         stored = case_with_output(text).stored
+        # Reading an output would raise ZeroDivisionError.
         context = assemble(stored, budget, lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
         (line,) = context.receipt.left_out
         assert line.tokens > 2_000
@@ -192,7 +202,7 @@ def test_an_output_that_cannot_fit_is_not_read() -> None:
 def test_a_preview_ends_with_a_complete_word() -> None:
     (shown,) = case_with_output("onomatopoeia " * 1_000).assemble(0).messages
     text, _ = shown.parts[0]["tool_output"].split("\n")
-    assert text.split() == ["onomatopoeia"] * 76
+    assert text.split() == ["onomatopoeia"] * (1_000 // len("onomatopoeia "))
 
 
 def test_outputs_are_restored_within_limits_for_a_summary() -> None:
@@ -223,4 +233,4 @@ def test_the_rolling_overview_of_a_session_stays_within_its_limit_for_any_number
             context = client.get_session_context("s")
             assert context.estimated_tokens <= settings.overview_tokens + settings.earlier_tokens + 50
             assert "never restart the billing service on a Friday" in context.latest_archive_overview
-            assert f"luster {number}" in context.latest_archive_overview
+            assert f"cluster {number}" in context.latest_archive_overview.lower()

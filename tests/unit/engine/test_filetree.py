@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from holdfast.engine import Engine
-from holdfast.engine.tree import nodes
+from holdfast.engine.tree import reading, session_nodes
 from holdfast.errors import TooLargeError
 from holdfast.model.files import FilePage
 from holdfast.model.identity import Principal
@@ -78,7 +78,7 @@ def test_listing_a_session_reads_no_messages(engine: Engine, monkeypatch: pytest
     def read(*_args: object) -> None:
         raise AssertionError("messages were read")
 
-    monkeypatch.setattr(stored_messages, "read", read)
+    monkeypatch.setattr(stored_messages, "_messages", read)
     entries = engine.call(ALICE, ShowTree(uri="viking://", level_limit=9, show_all_hidden=True)).entries
     assert len(entries) == 14
     with pytest.raises(AssertionError, match="were read"):
@@ -86,17 +86,17 @@ def test_listing_a_session_reads_no_messages(engine: Engine, monkeypatch: pytest
 
 
 def test_a_listing_reads_only_the_sessions_of_its_page(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "PAGE_SIZE", 2)
+    monkeypatch.setattr(session_nodes, "PAGE_SIZE", 2)
     for number in range(6):
         add(engine, 1, f"chat_{number}")
     sessions_read: list[str] = []
-    session_folder = nodes._session_folder
+    session_folder = session_nodes._session_folder
 
-    def recording(tx: Any, session: Any) -> Any:
+    def recording(tx: Any, session: Any, uri: str) -> Any:
         sessions_read.append(session.session_id)
-        return session_folder(tx, session)
+        return session_folder(tx, session, uri)
 
-    monkeypatch.setattr(nodes, "_session_folder", recording)
+    monkeypatch.setattr(session_nodes, "_session_folder", recording)
     page = engine.call(ALICE, ListFiles(uri="viking://session", limit=1))
     assert (len(page.entries), page.has_more, sessions_read) == (1, True, ["chat_5", "chat_4"])
 
@@ -106,14 +106,9 @@ def test_a_read_of_too_many_lines_is_rejected_and_works_in_several_parts(
 ) -> None:
     add(engine, 4)
     engine.call(ALICE, RecordUse(session_id="chat", contexts=[f"viking://{n}" for n in range(4)]))
-    monkeypatch.setattr(nodes, "MAX_LINES", 3)
-    remedies = {
-        "messages.jsonl": "in several parts",
-        ".relations.json": "list the uses",
-        "tools/c1/tool.json": "the messages",
-    }
-    for name, remedy in remedies.items():
-        with pytest.raises(TooLargeError, match=remedy):
+    monkeypatch.setattr(reading, "MAX_LINES", 3)
+    for name in ("messages.jsonl", ".relations.json", "tools/c1/tool.json", ".meta.json"):
+        with pytest.raises(TooLargeError, match="in several parts"):
             engine.call(ALICE, ReadFile(uri=f"{HERE}/{name}"))
     parts = [engine.call(ALICE, ReadFile(uri=f"{HERE}/messages.jsonl", offset=n, limit=2)) for n in (0, 2, 4)]
     assert [part.count("\n") for part in parts] == [2, 2, 0]

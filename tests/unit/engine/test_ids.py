@@ -29,7 +29,8 @@ def test_later_ids_sort_later_when_the_clock_goes_back() -> None:
 def test_an_id_has_its_prefix_and_32_digits() -> None:
     name, digits = Ids(system_clock).new("msg").split("_")
     assert (name, len(digits)) == ("msg", 32)
-    assert abs((int(digits, 16) >> 80) - system_clock() // 1_000) < 1_000
+    milliseconds = int(digits, 16) >> 80  # the first 48 of 128 bits
+    assert abs(milliseconds - system_clock() // 1_000) < 1_000
 
 
 def test_log_ids_fit_a_database_integer_sort_and_never_repeat() -> None:

@@ -135,12 +135,12 @@ def test_no_minute_exceeds_the_limit_of_tokens() -> None:
 def test_the_reported_tokens_of_a_call_replace_its_estimate() -> None:
     clock = FakeClock()
     limiter = make_limiter(clock, tokens_per_minute=1000)
-    limiter.finish(limiter.start(900), 100)
+    limiter.finish(limiter.start(900), 100)  # start() takes the estimate, finish() the reported tokens
     before = clock.now
     limiter.finish(limiter.start(800), 900)
-    assert clock.now == before
+    assert clock.now == before, "100 reported and 800 estimated tokens are within the limit"
     limiter.finish(limiter.start(10), 10)
-    assert clock.now >= before + 59
+    assert clock.now >= before + 59, "1000 reported tokens reach the limit until the minute is over"
 
 
 def test_a_call_above_the_limit_of_tokens_starts_alone() -> None:

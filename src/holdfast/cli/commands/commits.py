@@ -59,7 +59,12 @@ def get_session_context(
     ctx: typer.Context,
     session_id: help_texts.SessionId,
     token_budget: Annotated[
-        int, typer.Option("--token-budget", metavar="N", help="The maximum number of tokens.")
+        int,
+        typer.Option(
+            "--token-budget",
+            metavar="N",
+            help="The maximum number of tokens. Messages not yet summarised may exceed it.",
+        ),
     ] = 128_000,
 ) -> None:
     """Show the model's context.
@@ -140,7 +145,7 @@ def expand(
 def _print_omissions(lines: list[ReceiptLine]) -> None:
     """Print what was left out of the context: the first few items, and the number of the others."""
     for line in lines[:MAX_OMISSIONS_LISTED]:
-        item = f"message {line.first_seq}" if line.what == "tool_output" else line.what.replace("_", " ")
+        item = f"tool output of message {line.first_seq}" if line.what == "tool_output" else line.what.replace("_", " ")
         output.print_notice(f"Left out, {item}: {line.why}.")
     if len(lines) > MAX_OMISSIONS_LISTED:
         output.print_notice(f"Left out: {len(lines) - MAX_OMISSIONS_LISTED:,} more; -o json lists them.")

@@ -24,23 +24,29 @@ from holdfast.store.database import Database
 from holdfast.store.timestamps import from_micros
 
 MIN_FREE_BYTES = 100 * 1024**2
+"""With less free space the check fails."""
 LOW_FREE_BYTES = 1024**3
+"""With less free space the check warns."""
 MIN_CLOCK_MICROS = 1_767_225_600_000_000
 """The start of 2026. An earlier clock is wrong."""
 
 SQLITE_HEADER = b"SQLite format 3\0"
 
 EXTRAS = {
+    # name: (what needs it, its packages)
     "server": ("holdfast serve", ("starlette", "uvicorn", "httptools", "prometheus_client")),
     "postgres": ("a postgresql:// URL", ("psycopg", "psycopg_pool")),
 }
 
 
 class Finding(WireStruct, frozen=True):
+    """The result of one check."""
+
     name: str
     state: Literal["ok", "warn", "fail"]
-    said: str
+    result: str = msgspec.field(name="said")
     remedy: str = ""
+    """What to do about a problem."""
 
 
 def run_checks(shared: SharedOptions) -> Iterator[Finding]:
@@ -101,9 +107,9 @@ def _check_server(shared: SharedOptions, settings: Settings, url: str) -> Iterat
             yield Finding("server", "ok", f"{url} answers")
             caller = client.whoami()
             yield Finding("identity", "ok", f"{caller.user_id} of {caller.account_id}, with role {caller.role}")
-            if caller.role != "user":
+            if caller.role != "user":  # a user may not see the components
                 yield from _check_components(client)
-    except PermissionDeniedError:  # only administrators may see the components
+    except PermissionDeniedError:  # the role of the caller has just been changed
         return
     except HoldfastError as error:
         yield Finding("server", "fail", error.message)

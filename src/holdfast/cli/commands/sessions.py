@@ -136,7 +136,7 @@ def delete(ctx: typer.Context, session_id: help_texts.SessionId, yes: help_texts
 
     Messages that it shares with a fork stay in the fork.
     """
-    with options.get(ctx).open_client() as client:
+    with options.get(ctx).open_client(run_tasks=True) as client:
         confirm(f"Delete the session {session_id} with all its messages?", yes=yes)
         output.print_result(ctx, client.delete_session(session_id), f"deleted {session_id}")
 

@@ -83,10 +83,10 @@ def status(ctx: typer.Context) -> None:
     with shared.open_client(settings) as client:
         caller = client.whoami()
         healthy, errors, components = client.check_health().healthy, [], {}
-        if caller.role != "user":
+        if caller.role != "user":  # a user may not see the components
             try:
                 system = client.system_health()
-            except PermissionDeniedError:  # only administrators may see the components
+            except PermissionDeniedError:  # the role of the caller has just been changed
                 pass
             else:
                 healthy, errors, components = healthy and system.is_healthy, system.errors, system.components
@@ -119,12 +119,12 @@ def doctor(ctx: typer.Context) -> None:
     Nothing is changed. The result of each check is ok, warn or fail; the exit code is 1 if a check fails.
     """
     shared = options.get(ctx)
-    shared.target()
+    shared.validate_target()
     findings = []
     for finding in lazy.load("holdfast.cli.commands.doctor").run_checks(shared):
         findings.append(finding)
         if shared.output != "json":
-            text = f"{finding.said}; {finding.remedy}" if finding.remedy else finding.said
+            text = f"{finding.result}; {finding.remedy}" if finding.remedy else finding.result
             state = (finding.state, 4, STYLES[finding.state])
             output.print_line(ctx, finding, state, (finding.name, 10, ""), (text, 0, ""))
     if shared.output == "json":
@@ -141,7 +141,10 @@ def version(ctx: typer.Context) -> None:
 
 
 def _unprotected_message(source: SettingsSource) -> str:
-    """The error if the ignored settings file asks for authentication: without it the server would require no keys."""
+    """Describe why the server does not start: its settings file requires keys, but is ignored.
+
+    A file that was only found in the current folder may not change these settings.
+    """
     names = ", ".join(name for name in source.ignored if name in AUTH_SETTINGS)
     return (
         f"{source.file!r} sets {names}, but is ignored because it was not given explicitly; without it this server"
@@ -150,9 +153,12 @@ def _unprotected_message(source: SettingsSource) -> str:
 
 
 def _summarise_status(status: str) -> str:
-    """Shorten the status of the queue to one line. It is a table, as published clients expect, with a total row."""
-    *_, total = status.splitlines()
-    if not total.startswith("TOTAL "):
+    """Replace the status of the queue, a table of several lines, by the counts in its last row, TOTAL.
+
+    The status of every other component is one line, and is returned unchanged.
+    """
+    *_, last_row = status.splitlines()
+    if not last_row.startswith("TOTAL "):
         return status
-    pending, running, failed = total.split()[1:]
+    pending, running, failed = last_row.split()[1:]
     return f"{pending} pending, {running} in progress, {failed} failed"

@@ -20,8 +20,10 @@ FIRST_POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 0.5
 UNIX_TIME_FIELDS = ("created_at", "updated_at")
 """Excluded from tables, which have the same times in `created_at_iso` and `updated_at_iso`."""
+# "step" counts finished steps of all steps, such as 2/3. "stage" is the name of the current step, or the error.
 COLUMNS = (
     Column("task", lambda row: row.task_id),
+    Column("type", lambda row: row.task_type),
     Column("status", lambda row: row.status),
     Column("step", lambda row: f"{row.progress.done}/{row.progress.total}", align_right=True),
     Column("session", lambda row: row.resource_id, shrinks=True),
@@ -37,8 +39,10 @@ TaskId = Annotated[str, typer.Argument(metavar="TASK_ID", help="The id of the ta
 def list_(
     ctx: typer.Context,
     task_type: Annotated[
-        Literal["session_commit"] | None,
-        typer.Option("--type", metavar="session_commit", help="Only tasks of this type.", show_default=False),
+        str | None,
+        typer.Option(
+            "--type", metavar="TYPE", help="Only tasks of this type, such as session_commit.", show_default=False
+        ),
     ] = None,
     status: Annotated[
         Literal["pending", "running", "completed", "failed", "cancelled"] | None,
@@ -95,7 +99,7 @@ def retry(ctx: typer.Context, task_id: TaskId) -> None:
 def cancel(ctx: typer.Context, task_id: TaskId) -> None:
     """Cancel an unfinished task.
 
-    The messages of its archive stay in the context.
+    After a cancelled commit, the messages of its archive stay in the context.
     """
     with options.get(ctx).open_client() as client:
         output.print_result(ctx, client.cancel_task(task_id), f"cancelled {task_id}")

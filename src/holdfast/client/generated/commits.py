@@ -8,17 +8,14 @@ from holdfast.errors import DeadlineExceededError
 from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
 from holdfast.model.tasks import Task, TaskStatus
 from holdfast.ops.commits import (
-    CancelTask,
     CommitSession,
     ExpandContext,
     GetSessionArchive,
     GetSessionContext,
-    GetTask,
     ListArchives,
-    ListTasks,
     RetryArchive,
-    RetryTask,
 )
+from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
 
 FIRST_POLL_SECONDS = 0.01
 MAX_POLL_SECONDS = 0.5

@@ -8,7 +8,7 @@ from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, 
 
 
 class AsyncFiles:
-    """Read-only access to sessions as files and folders."""
+    """Read-only access to the tree of files and folders."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -86,9 +86,16 @@ class AsyncFiles:
         """Return the entry of a file or folder."""
         return await self._transport.call(StatFile(uri=uri))
 
-    async def read(self, uri: str, offset: int = 0, limit: int = -1) -> str:
-        """Return `limit` lines of a file from line `offset`, counted from 0. A `limit` of -1 returns all lines."""
-        return await self._transport.call(ReadFile(uri=uri, offset=offset, limit=limit))
+    async def read(
+        self, uri: str, offset: int = 0, limit: int = -1, *, char_offset: int = 0, char_limit: int | None = None
+    ) -> str:
+        """Return `limit` lines of a file from line `offset`, counted from 0. A `limit` of -1 returns all lines.
+
+        With `char_limit`, return only that many characters of these lines, from `char_offset` on.
+        """
+        return await self._transport.call(
+            ReadFile(uri=uri, offset=offset, limit=limit, char_offset=char_offset, char_limit=char_limit)
+        )
 
     async def abstract(self, uri: str) -> str:
         """Return the one-line summary of a session or an archive. It exists once an archive is done."""

@@ -104,7 +104,8 @@ class Operations(Commits, Files):
         """Create a session. If `session_id` is None, an id is generated.
 
         `metadata` is any JSON object. `created_at` is for sessions that began elsewhere. `auto_commit_policy` sets
-        when the session is committed automatically.
+        when the session is committed automatically. `memory_policy` and `memory_extraction_config` are for the
+        extraction of long-term memories, which is not implemented yet: they are stored and returned, without effect.
         """
         op = CreateSession(
             session_id=session_id,
@@ -160,7 +161,7 @@ class Operations(Commits, Files):
         auto_commit_policy: AutoCommitPolicy | dict[str, Any] | UnsetType | None = UNSET,
         memory_extraction_config: dict[str, Any] | UnsetType | None = UNSET,
     ) -> SessionInfo:
-        """Update the given settings of a session. None resets a setting to its default."""
+        """Update the given settings of a session, described at `create_session`. None resets one to its default."""
         op = ConfigureSession(
             session_id=session_id,
             memory_policy=memory_policy,  # type: ignore[arg-type]  # validation accepts dictionaries
@@ -217,6 +218,10 @@ class Operations(Commits, Files):
 
         The body of the message is `parts`, or else `content`, a string. With `id` or `idempotency_key` the call is safe
         to repeat. With `expected_seq` it fails with a conflict unless that is the seq of the last message.
+
+        Four fields are stored for the application and have no effect: `peer_id` (the participant, if several share a
+        role), `turn_id` (the turn that the message belongs to), `message_kind` (any label) and `source_message_ids`
+        (the messages that this one was made from).
 
         `add_message(session_id, **message)` accepts a message in the format of OpenAI or Anthropic: `content` may be
         a list of the provider's blocks, and `provider_fields` takes its other fields, such as `tool_calls`.
@@ -285,7 +290,10 @@ class Operations(Commits, Files):
         *,
         created_at: datetime | str | None = None,
     ) -> UseRecorded:
-        """Record which contexts, by URI, and which skill the session used."""
+        """Record that the session used some contexts or a skill.
+
+        `contexts` has the URIs of what the agent was given to read, such as documents or memories.
+        """
         op = RecordUse(
             session_id=session_id,
             contexts=contexts,
@@ -357,8 +365,8 @@ class Operations(Commits, Files):
     def wait_until_idle(self, seconds: float | None = None) -> dict[str, QueueCounts]:
         """Wait until all background work that was accepted before this call is done; return the counts of each queue.
 
-        Raises `DeadlineExceededError` after `seconds`, or without it after the timeout of one request. The work
-        itself continues.
+        Raises `DeadlineExceededError` after `seconds`; if that is None, after the timeout of one request. The work
+        continues in the background.
         """
         deadline = None if seconds is None else monotonic() + seconds
         while True:

@@ -35,8 +35,9 @@ from holdfast.store.timestamps import from_micros
 
 
 def _create_account(
-    tx: Tx, _principal: Principal, op: CreateAccount, key: keys.NewKey, context: CallContext
+    tx: Tx, _principal: Principal, op: CreateAccount, _prepared: None, context: CallContext
 ) -> AccountCreated:
+    key = keys.new_key(op.account_id, context.ids)
     if not accounts.insert(tx, op.account_id, context.now):
         raise AlreadyExistsError(f"Account {op.account_id} already exists", resource=op.account_id, type="account")
     users.insert(tx, op.account_id, op.admin_user_id, "admin", context.now)
@@ -65,7 +66,8 @@ def _delete_account(
     return AccountRef(op.account_id)
 
 
-def _create_user(tx: Tx, _principal: Principal, op: CreateUser, key: keys.NewKey, context: CallContext) -> UserCreated:
+def _create_user(tx: Tx, _principal: Principal, op: CreateUser, _prepared: None, context: CallContext) -> UserCreated:
+    key = keys.new_key(op.account_id, context.ids)
     _require_account(tx)
     if not users.insert(tx, op.account_id, op.user_id, op.role, context.now):
         raise AlreadyExistsError(f"User {op.user_id} already exists", resource=op.user_id, type="user")
@@ -104,8 +106,9 @@ def _set_role(tx: Tx, _principal: Principal, op: SetRole, _prepared: None, conte
 
 
 def _create_key(
-    tx: Tx, _principal: Principal, op: CreateKey | RotateKey, key: keys.NewKey, context: CallContext
+    tx: Tx, _principal: Principal, op: CreateKey | RotateKey, _prepared: None, context: CallContext
 ) -> KeyCreated:
+    key = keys.new_key(op.account_id, context.ids)
     _require_user(tx, op.user_id, context)
     expires_at = _expires_at(op.expires_in_seconds, context.now)
     if isinstance(op, RotateKey):
@@ -132,12 +135,6 @@ def _revoke_key(tx: Tx, _principal: Principal, op: RevokeKey, _prepared: None, c
     raise NotFoundError("key", op.key_id)
 
 
-def _new_key(
-    context: CallContext, _principal: Principal, op: CreateAccount | CreateUser | CreateKey | RotateKey
-) -> keys.NewKey:
-    return keys.new_key(op.account_id, context.ids)
-
-
 def _expires_at(seconds: int | None, now: int) -> int | None:
     return None if seconds is None else now + seconds * 1_000_000
 
@@ -151,15 +148,15 @@ def _list_audit(
 
 
 RULES: dict[type, Rule] = {
-    CreateAccount: Rule(_create_account, writes=always, prepare=_new_key),
+    CreateAccount: Rule(_create_account, writes=always),
     ListAccounts: Rule(_list_accounts),
     DeleteAccount: Rule(_delete_account, writes=always),
-    CreateUser: Rule(_create_user, writes=always, prepare=_new_key),
+    CreateUser: Rule(_create_user, writes=always),
     ListUsers: Rule(_list_users),
     DeleteUser: Rule(_delete_user, writes=always),
     SetRole: Rule(_set_role, writes=always),
-    RotateKey: Rule(_create_key, writes=always, prepare=_new_key),
-    CreateKey: Rule(_create_key, writes=always, prepare=_new_key),
+    RotateKey: Rule(_create_key, writes=always),
+    CreateKey: Rule(_create_key, writes=always),
     ListKeys: Rule(_list_keys),
     RevokeKey: Rule(_revoke_key, writes=always),
     ListAudit: Rule(_list_audit),

@@ -5,7 +5,7 @@ import time
 from typing import get_args
 
 from holdfast.config import Settings
-from holdfast.engine.gate.rule import CallContext, Rule, WaitContext, always
+from holdfast.engine.gate.rule import CallContext, EngineResources, Rule, always
 from holdfast.engine.gate.session_access import require_session
 from holdfast.errors import DeadlineExceededError
 from holdfast.model.identity import OPERATOR, Identity, Principal
@@ -67,19 +67,19 @@ def _queue_counts(by_status: dict[str, int]) -> QueueCounts:
     return QueueCounts(by_status.get("pending", 0), by_status.get("running", 0), by_status.get("failed", 0))
 
 
-def _wait_until_idle(wait_context: WaitContext, principal: Principal, op: WaitUntilIdle) -> None:
+def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitUntilIdle, _checked: None) -> None:
     """Wait until the caller has no pending or running task; for the operator, until no account has one."""
     owner = (None, None) if principal == OPERATOR else (principal.account_id, principal.user_id)
     account = EVERY_ACCOUNT if principal == OPERATOR else principal.account_id
-    seconds = min(op.timeout or math.inf, wait_context.settings.request_timeout_seconds * MAX_WAIT_SHARE)
+    seconds = min(op.timeout or math.inf, resources.settings.request_timeout_seconds * MAX_WAIT_SHARE)
     deadline = time.monotonic() + seconds
     poll_seconds = FIRST_POLL_SECONDS
     while True:
-        queue = _queue_counts(wait_context.db.read(account, lambda tx: tasks.counts(tx, *owner)))
+        queue = _queue_counts(resources.db.read(account, lambda tx: tasks.counts(tx, *owner)))
         remaining = queue.pending + queue.in_progress
         if not remaining:
             return
-        if time.monotonic() > deadline or wait_context.is_stopping():
+        if time.monotonic() > deadline or resources.is_stopping():
             raise DeadlineExceededError(
                 f"{remaining} tasks are not done after {seconds:g} s; they continue in the background",
                 pending=remaining,
@@ -175,7 +175,7 @@ RULES: dict[type, Rule] = {
     WhoAmI: Rule(_who_am_i),
     GetSystemStatus: Rule(_status),
     CheckHealth: Rule(_health),
-    WaitUntilIdle: Rule(_queues, writes=always, wait_for=_wait_until_idle),
+    WaitUntilIdle: Rule(_queues, always, prepare=_wait_until_idle, waits_for_tasks=True),
     ObserveComponent: Rule(_observe_component),
     ObserveSystem: Rule(_observe_system),
     GetMemoryStats: Rule(_memory_stats),

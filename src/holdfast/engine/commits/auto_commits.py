@@ -22,8 +22,8 @@ def commit_if_due(tx: Tx, session: StoredSession, context: CallContext) -> None:
     due = _due_at(tx, session, policy, context)
     if due == DUE_NOW:
         _commit(tx, session, policy, context)
-    elif due is not None and auto_commit_checks.schedule_by(tx, session.log_id, due):
-        context.task_signal.is_set = True
+    elif due is not None and auto_commit_checks.schedule_at_or_before(tx, session.log_id, due):
+        context.task_signal.is_set = True  # wakes the workers after this transaction
 
 
 def check_session(tx: Tx, log_id: int, context: CallContext) -> None:
@@ -57,7 +57,7 @@ def _due_at(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, context: C
 def _commit(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, context: CallContext) -> None:
     if commits.blocking_archive(tx, session, context) is not None:
         # The failed archive must be retried or cancelled first.
-        auto_commit_checks.schedule_by(tx, session.log_id, context.now + BLOCKED_RETRY_SECONDS * 1_000_000)
+        auto_commit_checks.schedule_at_or_before(tx, session.log_id, context.now + BLOCKED_RETRY_SECONDS * 1_000_000)
         return
     committed = commits.seal(tx, session, session.user_id, policy.keep_recent_count or 0, context)
     if committed.archived:

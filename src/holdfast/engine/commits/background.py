@@ -1,41 +1,81 @@
-"""The handler of commit tasks."""
+"""The kind of the tasks of commits."""
 
 import msgspec
 
 from holdfast import lazy
-from holdfast.engine.commits import auto_commits, order
+from holdfast.config import Settings
 from holdfast.engine.gate.rule import CallContext
-from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
-from holdfast.engine.tasks.task_handler import TaskHandler
-from holdfast.model.archives import archive_id
+from holdfast.engine.tasks.claimed_task import ClaimedTask
+from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
+from holdfast.model.archives import ArchiveState, archive_id
+from holdfast.model.identity import Principal
+from holdfast.model.summaries import Cost
+from holdfast.model.tasks import CommitPayload
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, changes, sessions, tasks
-from holdfast.store.tables.tasks import Failure
+from holdfast.store.tables import archives, changes, sessions
+from holdfast.store.tables.tasks import Failure, StoredTask
 
 
-def _perform(claimed: ClaimedTask) -> None:
+def _perform(claimed: ClaimedTask) -> WriteResults:
     """Summarise an archive. The summariser is imported with the first task: a client that never commits needs none."""
-    lazy.load("holdfast.engine.commits.archiving").perform(claimed)
+    write_results: WriteResults = lazy.load("holdfast.engine.commits.archiving").perform(claimed)
+    return write_results
 
 
-def _fail(tx: Tx, context: CallContext, claimed: ClaimedTask, failure: Failure) -> None:
-    task = claimed.task
-    session = sessions.find_by_log(tx, task.log_id, lock=True)
-    ended = tasks.fail(tx, claimed.claim, failure, worked=claimed.working_time(context), now=context.now)
-    if session is None or not ended:
-        raise LeaseLostError
-    change = {"archive_id": archive_id(task.number), "task_id": task.task_id, "error": failure.message}
-    details = {**change, "code": failure.code, "stage": task.stage, "attempts": task.attempts}
-    archives.set_state(
-        tx,
-        task.log_id,
-        task.number,
-        "failed",
-        ended_at=context.now,
-        failure=msgspec.json.encode(details).decode(),
-    )
-    changes.record(tx, session, "commit_failed", task.user_id, context.now, change)
-    order.unblock_next(tx, task.log_id, context)
+def _failed(tx: Tx, context: CallContext, task: StoredTask, failure: Failure) -> None:
+    error = {"error": failure.message}
+    details = {**_names(task), **error, "code": failure.code, "stage": task.stage, "attempts": task.attempts}
+    _set_state(tx, task, "failed", context.now, msgspec.json.encode(details).decode())
+    _record(tx, context, task, "commit_failed", task.user_id, error)
 
 
-COMMIT = TaskHandler(_perform, _fail, auto_commits.check_session)
+def _cancelled(tx: Tx, context: CallContext, task: StoredTask, principal: Principal) -> None:
+    _set_state(tx, task, "cancelled", context.now)
+    _record(tx, context, task, "commit_cancelled", principal.user_id)
+
+
+def _retried(tx: Tx, context: CallContext, task: StoredTask, principal: Principal) -> None:
+    _set_state(tx, task, "pending", None)
+    _record(tx, context, task, "commit_retried", principal.user_id)
+
+
+def _spent(tx: Tx, task: StoredTask, cost: Cost) -> None:
+    payload = task.decode_payload(CommitPayload)
+    archives.add_cost(tx, payload.log_id, payload.number, cost)
+
+
+def _lock(tx: Tx, task: StoredTask) -> bool:
+    """Lock the session. It is always locked before its tasks, which prevents deadlocks."""
+    return sessions.find_by_log(tx, task.decode_payload(CommitPayload).log_id, lock=True) is not None
+
+
+def _set_state(tx: Tx, task: StoredTask, state: ArchiveState, ended_at: int | None, failure: str | None = None) -> None:
+    payload = task.decode_payload(CommitPayload)
+    archives.set_state(tx, payload.log_id, payload.number, state, ended_at=ended_at, failure=failure)
+
+
+def _record(
+    tx: Tx, context: CallContext, task: StoredTask, change: str, user_id: str, error: dict[str, str] | None = None
+) -> None:
+    session = sessions.find_by_log(tx, task.decode_payload(CommitPayload).log_id)
+    if session is not None:
+        changes.record(tx, session, change, user_id, context.now, {**_names(task), **(error or {})})
+
+
+def _names(task: StoredTask) -> dict[str, str]:
+    return {"archive_id": archive_id(task.decode_payload(CommitPayload).number), "task_id": task.task_id}
+
+
+def _blocks_after_failure(settings: Settings) -> bool:
+    return settings.after_failed_archive != "proceed"
+
+
+COMMIT_KIND = TaskKind(
+    perform=_perform,
+    failed=_failed,
+    cancelled=_cancelled,
+    retried=_retried,
+    spent=_spent,
+    lock=_lock,
+    blocks_after_failure=_blocks_after_failure,
+)

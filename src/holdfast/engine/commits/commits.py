@@ -1,19 +1,22 @@
 """The first phase of a commit, in one transaction: create the archive, seal its messages, create its task."""
 
 from holdfast.context.archive_boundary import CallEvent, find_call_spans, last_sealable_seq
-from holdfast.engine.commits import order
+from holdfast.engine.commits.archives import require_archive
 from holdfast.engine.gate import session_access
 from holdfast.engine.gate.rule import CallContext, Rule, always
+from holdfast.engine.tasks.operations import retry_task
+from holdfast.engine.tasks.order import Order, add_task
 from holdfast.errors import FailedPreconditionError
 from holdfast.model.archives import Committed, MessageRange, SkipReason, archive_id, archive_uri
 from holdfast.model.identity import Principal
-from holdfast.ops.commits import CommitSession
+from holdfast.model.tasks import COMMIT, CommitPayload, Task
+from holdfast.ops.commits import CommitSession, RetryArchive
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, changes, lineage, messages, tasks, tool_calls
+from holdfast.store.tables import archives, changes, lineage, messages, tool_calls
 from holdfast.store.tables import sessions as store
 from holdfast.store.tables.archives import StoredArchive
 from holdfast.store.tables.sessions import StoredSession
-from holdfast.store.tables.tasks import StoredTask
+from holdfast.store.tables.tasks import order_key_of_log
 
 
 def _commit(tx: Tx, principal: Principal, op: CommitSession, _prepared: None, context: CallContext) -> Committed:
@@ -33,19 +36,27 @@ def seal(tx: Tx, session: StoredSession, user_id: str, keep: int, context: CallC
         raise _blocked(session, failed)
     tokens = _tokens_through(tx, session, last_seq)
     number = archives.last_number_and_time(tx, session.log_id)[0] + 1
-    task = _new_task(tx.account, session, number, context)
+    uri = archive_uri(session.user_id, session.session_id, number)
+    task_id = add_task(
+        tx,
+        context,
+        COMMIT,
+        user_id=session.user_id,
+        resource_id=session.session_id,
+        subject=uri,
+        payload=CommitPayload(session.log_id, number),
+        order=Order(order_key_of_log(session.log_id), number),
+    )
     sealed = MessageRange(number, "pending", session.live_from, last_seq, tokens - session.tokens_archived)
-    archives.insert(tx, session.log_id, number, sealed, task.task_id, context.now)
-    tasks.insert(tx, task)
-    order.unblock_next(tx, session.log_id, context)
+    archives.insert(tx, session.log_id, number, sealed, task_id, context.now)
     store.seal(tx, session, last_seq, tokens, context.now)
-    details = {"archive_id": archive_id(number), "task_id": task.task_id, "last_seq": last_seq}
+    details = {"archive_id": archive_id(number), "task_id": task_id, "last_seq": last_seq}
     changes.record(tx, session, "committed", user_id, context.now, details)
     return Committed(
         session_id=session.session_id,
         status="accepted",
-        task_id=task.task_id,
-        archive_uri=archive_uri(session.user_id, session.session_id, number),
+        task_id=task_id,
+        archive_uri=uri,
         archived=True,
     )
 
@@ -80,33 +91,6 @@ def _tokens_through(tx: Tx, session: StoredSession, seq: int) -> int:
     return messages.state_at(tx, lineage.log_ranges(tx, session, seq, seq)[0])[0]
 
 
-def _new_task(account: str, session: StoredSession, number: int, context: CallContext) -> StoredTask:
-    """Return a task that cannot run before it is unblocked."""
-    return StoredTask(
-        account_id=account,
-        task_id=context.ids.new("task"),
-        user_id=session.user_id,
-        kind="session_commit",
-        status="pending",
-        resource_id=session.session_id,
-        log_id=session.log_id,
-        number=number,
-        stage="waiting",
-        steps_done=0,
-        steps_total=1,
-        run_at=None,
-        fence=0,
-        attempts=0,
-        failures=0,
-        created_at=context.now,
-        updated_at=context.now,
-        worked=0,
-        result=None,
-        error_code=None,
-        error=None,
-    )
-
-
 def _skipped(session: StoredSession, reason: SkipReason) -> Committed:
     return Committed(
         session_id=session.session_id, status="skipped", task_id=None, archive_uri=None, archived=False, reason=reason
@@ -124,4 +108,12 @@ def _blocked(session: StoredSession, failed: StoredArchive) -> FailedPreconditio
     )
 
 
-RULES: dict[type, Rule] = {CommitSession: Rule(_commit, always)}
+def _retry_archive(tx: Tx, principal: Principal, op: RetryArchive, _prepared: None, context: CallContext) -> Task:
+    session = session_access.require_session(tx, principal, op.session_id)
+    archive = require_archive(tx, session, op.archive_id)
+    if archive.state == "done":
+        raise FailedPreconditionError(f"{op.archive_id} is done; there is nothing to retry", resource=op.archive_id)
+    return retry_task(tx, principal, archive.task_id, context)
+
+
+RULES: dict[type, Rule] = {CommitSession: Rule(_commit, always), RetryArchive: Rule(_retry_archive, always)}

@@ -5,11 +5,11 @@ from typing import Any, TypeVar
 from msgspec.structs import asdict
 
 from holdfast.engine.gate.rule import CallContext
-from holdfast.errors import PermissionDeniedError
+from holdfast.errors import NotFoundError, PermissionDeniedError
 from holdfast.model.identity import OPERATOR, AccessRole, Principal
 from holdfast.ops.table import Operation, OperationEntry
-from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.store.tables import accounts, audit
+from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
+from holdfast.store.tables import accounts, audit, tasks
 
 R = TypeVar("R")
 
@@ -26,10 +26,13 @@ def require_role(principal: Principal, entry: OperationEntry, name: str) -> None
         )
 
 
-def account_of(principal: Principal, entry: OperationEntry, op: Any) -> str:
-    """The account of the transaction: the caller's own, unless an operator names another."""
+def account_of(principal: Principal, entry: OperationEntry, op: Any) -> str | None:
+    """The account of the transaction: the caller's own, unless an operator names another.
+
+    None if an operator names a task: its account must be read from the database.
+    """
     if entry.scope == "all_accounts" or (entry.scope == "tenant_or_operator" and principal == OPERATOR):
-        return EVERY_ACCOUNT
+        return EVERY_ACCOUNT if getattr(op, "task_id", None) is None else None
     if entry.scope != "account":
         return principal.account_id
     named: str = op.account_id
@@ -39,6 +42,15 @@ def account_of(principal: Principal, entry: OperationEntry, op: Any) -> str:
             role=principal.role,
         )
     return named
+
+
+def find_account_of_task(db: Database, op: Any) -> str:
+    """Read the account of the task that an operator names. The operation runs in that account."""
+    task_id: str = op.task_id
+    account = db.read(EVERY_ACCOUNT, lambda tx: tasks.find_account(tx, task_id))
+    if account is None:
+        raise NotFoundError("task", task_id)
+    return account
 
 
 def ensure_account(tx: Tx, principal: Principal, context: CallContext) -> None:

@@ -1,4 +1,4 @@
-"""The rule of an operation: what it prepares before its transaction, and what it does inside."""
+"""The rule of an operation: what it checks and prepares before its transaction, and what it does inside."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 
 from holdfast.config import Settings
+from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Ids
+from holdfast.engine.gate.models import Models
 from holdfast.model.identity import Principal
 from holdfast.store.database import Database, Tx
 
@@ -30,16 +32,19 @@ class CallContext(msgspec.Struct, frozen=True):
     task_signal: TaskSignal
 
 
-class WaitContext(msgspec.Struct, frozen=True):
-    """The context of an operation that waits before its transaction."""
+class EngineResources(msgspec.Struct, frozen=True):
+    """The parts of an engine that a call uses outside its transaction."""
 
     db: Database
     settings: Settings
+    models: Models
+    hooks: Hooks
+    wake_workers: Callable[[], None]
     is_stopping: Callable[[], bool]
     """Whether the workers have stopped. Then an operation that waits for a task never ends, so it must fail."""
 
 
-def nothing_to_prepare(_context: CallContext, _principal: Principal, _op: Any) -> None:
+def nothing_to_check(_context: CallContext, _op: Any) -> None:
     return None
 
 
@@ -53,9 +58,16 @@ def never(_op: Any) -> bool:
 
 class Rule(msgspec.Struct, frozen=True):
     handle: Callable[[Tx, Principal, Any, Any, CallContext], Any]
-    """Runs inside the transaction, possibly more than once. It must have no effect except through `tx`."""
+    """Runs inside the transaction, possibly more than once. It must have no effect except through `tx`.
+
+    Its fourth argument is what `prepare` returned; without `prepare`, what `check` returned.
+    """
     writes: Callable[[Any], bool] = never
-    prepare: Callable[[CallContext, Principal, Any], Any] = nothing_to_prepare
-    """Runs once before the transaction, and in an HTTP client before it sends: validates, counts, encodes."""
-    wait_for: Callable[[WaitContext, Principal, Any], None] | None = None
-    """Blocks before the transaction until the operation may run. It runs in a thread that may block."""
+    check: Callable[[CallContext, Any], Any] = nothing_to_check
+    """Validates, counts and encodes. Uses nothing but its arguments and never waits: a server runs it on its event
+    loop, and an HTTP client before it sends the operation."""
+    prepare: Callable[[EngineResources, Principal, Any, Any], Any] | None = None
+    """Runs once, after `check` and outside any transaction. It may call a model, embed a text, read the database or
+    wait. Its last argument is what `check` returned."""
+    waits_for_tasks: bool = False
+    """Whether `prepare` waits for background tasks. A server runs such calls in threads of their own."""

@@ -35,13 +35,13 @@ MAX_PARTS = 1_000
 _encode = msgspec.json.Encoder().encode
 
 
-class PreparedMessages(msgspec.Struct, frozen=True):
+class CheckedMessages(msgspec.Struct, frozen=True):
     drafts: list[Draft]
     outputs: list[LargeOutput]
 
 
-def prepare(context: CallContext, messages: Sequence[NewMessage], path: str) -> PreparedMessages:
-    """Prepare `messages` for storing.
+def make_drafts(context: CallContext, messages: Sequence[NewMessage], path: str) -> CheckedMessages:
+    """Validate `messages` and make their drafts.
 
     `path` is the prefix of a message's fields in errors; `{}` in it is replaced by the message's index.
     """
@@ -58,7 +58,7 @@ def prepare(context: CallContext, messages: Sequence[NewMessage], path: str) -> 
         large_outputs = _extract_large_outputs(parts, index, context.settings)
         drafts.append(_draft(context, message, parts, prefix, large_outputs))
         outputs += large_outputs
-    return PreparedMessages(drafts, sorted(outputs, key=lambda output: output.hash) if outputs else outputs)
+    return CheckedMessages(drafts, sorted(outputs, key=lambda output: output.hash) if outputs else outputs)
 
 
 def _draft(

@@ -9,7 +9,7 @@ import msgspec
 from holdfast.engine.commits import auto_commits
 from holdfast.engine.gate import session_access
 from holdfast.engine.gate.rule import CallContext, Rule, always
-from holdfast.engine.sessions.drafts import PreparedMessages, prepare
+from holdfast.engine.sessions.drafts import CheckedMessages, make_drafts
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Appended, MessagePage, NewMessage, message_id
@@ -21,22 +21,22 @@ from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
 from holdfast.text.words import split_words
 
 
-def _prepare(context: CallContext, _principal: Principal, op: AddMessage | AddMessages) -> PreparedMessages:
+def _check(context: CallContext, op: AddMessage | AddMessages) -> CheckedMessages:
     if isinstance(op, AddMessage):
-        return prepare(context, [op], "")
-    return prepare(context, op.messages, "messages[{}].")
+        return make_drafts(context, [op], "")
+    return make_drafts(context, op.messages, "messages[{}].")
 
 
 def _append(
-    tx: Tx, principal: Principal, op: AddMessage | AddMessages, prepared: PreparedMessages, context: CallContext
+    tx: Tx, principal: Principal, op: AddMessage | AddMessages, checked: CheckedMessages, context: CallContext
 ) -> Appended:
     session = session_access.get_or_create_session(tx, principal, op.session_id, context)
-    earlier_result = _find_earlier_result(tx, session, op, prepared)
+    earlier_result = _find_earlier_result(tx, session, op, checked)
     if earlier_result is not None:
         return earlier_result
     last = session.last_seq
     _require_appendable(session, op.expected_seq, last)
-    drafts = prepared.drafts
+    drafts = checked.drafts
     # Ids sort by time. If the clock was set back, the new ids must still follow the existing ones.
     now = max(context.now, session.last_added_at)
     ids = [
@@ -44,7 +44,7 @@ def _append(
         for seq, draft in enumerate(drafts, last + 1)
     ]
     tokens_total = store.append(tx, session, principal.user_id, drafts, ids, now)
-    for output in prepared.outputs:  # sorted by hash: transactions that lock rows in the same order cannot deadlock
+    for output in checked.outputs:  # sorted by hash: transactions that lock rows in the same order cannot deadlock
         seq, created_at = last + 1 + output.message_index, drafts[output.message_index].created_at
         tool_results.insert(tx, session.log_id, seq, output, created_at)
     result = Appended(
@@ -59,7 +59,7 @@ def _append(
         updated = msgspec.structs.replace(session, own_seq=result.seq, own_tokens=tokens_total, own_added=now)
         auto_commits.commit_if_due(tx, updated, context)
     if op.idempotency_key is not None:
-        append_results.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, prepared), result, context.now)
+        append_results.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, checked), result, context.now)
     return result
 
 
@@ -79,14 +79,14 @@ def _require_appendable(session: StoredSession, expected_seq: int | None, last: 
 
 
 def _find_earlier_result(
-    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, prepared: PreparedMessages
+    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, checked: CheckedMessages
 ) -> Appended | None:
     """Return the result of the original append if this one is a retry."""
     if op.idempotency_key is not None:
         found = append_results.find(tx, session.log_id, op.idempotency_key)
         if found is not None:
             fingerprint, result = found
-            if fingerprint != _fingerprint(op, prepared):
+            if fingerprint != _fingerprint(op, checked):
                 raise ConflictError(
                     f"idempotency_key: {op.idempotency_key!r} was used for another body; use a new key",
                     resource=op.idempotency_key,
@@ -98,25 +98,25 @@ def _find_earlier_result(
     for index, id in given_ids:  # noqa: A001
         seq = store.find_seq(tx, log_ranges, id)
         if seq is not None:
-            return _result_if_same(tx, session, op, prepared, seq - index, id)
+            return _result_if_same(tx, session, op, checked, seq - index, id)
     return None
 
 
 def _result_if_same(
-    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, prepared: PreparedMessages, first: int, id: str
+    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, checked: CheckedMessages, first: int, id: str
 ) -> Appended:
     """Return the result of the append that stored messages from `first` on.
 
     Raise a conflict for the message `id` if the stored messages differ from the new ones.
     """
-    last = first + len(prepared.drafts) - 1
+    last = first + len(checked.drafts) - 1
     stored_messages = store.read_stored(tx, lineage.log_ranges(tx, session, first, last))
-    is_same = len(stored_messages) == len(prepared.drafts) and all(
+    is_same = len(stored_messages) == len(checked.drafts) and all(
         (stored.role, stored.extra) == (draft.role, draft.extra)
         and _same_parts(stored.parts_json, draft.parts_json)
         and message.id in {None, stored.id}
         and (message.created_at is None or stored.created_at == draft.created_at)
-        for stored, draft, message in zip(stored_messages, prepared.drafts, _new_messages(op), strict=True)
+        for stored, draft, message in zip(stored_messages, checked.drafts, _new_messages(op), strict=True)
     )
     if not is_same:
         raise ConflictError(
@@ -149,11 +149,11 @@ def _new_messages(op: AddMessage | AddMessages) -> Sequence[NewMessage]:
     return [op] if isinstance(op, AddMessage) else op.messages
 
 
-def _fingerprint(op: AddMessage | AddMessages, prepared: PreparedMessages) -> str:
+def _fingerprint(op: AddMessage | AddMessages, checked: CheckedMessages) -> str:
     """Hash everything that the caller gave, and no generated value."""
     given = [
         (message.id, draft.role, draft.parts, draft.extra, draft.created_at if message.created_at else None)
-        for message, draft in zip(_new_messages(op), prepared.drafts, strict=True)
+        for message, draft in zip(_new_messages(op), checked.drafts, strict=True)
     ]
     return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
 
@@ -171,7 +171,7 @@ def _get(tx: Tx, principal: Principal, op: GetMessages, _prepared: None, _contex
 
 
 RULES: dict[type, Rule] = {
-    AddMessage: Rule(_append, always, _prepare),
-    AddMessages: Rule(_append, always, _prepare),
+    AddMessage: Rule(_append, always, _check),
+    AddMessages: Rule(_append, always, _check),
     GetMessages: Rule(_get),
 }

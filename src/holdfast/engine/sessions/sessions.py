@@ -1,4 +1,4 @@
-"""Creating, reading, changing, forking and deleting sessions, and recording uses."""
+"""Creating, reading, changing and forking sessions, and recording uses."""
 
 from typing import Any
 
@@ -6,9 +6,10 @@ import msgspec
 
 from holdfast.engine.gate.rule import CallContext, Rule, always
 from holdfast.engine.gate.session_access import get_or_create_session, insert_session, new_session, require_session
+from holdfast.engine.sessions.deletion import delete_session
 from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from holdfast.model.identity import Principal
-from holdfast.model.sessions import SessionConfig, SessionInfo, SessionPage, SessionRef, Usage, UseRecorded
+from holdfast.model.sessions import SessionConfig, SessionInfo, SessionPage, Usage, UseRecorded
 from holdfast.ops.sessions import (
     ConfigureSession,
     CreateSession,
@@ -23,16 +24,12 @@ from holdfast.ops.sessions import (
 from holdfast.storable import storable_json, storable_text
 from holdfast.store.database import Tx
 from holdfast.store.tables import (
-    accounts,
-    append_results,
     archives,
     auto_commit_checks,
     changes,
     lineage,
     messages,
     session_info,
-    tasks,
-    tool_results,
     usages,
 )
 from holdfast.store.tables import sessions as store
@@ -43,10 +40,10 @@ MAX_METADATA_BYTES = 64 * 1024
 
 
 def _create(
-    tx: Tx, principal: Principal, op: CreateSession, prepared: tuple[str, str], context: CallContext
+    tx: Tx, principal: Principal, op: CreateSession, checked: tuple[str, str], context: CallContext
 ) -> SessionInfo:
     session_id = op.session_id or context.ids.new("sess")
-    metadata, config = prepared
+    metadata, config = checked
     session = msgspec.structs.replace(
         new_session(principal, session_id, context),
         title=op.title,
@@ -76,7 +73,7 @@ def _list(tx: Tx, principal: Principal, op: ListSessions, before: int | None, _c
     return SessionPage([store.to_row(session) for session in page], f"{page[-1].log_id:x}" if has_more else None)
 
 
-def _parse_cursor(_context: CallContext, _principal: Principal, op: ListSessions) -> int | None:
+def _parse_cursor(_context: CallContext, op: ListSessions) -> int | None:
     return None if op.cursor is None else min(int(op.cursor, 16), 2**63 - 1)
 
 
@@ -109,26 +106,8 @@ def _configure(
     store.configure(tx, session, _encode_config(config), context.now)
     changes.record(tx, session, "configured", principal.user_id, context.now, changed)
     if op.auto_commit_policy:
-        context.task_signal.is_set = auto_commit_checks.schedule_by(tx, session.log_id, context.now)
+        context.task_signal.is_set = auto_commit_checks.schedule_at_or_before(tx, session.log_id, context.now)
     return session_info.read_session_info(tx, require_session(tx, principal, op.session_id))
-
-
-def _delete(tx: Tx, principal: Principal, op: DeleteSession, _prepared: None, _context: CallContext) -> SessionRef:
-    session = require_session(tx, principal, op.session_id, lock=True)
-    accounts.lock(tx, tx.account)  # otherwise two concurrent deletions could each leave a shared log to the other
-    store.delete(tx, session)
-    append_results.delete(tx, session.log_id)
-    usages.delete(tx, session.log_id)
-    changes.delete(tx, session.log_id)
-    auto_commit_checks.delete(tx, session.log_id)
-    tasks.delete_for_log(tx, session.log_id)
-    archives.delete(tx, session.log_id)
-    orphans = [log_id for log_id in lineage.delete(tx, session) if not store.log_has_session(tx, log_id)]
-    last_seqs = [(log_id, lineage.last_shared_seq(tx, log_id)) for log_id in orphans]
-    tool_results.delete_after(tx, last_seqs)
-    for log_id, last_seq in last_seqs:
-        messages.delete_after(tx, log_id, last_seq)
-    return SessionRef(session.session_id)
 
 
 def _fork(tx: Tx, principal: Principal, op: ForkSession, _prepared: None, context: CallContext) -> SessionInfo:
@@ -158,7 +137,7 @@ def _fork(tx: Tx, principal: Principal, op: ForkSession, _prepared: None, contex
     archives.copy_to_fork(tx, parent, inserted.log_id, archived_through)
     changes.record(tx, parent, "forked", principal.user_id, context.now, {"session_id": inserted.session_id, "seq": at})
     if parent.config != NO_CONFIG:
-        context.task_signal.is_set = auto_commit_checks.schedule_by(tx, inserted.log_id, context.now)
+        context.task_signal.is_set = auto_commit_checks.schedule_at_or_before(tx, inserted.log_id, context.now)
     return session_info.read_session_info(tx, inserted)
 
 
@@ -187,7 +166,7 @@ def _record_use(
     session = get_or_create_session(tx, principal, op.session_id, context)
     at = context.now if op.created_at is None else storable_micros("created_at", op.created_at)
     for use in uses:
-        usages.insert(tx, session.log_id, principal.user_id, use, at)
+        usages.insert(tx, context.ids.new("use"), session.log_id, principal.user_id, use, at)
     skill_count = sum(use.kind == "skill" for use in uses)
     used = {"contexts": [use.uri for use in uses if use.kind == "context"]}
     if op.skill is not None:
@@ -196,18 +175,18 @@ def _record_use(
     return UseRecorded(session.session_id, len(uses) - skill_count, skill_count)
 
 
-def _prepare_use(context: CallContext, _principal: Principal, op: RecordUse) -> list[usages.Use]:
+def _check_use(context: CallContext, op: RecordUse) -> list[usages.Use]:
     if op.contexts is None and op.skill is None:
         raise InvalidArgumentError("contexts", "are missing; give contexts, a skill, or both")
     uses = []
     for number, uri in enumerate(op.contexts or ()):
         storable_text(f"contexts[{number}]", uri)
-        uses.append(usages.Use(context.ids.new("use"), "context", uri, None))
+        uses.append(usages.Use("context", uri, None))
     if op.skill is not None:
         detail = storable_json("skill", msgspec.structs.asdict(op.skill))
         if len(detail.encode()) > context.settings.max_message_bytes:
             raise InvalidArgumentError("skill", f"is larger than {context.settings.max_message_bytes} bytes")
-        uses.append(usages.Use(context.ids.new("use"), "skill", op.skill.uri, detail))
+        uses.append(usages.Use("skill", op.skill.uri, detail))
     return uses
 
 
@@ -215,16 +194,16 @@ def _list_usage(tx: Tx, principal: Principal, op: ListUsage, _prepared: None, _c
     return usages.read(tx, require_session(tx, principal, op.session_id).log_id, op.after, op.limit)
 
 
-def _check_metadata(_context: CallContext, _principal: Principal, op: UpdateSession) -> str:
+def _check_metadata(_context: CallContext, op: UpdateSession) -> str:
     return _encode_metadata(op.metadata or {})
 
 
-def _prepare_creation(_context: CallContext, _principal: Principal, op: CreateSession) -> tuple[str, str]:
+def _check_creation(_context: CallContext, op: CreateSession) -> tuple[str, str]:
     config = SessionConfig(op.memory_policy, op.auto_commit_policy, op.memory_extraction_config)
     return _encode_metadata(op.metadata), _encode_config(config)
 
 
-def _check_config(_context: CallContext, _principal: Principal, op: ConfigureSession) -> None:
+def _check_config(_context: CallContext, op: ConfigureSession) -> None:
     _encode_config(SessionConfig(memory_extraction_config=op.memory_extraction_config or None))
 
 
@@ -247,13 +226,13 @@ def _already_exists(session_id: str) -> AlreadyExistsError:
 
 
 RULES: dict[type, Rule] = {
-    CreateSession: Rule(_create, always, _prepare_creation),
+    CreateSession: Rule(_create, always, _check_creation),
     GetSession: Rule(_get, lambda op: op.auto_create),
-    ListSessions: Rule(_list, prepare=_parse_cursor),
+    ListSessions: Rule(_list, check=_parse_cursor),
     UpdateSession: Rule(_update, always, _check_metadata),
     ConfigureSession: Rule(_configure, always, _check_config),
-    DeleteSession: Rule(_delete, always),
+    DeleteSession: Rule(delete_session, always),
     ForkSession: Rule(_fork, always),
-    RecordUse: Rule(_record_use, always, _prepare_use),
+    RecordUse: Rule(_record_use, always, _check_use),
     ListUsage: Rule(_list_usage),
 }

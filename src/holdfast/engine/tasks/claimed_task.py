@@ -1,21 +1,40 @@
 """A task that a worker has claimed. Each finished step is checkpointed; only the holder of the lease can continue."""
 
+import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Generic, TypeVar
 
 import msgspec
 
+from holdfast.computing.job import Computer, Embed, I, Job, O, no_vectors
 from holdfast.config import Settings
+from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.rule import CallContext
-from holdfast.engine.tasks.language_models import LanguageModels
 from holdfast.model.summaries import Cost, replace_source_ids
 from holdfast.store.database import Database, Tx
-from holdfast.store.tables import archives, steps, tasks
+from holdfast.store.tables import steps, tasks
 from holdfast.store.tables.tasks import Claim, StoredTask
 
 T = TypeVar("T")
+P = TypeVar("P")
+NO_COST = Cost()
 Observer = Callable[[str], None]
 """Called at each boundary of the work, such as `claimed` or `summarise is checkpointed`. Fault tests use it."""
+
+
+MIN_PAUSE_SECONDS = 0.001
+"""The shortest pause between two slices. The pause is otherwise as long as the slice before it."""
+
+
+class Slice(msgspec.Struct, Generic[P], frozen=True):
+    """What one of many short transactions of a task has done."""
+
+    payload: P
+    """The payload for the next slice."""
+    done: int
+    """The progress of the task after this slice."""
+    is_last: bool
 
 
 class LeaseLostError(Exception):
@@ -23,25 +42,27 @@ class LeaseLostError(Exception):
 
 
 class ClaimedTask:
-    """One claim on a task: reads, checkpointed steps, and the final transaction."""
+    """One claim on a task: reads, writes and checkpointed steps."""
 
     def __init__(
         self,
         db: Database,
         settings: Settings,
         new_context: Callable[[], CallContext],
-        models: LanguageModels,
+        models: Models,
         claim: Claim,
         observe: Observer,
-        operation_count: Callable[[], int],
+        spent: Callable[[Tx, StoredTask, Cost], None],
+        computer: Computer,
     ) -> None:
         self.settings = settings
         self.models = models
         self.claim = claim
         self.observe = observe
         self.new_context = new_context
-        self.operation_count = operation_count
+        self._computer = computer
         self._db = db
+        self._spent = spent
         self._checkpoints = self.read(lambda tx: steps.read(tx, claim.task.task_id))
         self._total_steps = max(claim.task.steps_total, 1)
         self._last_recorded_at = new_context().now
@@ -56,6 +77,10 @@ class ClaimedTask:
     def write(self, transaction: Callable[[Tx, CallContext], T]) -> T:
         context = self.new_context()
         return self._db.write(self.claim.account, lambda tx: transaction(tx, context))
+
+    def compute(self, job: Job[I, O], input: I, embed: Embed = no_vectors) -> O:
+        """Run a job, and return its output. `embed` is called if the job needs vectors of texts."""
+        return self._computer.run(job, input, embed)
 
     def set_total_steps(self, total: int) -> None:
         """Set the number of steps that the task's progress shows as its total."""
@@ -84,7 +109,7 @@ class ClaimedTask:
         if not tasks.advance(tx, self.claim, stage=step, done=done, total=total, worked=worked, now=context.now):
             raise LeaseLostError
         steps.insert(tx, self.task.task_id, step, output, context.now)
-        archives.add_cost(tx, self.task.log_id, self.task.number, cost)
+        self._add_cost(tx, cost)
         self._last_recorded_at = context.now
 
     def record_cost(self, cost: Cost) -> None:
@@ -93,21 +118,51 @@ class ClaimedTask:
         def add(tx: Tx, _context: CallContext) -> None:
             if not tasks.is_held(tx, self.claim):
                 raise LeaseLostError
-            archives.add_cost(tx, self.task.log_id, self.task.number, cost)
+            self._add_cost(tx, cost)
 
         self.write(add)
+
+    def _add_cost(self, tx: Tx, cost: Cost) -> None:
+        if cost != NO_COST:
+            tasks.add_cost(tx, self.task.task_id, cost)
+            self._spent(tx, self.task, cost)
+
+    def run_slices(self, run: Callable[[Tx, CallContext, P], Slice[P]], payload: P) -> P:
+        """Run a long write in short transactions, with pauses between them in which others write.
+
+        Each call of `run` gets the payload that the previous one returned. The payload is stored in the transaction of
+        its slice: after a crash, the next attempt continues with it. Return the last payload.
+        """
+        state = Slice(payload, self.task.steps_done, is_last=False)
+        while not state.is_last:
+            self.observe("slice begins")
+            begun = time.monotonic()
+            state = self.write(partial(self._run_slice, run=run, payload=state.payload))
+            self.observe("slice is written")
+            if not state.is_last:
+                time.sleep(max(MIN_PAUSE_SECONDS, time.monotonic() - begun))
+        return state.payload
+
+    def _run_slice(
+        self, tx: Tx, context: CallContext, run: Callable[[Tx, CallContext, P], Slice[P]], payload: P
+    ) -> Slice[P]:
+        if not tasks.is_held(tx, self.claim):
+            raise LeaseLostError
+        done = run(tx, context, payload)
+        encoded = msgspec.json.encode(done.payload).decode()
+        tasks.advance(
+            tx,
+            self.claim,
+            stage=self.task.kind,
+            done=done.done,
+            total=max(self._total_steps, done.done),
+            worked=self.working_time(context),
+            now=context.now,
+        )
+        tasks.store_payload(tx, self.task.task_id, encoded)
+        self._last_recorded_at = context.now
+        return done
 
     def working_time(self, context: CallContext) -> int:
         """Microseconds of work that are not recorded in the task yet."""
         return max(0, context.now - self._last_recorded_at)
-
-    def finish(self, transaction: Callable[[Tx, CallContext], Any]) -> None:
-        """Run the final transaction. All results of the task become visible at once, or none do."""
-        self.observe("finish begins")
-
-        def write_results(tx: Tx, context: CallContext) -> None:
-            transaction(tx, context)
-            self.observe("finish is written")
-
-        self.write(write_results)
-        self.observe("finish is committed")

@@ -4,8 +4,9 @@ import re
 
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
-from holdfast.engine.tasks.task_handler import TaskHandler
-from holdfast.errors import HoldfastError, UnavailableError
+from holdfast.engine.tasks.order import unblock_next
+from holdfast.engine.tasks.task_kind import TaskKind
+from holdfast.errors import HoldfastError, UnavailableError, describe_unexpected
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks
 from holdfast.store.tables.tasks import Failure
@@ -30,12 +31,12 @@ def _count_crashes(claimed: ClaimedTask) -> int:
     return claimed.task.attempts - 1 - claimed.task.failures
 
 
-def record(handler: TaskHandler, claimed: ClaimedTask, error: Exception) -> None:
+def record(kind: TaskKind, claimed: ClaimedTask, error: Exception) -> None:
     """Record a failed attempt: schedule a retry, or fail the task. Raises `LeaseLostError` if the lease was lost."""
     if claimed.task.failures + 1 < _max_attempts(claimed, error):
         claimed.write(lambda tx, context: _schedule_retry(tx, context, claimed, error))
     else:
-        claimed.write(lambda tx, context: handler.fail(tx, context, claimed, failure_from(error)))
+        claimed.write(lambda tx, context: _fail(tx, context, kind, claimed, failure_from(error)))
 
 
 def failure_from(error: Exception) -> Failure:
@@ -44,19 +45,8 @@ def failure_from(error: Exception) -> Failure:
     The message of an unexpected error is replaced by its type and location: it may quote a conversation.
     """
     code = error.code if isinstance(error, HoldfastError) else HoldfastError.code
-    message = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__} in {_location_of(error)}"
+    message = error.message if isinstance(error, HoldfastError) else describe_unexpected(error)
     return Failure(code, _UNPRINTABLE.sub(" ", message).encode(errors="replace").decode())
-
-
-def _location_of(error: Exception) -> str:
-    """The module and line of the innermost Holdfast frame in the traceback."""
-    location, traceback = __name__, error.__traceback__
-    while traceback is not None:
-        module = str(traceback.tb_frame.f_globals.get("__name__"))
-        if module.startswith("holdfast."):
-            location = f"{module}, line {traceback.tb_lineno}"
-        traceback = traceback.tb_next
-    return location
 
 
 def _max_attempts(claimed: ClaimedTask, error: Exception) -> int:
@@ -81,3 +71,11 @@ def _schedule_retry(tx: Tx, context: CallContext, claimed: ClaimedTask, error: E
     worked = claimed.working_time(context)
     if not tasks.postpone(tx, claimed.claim, failure_from(error), run_at=run_at, worked=worked, now=context.now):
         raise LeaseLostError
+
+
+def _fail(tx: Tx, context: CallContext, kind: TaskKind, claimed: ClaimedTask, failure: Failure) -> None:
+    task, worked = claimed.task, claimed.working_time(context)
+    if not kind.lock(tx, task) or not tasks.fail(tx, claimed.claim, failure, worked=worked, now=context.now):
+        raise LeaseLostError
+    kind.failed(tx, context, task, failure)
+    unblock_next(tx, task.order_key, context)

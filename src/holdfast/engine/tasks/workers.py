@@ -11,17 +11,19 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 
+from holdfast.computing.job import Computer
+from holdfast.computing.thread import ThreadComputer
 from holdfast.config import Settings
+from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.rule import CallContext
-from holdfast.engine.tasks import failures
+from holdfast.engine.tasks import completion, failures
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError, Observer
-from holdfast.engine.tasks.language_models import LanguageModels
-from holdfast.engine.tasks.task_handler import TaskHandler
+from holdfast.engine.tasks.task_kind import TaskKind
 from holdfast.errors import HoldfastError
-from holdfast.store.database import EVERY_ACCOUNT, Database
+from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 from holdfast.store.tables import auto_commit_checks, tasks
 from holdfast.store.tables.tasks import Claim
 
@@ -50,23 +52,26 @@ class Workers:
         db: Database,
         settings: Settings,
         new_context: Callable[[], CallContext],
-        handler: TaskHandler,
+        models: Models,
+        kinds: Mapping[str, TaskKind],
+        check_session: Callable[[Tx, int, CallContext], None],
         *,
         polls: bool,
         observe: Observer = ignore_boundary,
-        operation_count: Callable[[], int] = lambda: 0,
+        computer: Computer | None = None,
         delete_expired: Callable[[], None] = lambda: None,
     ) -> None:
         self._db = db
         self._settings = settings
         self._new_context = new_context
-        self._handler = handler
+        self._kinds = kinds
+        self._check_due_session = check_session
         self._polls = polls
         self._observe = observe
-        self._operation_count = operation_count
+        self._computer = computer or ThreadComputer()
         self._delete_expired = delete_expired
         self._next_cleanup = 0.0
-        self._models = LanguageModels(settings)
+        self._models = models
         self._close_deadline: float | None = None
         self._reset_threads()
         # Exit handlers run in reverse order. The database has registered its own by now, so workers stop before it.
@@ -105,10 +110,14 @@ class Workers:
             self._models.close()
         _all_workers.discard(self)
 
+    def has_running_threads(self) -> bool:
+        """Whether a thread still runs a task. After `close`, the last one closes the models."""
+        self._reset_after_fork()
+        return any(thread.is_alive() for thread in list(self._threads))
+
     def _reset_after_fork(self) -> None:
         """Start afresh in a forked child: it has no threads, and its parent's claims are not its own to release."""
         if self._process != os.getpid():
-            self._models = LanguageModels(self._settings)
             self._reset_threads()
 
     def _reset_threads(self) -> None:
@@ -181,42 +190,52 @@ class Workers:
         ):
             self._check_session(account, log_id, context)
         lease = round(self._settings.task_lease_seconds * MICROS_PER_SECOND)
-        due_at = self._db.read(EVERY_ACCOUNT, tasks.next_due)
+        due_at = self._db.read(EVERY_ACCOUNT, lambda tx: tasks.next_due(tx, self._kinds))
         if due_at is None or due_at > context.now:  # a read is cheap; a claim is a write
             return None
-        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, context.now, lease))
+        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, self._kinds, context.now, lease))
 
     def _check_session(self, account: str, log_id: int, context: CallContext) -> None:
         try:
-            self._db.write(account, lambda tx: self._handler.check(tx, log_id, context))
+            self._db.write(account, lambda tx: self._check_due_session(tx, log_id, context))
         except Exception as error:  # noqa: BLE001 - one session must not block the others
             log.warning("cannot check a session for an automatic commit: %s", failures.failure_from(error).message)
             later = context.now + round(RECHECK_SECONDS * MICROS_PER_SECOND)
             self._db.write(account, partial(auto_commit_checks.reschedule, log_id=log_id, due_at=later))
 
     def _run_task(self, claim: Claim) -> None:
+        kind = self._kinds[claim.task.kind]
         try:
             self._observe("claimed")
             claimed = ClaimedTask(
-                self._db, self._settings, self._new_context, self._models, claim, self._observe, self._operation_count
+                self._db,
+                self._settings,
+                self._new_context,
+                self._models,
+                claim,
+                self._observe,
+                kind.spent,
+                self._computer,
             )
             if failures.has_too_many_crashes(claimed):
-                failures.record(self._handler, claimed, failures.crash_error(claimed))
+                failures.record(kind, claimed, failures.crash_error(claimed))
                 return
             try:
-                self._handler.perform(claimed)
+                completion.perform(kind, claimed)
             except LeaseLostError:
                 raise
             except Exception as error:  # noqa: BLE001 - it is recorded in the task, where its user can read it
                 log.warning("task %s: %s", claim.task.task_id, failures.failure_from(error).message)
-                failures.record(self._handler, claimed, error)
+                failures.record(kind, claimed, error)
         except LeaseLostError:
             log.info("task %s: the lease was lost to another worker", claim.task.task_id)
         except Exception as error:  # noqa: BLE001 - most often the database is unreachable; the lease will expire
             log.warning("task %s: %s", claim.task.task_id, failures.failure_from(error).message)
 
     def _next_due(self) -> int | None:
-        due_times = self._db.read(EVERY_ACCOUNT, lambda tx: (tasks.next_due(tx), auto_commit_checks.next_due(tx)))
+        due_times = self._db.read(
+            EVERY_ACCOUNT, lambda tx: (tasks.next_due(tx, self._kinds), auto_commit_checks.next_due(tx))
+        )
         return min((due_at for due_at in due_times if due_at is not None), default=None)
 
     def _seconds_until_due(self) -> float | None:

@@ -5,10 +5,12 @@ from itertools import islice
 from typing import Any
 
 from holdfast.engine.gate.rule import CallContext, Rule
-from holdfast.engine.tree import nodes
-from holdfast.engine.tree.nodes import File, Folder
+from holdfast.engine.tree import mounts
+from holdfast.engine.tree.mounts import Names
+from holdfast.engine.tree.nodes import File, Folder, Node
+from holdfast.engine.tree.reading import Selection
 from holdfast.errors import FailedPreconditionError, NotFoundError
-from holdfast.model.files import ABSTRACT, FILE_MODE, FOLDER_MODE, OVERVIEW, FileEntry, FilePage
+from holdfast.model.files import ABSTRACT, OVERVIEW, FileEntry, FilePage
 from holdfast.model.identity import Principal
 from holdfast.model.uris import parse_uri
 from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
@@ -16,7 +18,6 @@ from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
 MAX_DEPTH = 100
-Names = tuple[str, ...]
 
 
 def _list(tx: Tx, principal: Principal, op: ListFiles, names: Names, _context: CallContext) -> FilePage:
@@ -33,19 +34,25 @@ def _stat(tx: Tx, principal: Principal, op: StatFile, names: Names, _context: Ca
 
 
 def _read(tx: Tx, principal: Principal, op: ReadFile, names: Names, _context: CallContext) -> str:
-    return _require_file(tx, principal, op.uri, names).read(op.offset, None if op.limit < 0 else op.limit)
+    selection = Selection(
+        offset=op.offset,
+        limit=None if op.limit < 0 else op.limit,
+        char_offset=op.char_offset,
+        char_limit=op.char_limit,
+    )
+    return _require_file(tx, principal, op.uri, names).read(selection)
 
 
 def _abstract(tx: Tx, principal: Principal, op: ReadAbstract, names: Names, _context: CallContext) -> str:
-    return _require_file(tx, principal, op.uri, (*names, ABSTRACT)).read(0, None)
+    return _require_file(tx, principal, op.uri, (*names, ABSTRACT)).read(Selection())
 
 
 def _overview(tx: Tx, principal: Principal, op: ReadOverview, names: Names, _context: CallContext) -> str:
-    return _require_file(tx, principal, op.uri, (*names, OVERVIEW)).read(0, None)
+    return _require_file(tx, principal, op.uri, (*names, OVERVIEW)).read(Selection())
 
 
-def _require_node(tx: Tx, principal: Principal, uri: str, names: Names) -> File | Folder:
-    node = nodes.find(tx, principal, names)
+def _require_node(tx: Tx, principal: Principal, uri: str, names: Names) -> Node:
+    node = mounts.find(tx, principal, names)
     if node is None:
         raise NotFoundError("file", uri)
     return node
@@ -68,16 +75,17 @@ def _require_folder(tx: Tx, principal: Principal, uri: str, names: Names) -> Fol
 def _page(folder: Folder, op: ListFiles | ShowTree, depth: int) -> FilePage:
     limit = op.node_limit if op.limit is None else min(op.limit, op.node_limit)
     visible = (node for node in _walk(folder, depth) if op.show_all_hidden or not node.name.startswith("."))
-    nodes_found = list(islice(visible, op.offset, op.offset + limit + 1))
-    listed, has_more = nodes_found[:limit], len(nodes_found) > limit
-    if op.simple:
-        return FilePage([node.uri for node in listed], has_more)
+    page = islice(visible, op.offset, op.offset + limit)
     abs_limit = op.abs_limit if op.output == "agent" else None
     prefix_length = len(folder.uri.rstrip("/")) + 1 if folder.name else len(folder.uri)
-    return FilePage([_entry(node, node.uri[prefix_length:], abs_limit) for node in listed], has_more)
+    # Each node is converted at once: nodes hold texts, such as the overviews of archives.
+    entries: list[FileEntry | str] = [
+        node.uri if op.simple else _entry(node, node.uri[prefix_length:], abs_limit) for node in page
+    ]
+    return FilePage(entries, has_more=next(visible, None) is not None)
 
 
-def _walk(folder: Folder, depth: int) -> Iterator[File | Folder]:
+def _walk(folder: Folder, depth: int) -> Iterator[Node]:
     """Yield the nodes below a folder in depth-first order: each folder before its content."""
     for node in folder.children():
         yield node
@@ -85,29 +93,29 @@ def _walk(folder: Folder, depth: int) -> Iterator[File | Folder]:
             yield from _walk(node, depth - 1)
 
 
-def _entry(node: File | Folder, rel_path: str, abs_limit: int | None) -> FileEntry:
+def _entry(node: Node, rel_path: str, abs_limit: int | None) -> FileEntry:
     is_dir = isinstance(node, Folder)
     return FileEntry(
         name=node.name,
         uri=node.uri,
         rel_path=rel_path,
         size=node.size if isinstance(node, File) else 0,
-        mode=FOLDER_MODE if is_dir else FILE_MODE,
+        mode=node.mode,
         is_dir=is_dir,
         mod_time=from_micros(node.changed_at),
         abstract=None if abs_limit is None else node.abstract()[:abs_limit] if isinstance(node, Folder) else "",
     )
 
 
-def _parse_uri(_context: CallContext, _principal: Principal, op: Any) -> Names:
+def _parse_uri(_context: CallContext, op: Any) -> Names:
     return parse_uri(op.uri)
 
 
 RULES: dict[type, Rule] = {
-    ListFiles: Rule(_list, prepare=_parse_uri),
-    ShowTree: Rule(_tree, prepare=_parse_uri),
-    StatFile: Rule(_stat, prepare=_parse_uri),
-    ReadFile: Rule(_read, prepare=_parse_uri),
-    ReadAbstract: Rule(_abstract, prepare=_parse_uri),
-    ReadOverview: Rule(_overview, prepare=_parse_uri),
+    ListFiles: Rule(_list, check=_parse_uri),
+    ShowTree: Rule(_tree, check=_parse_uri),
+    StatFile: Rule(_stat, check=_parse_uri),
+    ReadFile: Rule(_read, check=_parse_uri),
+    ReadAbstract: Rule(_abstract, check=_parse_uri),
+    ReadOverview: Rule(_overview, check=_parse_uri),
 }

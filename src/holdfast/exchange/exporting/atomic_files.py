@@ -65,8 +65,8 @@ def write_file(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
-def replace_folder(complete: Path, target: Path) -> None:
-    """Rename a complete folder to `target`, and remove the folder that had this name.
+def replace_node(complete: Path, target: Path) -> None:
+    """Rename a complete file or folder to `target`, and remove what had this name.
 
     For a moment `target` does not exist, but it is never incomplete.
     """
@@ -74,18 +74,25 @@ def replace_folder(complete: Path, target: Path) -> None:
     complete.rename(target)
     sync_folder(target.parent)
     if old is not None:
-        shutil.rmtree(old)
+        remove_node(old)
 
 
-def remove_folder(folder: Path) -> None:
-    """Remove a folder. It is renamed first, so that `folder` is never incomplete."""
-    old = _move_away(folder)
-    sync_folder(folder.parent)
-    shutil.rmtree(old)
+def remove_atomically(path: Path) -> None:
+    """Remove a file or folder. It is renamed first, so that `path` is never incomplete."""
+    old = _move_away(path)
+    sync_folder(path.parent)
+    remove_node(old)
+
+
+def remove_node(path: Path) -> None:
+    """Remove a file or folder, if it exists."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _move_away(path: Path) -> Path:
     old = temporary_path(path, "old")
-    if old.exists():
-        shutil.rmtree(old)
+    remove_node(old)
     return path.rename(old)

@@ -1,20 +1,23 @@
-"""Export sessions to a folder."""
+"""Export the `viking://` tree of a user to a folder, session by session."""
 
 import shutil
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
+
 from holdfast.client.sync.client import Client
 from holdfast.errors import InvalidArgumentError, NotFoundError
 from holdfast.exchange.exporting.atomic_files import (
     disk_errors_as_unavailable,
     is_temporary,
-    remove_folder,
-    replace_folder,
+    remove_atomically,
+    replace_node,
     temporary_path,
     write_file,
 )
+from holdfast.exchange.exporting.others import export_others, list_others, remove_others
 from holdfast.exchange.exporting.session_files import write_session
 from holdfast.exchange.file_names import file_name
 from holdfast.exchange.layout import MANIFEST, Manifest, read_manifest, sessions_folder
@@ -31,23 +34,24 @@ def export_sessions(
     session_ids: Sequence[str] | None = None,
     progress: ProgressCallback | None = None,
 ) -> ExportReport:
-    """Write the caller's sessions, or only those in `session_ids`, to `folder`. `docs/exchange.md` lists the files.
+    """Write the caller's `viking://` tree, or only the sessions in `session_ids`, to `folder`.
 
-    The folder must be new or empty, or hold an earlier export of the same user. An export of all sessions removes
-    exported sessions that have been deleted since. An export of some sessions leaves the others unchanged. A session's
-    folder appears once it is complete.
+    `docs/exchange.md` lists the files. The folder must be new or empty, or hold an earlier export of the same user. An
+    export of everything removes what was exported before and has been deleted since. An export of some sessions leaves
+    the rest of the folder unchanged. A session's folder appears once it is complete.
     """
     folder = Path(folder)
     caller = client.whoami()
     all_sessions = _list_oldest_first(client)
     selected = _select(all_sessions, session_ids)
+    others = list_others(client, caller) if session_ids is None else []
     with disk_errors_as_unavailable(folder):
-        earlier = _earlier_sessions(folder, caller)
-        kept = [] if session_ids is None else earlier
+        earlier = _earlier_export(folder, caller)
         manifest = Manifest(
             account_id=caller.account_id,
             user_id=caller.user_id,
-            sessions=_manifest_order(all_sessions, selected, kept),
+            sessions=_manifest_order(all_sessions, selected, [] if session_ids is None else earlier.sessions),
+            others=[entry.uri for entry in others] if session_ids is None else earlier.others,
         )
         target = sessions_folder(folder, caller.user_id)
         target.mkdir(parents=True, exist_ok=True)
@@ -57,18 +61,20 @@ def export_sessions(
     rows = list(_export(client, selected, target, progress))
     gone = {row.session_id for row in rows if row.state == "gone"}
     with disk_errors_as_unavailable(folder):
+        export_others(client, others, folder)
         if gone:
             existing = [session_id for session_id in manifest.sessions if session_id not in gone]
-            manifest = Manifest(account_id=caller.account_id, user_id=caller.user_id, sessions=existing)
+            manifest = msgspec.structs.replace(manifest, sessions=existing)
             write_file(folder / MANIFEST, encode_pretty(manifest))
         _remove_other_sessions(target, manifest.sessions)
+        remove_others([uri for uri in earlier.others if uri not in manifest.others], folder, target)
     accounted_for = set(manifest.sessions) | gone
     rows += [
         ExportedSession(session_id=session_id, messages=0, state="removed")
-        for session_id in earlier
+        for session_id in earlier.sessions
         if session_id not in accounted_for
     ]
-    return ExportReport(folder=str(folder), sessions=rows)
+    return ExportReport(folder=str(folder), sessions=rows, others=[entry.uri for entry in others])
 
 
 def _export(
@@ -79,7 +85,8 @@ def _export(
         written = 0
         try:
             with closing(_export_session(client, row.session_id, target / file_name(row.session_id))) as counts:
-                for written in counts:
+                for count in counts:
+                    written = max(written, count)  # a part that is copied again is counted again
                     if progress is not None:
                         # Messages may have been added since they were counted.
                         progress(done + min(written, row.total_message_count), total, row.session_id)
@@ -94,12 +101,11 @@ def _export(
 
 def _export_session(client: Client, session_id: str, folder: Path) -> Generator[int]:
     """Export one session, and yield the number of messages written so far."""
-    info = client.get_session(session_id)
     partial = temporary_path(folder, "partial")
     with disk_errors_as_unavailable(folder):
         try:
-            yield from write_session(client, info, partial)
-            replace_folder(partial, folder)
+            yield from write_session(client, session_id, partial)
+            replace_node(partial, folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
@@ -133,8 +139,8 @@ def _manifest_order(rows: list[SessionRow], selected: list[SessionRow], kept: li
     return [session_id for session_id in kept if session_id not in existing] + list(existing)
 
 
-def _earlier_sessions(folder: Path, caller: Identity) -> list[str]:
-    """The sessions of an earlier export in `folder`. Raises an error if the folder holds anything else."""
+def _earlier_export(folder: Path, caller: Identity) -> Manifest:
+    """The manifest of an earlier export in `folder`. Raises an error if the folder holds anything else."""
     if folder.exists() and not folder.is_dir():
         raise InvalidArgumentError("folder", f"{str(folder)!r} is a file; name a folder")
     if (folder / MANIFEST).exists():
@@ -145,13 +151,13 @@ def _earlier_sessions(folder: Path, caller: Identity) -> list[str]:
                 f"{str(folder)!r} holds an export of user {earlier.user_id} of account {earlier.account_id};"
                 f" choose another folder for user {caller.user_id} of account {caller.account_id}",
             )
-        return earlier.sessions
+        return earlier
     others = sorted(entry.name for entry in folder.iterdir() if entry.name[0] != ".") if folder.exists() else []
     if others:
         raise InvalidArgumentError(
             "folder", f"{str(folder)!r} is not an export: it holds {others[0]!r}; choose a new or an empty folder"
         )
-    return []
+    return Manifest(account_id=caller.account_id, user_id=caller.user_id, sessions=[])
 
 
 def _remove_temporary(folder: Path) -> None:
@@ -166,4 +172,4 @@ def _remove_other_sessions(folder: Path, session_ids: list[str]) -> None:
     names = {file_name(session_id) for session_id in session_ids}
     for entry in list(folder.iterdir()):
         if entry.name not in names and (entry / META).exists():
-            remove_folder(entry)
+            remove_atomically(entry)

@@ -1,4 +1,9 @@
-"""Holdfast's own export, read from its files. Unknown files are skipped: a later version may have written them."""
+"""Holdfast's own export, read from its files. Unknown files are skipped: a later version may have written them.
+
+In the first format, the `messages.jsonl` of a session has all messages. Since the second, it has the live messages,
+and the files of the archives have the earlier ones. Both are read in the same way: if the live messages do not begin
+with the first message, the archives come before them.
+"""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -10,15 +15,22 @@ import msgspec
 from holdfast.errors import HoldfastError, InvalidArgumentError
 from holdfast.exchange.file_names import file_name
 from holdfast.exchange.formats.records import ImportSource, SessionRecord, unreadable_session
-from holdfast.exchange.layout import MANIFEST, config_of, output_file_name, read_manifest, sessions_folder, tool_folder
+from holdfast.exchange.layout import MANIFEST, config_of, output_files, read_manifest, sessions_folder
+from holdfast.model.archives import archive_id
 from holdfast.model.base import require_name
-from holdfast.model.files import MESSAGES, META, RELATIONS, Meta, Relations, Use
+from holdfast.model.files import HISTORY, MESSAGES, META, RELATIONS, Meta, Relations, Use
 from holdfast.model.messages import Message, NewMessage
 from holdfast.model.parts import Part, ToolPart
 from holdfast.model.sessions import Fork
 
 T = TypeVar("T")
 
+
+class _Seq(msgspec.Struct, frozen=True):
+    seq: int
+
+
+_decode_seq = msgspec.json.Decoder(_Seq).decode
 _decode_meta = msgspec.json.Decoder(Meta).decode
 _decode_message = msgspec.json.Decoder(Message).decode
 _decode_relations = msgspec.json.Decoder(Relations).decode
@@ -99,9 +111,9 @@ def _find_forks(folders: dict[str, Path]) -> dict[str, Fork]:
 def _share_messages(folder: Path, other: Path, count: int) -> bool:
     """Whether the first `count` messages of two sessions are equal."""
     try:
-        with (folder / MESSAGES).open("rb") as lines, (other / MESSAGES).open("rb") as other_lines:
-            equal = sum(line == other_line for line, other_line in zip(islice(lines, count), other_lines, strict=False))
-    except OSError:
+        pairs = zip(_message_lines(folder), _message_lines(other), strict=False)
+        equal = sum(line == other_line for (_, line), (_, other_line) in islice(pairs, count))
+    except InvalidArgumentError:
         return False
     return equal == count
 
@@ -118,17 +130,36 @@ def _parents_first(session_ids: list[str], forks: dict[str, Fork]) -> list[str]:
 
 
 def _read_messages(folder: Path, count: int) -> Iterator[NewMessage]:
-    file = folder / MESSAGES
-    number = 0
+    seq = 0
+    for seq, (where, line) in enumerate(_message_lines(folder), 1):
+        message = _decode(where, line, _decode_message)
+        if message.seq != seq:
+            raise InvalidArgumentError(where, f"has seq {message.seq} instead of {seq}; export again")
+        yield _new_message(message, folder)
+    if seq != count:
+        raise InvalidArgumentError(
+            str(folder / MESSAGES), f"has {seq} of {count} messages; it was truncated, export again"
+        )
+
+
+def _message_lines(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the messages of the archives, then the live messages, each with its file and line for errors."""
+    first_line = next(_lines(folder / MESSAGES), None)
+    first_live = None if first_line is None else _decode(*first_line, _decode_seq).seq
+    seq = 0
+    number = 1
+    while (folder / HISTORY / archive_id(number)).exists() and first_live != seq + 1:
+        for where, line in _lines(folder / HISTORY / archive_id(number) / MESSAGES):
+            seq += 1
+            yield where, line
+        number += 1
+    yield from _lines(folder / MESSAGES)
+
+
+def _lines(file: Path) -> Iterator[tuple[str, bytes]]:
     with _read(file, lambda path: path.open("rb")) as lines:
         for number, line in enumerate(lines, 1):
-            where = f"{file}, line {number}"
-            message = _decode(where, line, _decode_message)
-            if message.seq != number:
-                raise InvalidArgumentError(where, f"has seq {message.seq} instead of {number}; export again")
-            yield _new_message(message, folder)
-    if number != count:
-        raise InvalidArgumentError(str(file), f"has {number} of {count} messages; it was truncated, export again")
+            yield f"{file}, line {number}", line
 
 
 def _new_message(message: Message, folder: Path) -> NewMessage:
@@ -150,7 +181,8 @@ def _with_whole_output(part: Part, folder: Path) -> Part:
     if not isinstance(part, ToolPart) or not part.tool_result_id:
         return part
     require_name("tool_result_id", part.tool_result_id)  # it becomes a part of a path
-    file = tool_folder(folder, part.tool_id) / output_file_name(part.tool_result_id)
+    files = output_files(folder, part.tool_id, part.tool_result_id)
+    file = next((file for file in files if file.exists()), files[0])
     output = _decode(str(file), _read(file, Path.read_bytes), bytes.decode)
     if len(output) != part.tool_output_chars:
         raise InvalidArgumentError(

@@ -64,7 +64,7 @@ class _LibraryHandler(logging.Handler):
         level: LogLevel = "error" if record.levelno >= logging.ERROR else "warning"
         message = record.getMessage().partition("\n")[0]
         error = _format_exception((record.exc_info or (0, None))[1])
-        self._log.write(level, "library", name=record.name, said=message, error=error)
+        self._log.write(level, "library", name=record.name, message=message, error=error)
 
 
 def _format_exception(error: BaseException | None) -> str:

@@ -18,7 +18,7 @@ import apsw
 from holdfast import forking
 from holdfast.errors import FailedPreconditionError, UnavailableError
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Submission, Tx, transaction_scope
+from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Statement, Submission, Tx, transaction_scope
 from holdfast.store.drivers.group_commit import GroupCommit, Job
 from holdfast.store.drivers.sqlite_errors import STORAGE_ERRORS, translated_errors
 from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, close_connection
@@ -31,6 +31,7 @@ Work = tuple[str, Callable[[Tx], T]]
 DIALECT = Dialect(
     name="sqlite",
     lock_row="",
+    has_lateral_joins=False,
     insert_text="",
     delete_text=sqlite_text.DELETE,
     delete_all_text=sqlite_text.DELETE_ALL,
@@ -72,6 +73,12 @@ class SqliteTx:
 
     def all(self, sql: str, params: Params = ()) -> list[Row]:
         return self._execute(sql, params).fetchall()
+
+    def all_of(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        return [self.all(sql, params) for sql, params in statements]
+
+    def run_script(self, sql: str) -> None:
+        self._execute(sql)
 
 
 class SqliteDatabase:
@@ -119,7 +126,7 @@ class SqliteDatabase:
         def apply(tx: Tx) -> None:
             tx.execute(migrations.CREATE_TABLE)
             for migration in migrations.list_pending(tx):
-                tx.execute(migration.sql)
+                tx.run_script(migration.sql)
                 migrations.record(tx, migration, now)
 
         try:
@@ -165,11 +172,11 @@ class SqliteDatabase:
         if job.error is not None:
             raise job.error
 
-    def _commit_exclusively(self, batch: list[Job[Work[object]]]) -> None:
+    def _commit_exclusively(self, batch: Sequence[Job[Work[object]]]) -> None:
         with self.group.exclusive():
             self._commit(batch)
 
-    def _commit(self, batch: list[Job[Work[object]]]) -> None:
+    def _commit(self, batch: Sequence[Job[Work[object]]]) -> None:
         try:
             with translated_errors, transaction_scope:
                 _run_batch(self._get_writer(), batch)
@@ -272,7 +279,7 @@ def _busy_handler(timeout: float) -> Callable[[int], bool]:
     return wait_and_retry
 
 
-def _run_batch(connection: apsw.Connection, batch: list[Job[Work[object]]]) -> None:
+def _run_batch(connection: apsw.Connection, batch: Sequence[Job[Work[object]]]) -> None:
     """Run a batch in one transaction. A job that fails is rolled back without the others.
 
     A savepoint costs as much as an append, and most jobs that fail do so before they write. Therefore jobs run without
@@ -299,7 +306,7 @@ def _run_batch(connection: apsw.Connection, batch: list[Job[Work[object]]]) -> N
     cursor.execute("COMMIT")
 
 
-def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: list[Job[Work[object]]]) -> None:
+def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: Sequence[Job[Work[object]]]) -> None:
     """Run a batch in one transaction with a savepoint for each job."""
     execute = cursor.execute
     execute("BEGIN IMMEDIATE")

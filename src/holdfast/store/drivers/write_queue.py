@@ -1,4 +1,4 @@
-"""Writes of callers that do not block a thread. One thread commits queued writes in batches and calls each callback."""
+"""Writes of callers that do not block a thread. Threads commit queued writes in batches and call each callback."""
 
 import copy
 import queue
@@ -25,16 +25,22 @@ class QueuedJob(Job[W]):
 
 
 class WriteQueue(Generic[W]):
-    """`commit(batch)` runs all jobs of a batch durably and sets the `outcome` or the `error` of each."""
+    """`commit(batch)` runs all jobs of a batch durably and sets the `outcome` or the `error` of each.
 
-    def __init__(self, commit: Callable[[list[Job[W]]], None]) -> None:
+    It may remove a job from the batch. It must then call the callback of that job itself.
+    """
+
+    def __init__(self, commit: Callable[[list[QueuedJob[W]]], None], *, threads: int = 1) -> None:
         self._commit = commit
         self._jobs: queue.SimpleQueue[list[QueuedJob[W]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
         self._added_count = self._started_count = 0
-        self._thread = threading.Thread(target=self._work, name="holdfast-writer", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._work, name="holdfast-writer", daemon=True) for _ in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def put(self, jobs: list[QueuedJob[W]]) -> None:
         with self._lock:
@@ -47,12 +53,14 @@ class WriteQueue(Generic[W]):
         return self._added_count - self._started_count
 
     def close(self) -> None:
-        """Finish all queued jobs, then stop the thread."""
+        """Finish all queued jobs, then stop the threads."""
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._jobs.put(None)
-        self._thread.join()
+                for _ in self._threads:
+                    self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def _work(self) -> None:
         while (jobs := self._jobs.get()) is not None:
@@ -69,7 +77,7 @@ class WriteQueue(Generic[W]):
         """Commit a batch and reply to every job, whatever fails. Without a reply a caller would wait for ever."""
         self._started_count += len(batch)
         try:
-            self._commit(list(batch))
+            self._commit(batch)
         except BaseException as error:  # noqa: BLE001 - it is passed to the callers
             for job in batch:
                 job.outcome, job.error = None, copy.copy(error)

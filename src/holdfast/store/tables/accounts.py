@@ -5,10 +5,11 @@ from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
 _TABLES = (
-    "calls",
-    "watches",
+    "old_tasks",
     "tasks",
     "steps",
+    "calls",
+    "watches",
     "archives",
     "changes",
     "keys",
@@ -23,7 +24,10 @@ _TABLES = (
     "audit",
     "accounts",
 )
-"""The tables with rows of an account, in an order that satisfies the foreign keys when rows are deleted."""
+"""The tables with rows of an account, in an order that satisfies the foreign keys when rows are deleted.
+
+Tasks are first, and old ones before the others: a worker locks its task before it changes other rows.
+"""
 
 
 def exists(tx: Tx, account_id: str) -> bool:
@@ -58,6 +62,7 @@ def list_accounts(tx: Tx) -> list[Account]:
 
 def delete(tx: Tx, account_id: str) -> None:
     """Delete an account and all its data."""
-    tx.execute(tx.dialect.delete_all_text, (account_id,))
     for table in _TABLES:
+        if table == "messages":
+            tx.execute(tx.dialect.delete_all_text, (account_id,))
         tx.execute(f"DELETE FROM {table} WHERE account_id = ?", (account_id,))

@@ -24,10 +24,6 @@ def insert(tx: Tx, log_id: int, key: str, fingerprint: str, result: Appended, no
     )
 
 
-def delete(tx: Tx, log_id: int) -> None:
-    tx.execute("DELETE FROM appends WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
-
-
 def delete_older_than(tx: Tx, before: int, limit: int) -> int:
     """Delete up to `limit` results of all accounts that are older than `before`, oldest first. Return how many."""
     rows = tx.all(

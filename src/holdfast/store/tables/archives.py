@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from holdfast.model.archives import ArchiveInfo, ArchiveState, MessageRange, archive_id, archive_uri
-from holdfast.model.summaries import Cost, Summary, TokenUsage, replace_source_ids
+from holdfast.model.summaries import Cost, RenderedSummary, RollingSummary, Summary, TokenUsage, replace_source_ids
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
@@ -76,18 +76,6 @@ class ArchiveTotals(msgspec.Struct, frozen=True):
     last_at: int | None
     usage: TokenUsage
     embedding_tokens: int
-
-
-class RenderedSummary(msgspec.Struct, frozen=True):
-    """The text of a summary: of one archive, or of a session up to an archive (rolling)."""
-
-    abstract: str
-    overview: str
-    overview_tokens: int
-    rules_tokens: int = 0
-    """Tokens that the rules take in the overview."""
-    rules_left_out: list[int] = []
-    """Sequence numbers of the messages with rules that did not fit."""
 
 
 def insert(tx: Tx, log_id: int, number: int, sealed: MessageRange, task_id: str, now: int) -> None:
@@ -233,8 +221,9 @@ def write_summary(tx: Tx, log_id: int, number: int, summary: Summary, rendered: 
     )
 
 
-def write_rolling_summary(tx: Tx, log_id: int, number: int, earlier: Summary | None, rendered: RenderedSummary) -> None:
-    """Store the session's summary up to an archive. `earlier` is the summary of the archives before it."""
+def write_rolling_summary(tx: Tx, log_id: int, number: int, rolling: RollingSummary) -> None:
+    """Store the session's summary up to an archive."""
+    earlier, rendered = rolling.earlier, rolling.text
     tx.execute(
         "UPDATE archives SET rolling_abstract = ?, rolling = ?, rolling_tokens = ?, earlier = ?, rules_left_out = ?"
         f" WHERE {_OF_LOG} AND number = ?",
@@ -277,10 +266,6 @@ def copy_to_fork(tx: Tx, parent: StoredSession, log_id: int, through: int) -> No
         f" WHERE {_OF_LOG} AND last_seq <= ?",
         (log_id, tx.account, parent.log_id, through),
     )
-
-
-def delete(tx: Tx, log_id: int) -> None:
-    tx.execute(f"DELETE FROM archives WHERE {_OF_LOG}", (tx.account, log_id))
 
 
 def info(session: StoredSession, archive: StoredArchive) -> ArchiveInfo:

@@ -3,8 +3,8 @@
 from holdfast.store.database import Tx
 
 
-def schedule_by(tx: Tx, log_id: int, due_at: int) -> bool:
-    """Schedule a check no later than `due_at`. Return False if one was already scheduled at or before that time."""
+def schedule_at_or_before(tx: Tx, log_id: int, due_at: int) -> bool:
+    """Schedule a check at `due_at`. Return False if the session already has one at or before that time."""
     row = tx.one(
         "INSERT INTO watches (account_id, log_id, due_at) VALUES (?, ?, ?) ON CONFLICT (account_id, log_id)"
         " DO UPDATE SET due_at = excluded.due_at WHERE excluded.due_at < watches.due_at RETURNING 1",

@@ -52,7 +52,3 @@ def read(tx: Tx, log_id: int, after: int, limit: int) -> list[StoredChange]:
         StoredChange(row[0], row[1], Change(kind=row[2], at=from_micros(row[3]), user_id=row[4], data=_decode(row[5])))
         for row in rows
     ]
-
-
-def delete(tx: Tx, log_id: int) -> None:
-    tx.execute("DELETE FROM changes WHERE account_id = ? AND log_id = ?", (tx.account, log_id))

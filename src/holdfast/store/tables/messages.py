@@ -16,6 +16,7 @@ from holdfast.text.words import searchable_text
 
 MAX_SYSTEM_MESSAGES = 20
 """How many of the last system messages are searched for one with text."""
+CHARS_PER_TOKEN = 4
 _COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
 _decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
 
@@ -108,6 +109,32 @@ def read(tx: Tx, log_ranges: Sequence[LogRange], limit: int, words: Sequence[str
     return _messages(rows)
 
 
+def read_seqs(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[Message]:
+    """Read the messages of a log with the given sequence numbers, in order."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq IN ({_marks(seqs)})"
+        " ORDER BY m.seq",
+        (tx.account, log_id, *seqs),
+    )
+    return _messages(rows)
+
+
+def sizes(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[tuple[int, int]]:
+    """List the sequence number and the size in bytes of messages of a log, in order, without reading the messages."""
+    return [
+        (seq, size)
+        for seq, size in tx.all(
+            "SELECT seq, OCTET_LENGTH(parts) FROM messages WHERE account_id = ? AND log_id = ?"
+            f" AND seq IN ({_marks(seqs)}) ORDER BY seq",
+            (tx.account, log_id, *seqs),
+        )
+    ]
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ", ".join("?" * len(values)) or "NULL"
+
+
 def find_seq(tx: Tx, log_ranges: Sequence[LogRange], id: str) -> int | None:
     """Find the sequence number of the message with this id within `log_ranges`."""
     generated_seq = seq_from_id(id)
@@ -189,6 +216,21 @@ def totals(tx: Tx, log_ranges: Sequence[LogRange]) -> tuple[dict[str, int], int 
             counts[role] = counts.get(role, 0) + count
             first = earliest if first is None else min(first, earliest)
     return counts, first
+
+
+def last_seq(tx: Tx, log_id: int) -> int:
+    """The sequence number of the last message in a log, or 0."""
+    row = tx.one("SELECT MAX(seq) FROM messages WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
+    return row[0] or 0 if row else 0
+
+
+def sizes(tx: Tx, log_id: int, after: int) -> list[tuple[int, int]]:
+    """The sequence number and the approximate size in characters of each message after `after`, newest first."""
+    rows = tx.all(
+        "SELECT seq, tokens FROM messages WHERE account_id = ? AND log_id = ? AND seq > ? ORDER BY seq DESC",
+        (tx.account, log_id, after),
+    )
+    return [(seq, CHARS_PER_TOKEN * tokens) for seq, tokens in rows]
 
 
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:

@@ -17,10 +17,15 @@ _LAST_SEQ, _LAST_TOKENS, _LAST_TIME, _LAST_ADDED = (
     " ORDER BY m.seq DESC LIMIT 1)"
     for column in ("seq", "tokens_through", "created_at", "added_at")
 )
-_SELECT = f"SELECT {_COLUMNS}, {_LAST_SEQ}, {_LAST_TOKENS}, {_LAST_TIME}, {_LAST_ADDED} FROM sessions s"
+_SELECT_WITH_SUBQUERIES = f"SELECT {_COLUMNS}, {_LAST_SEQ}, {_LAST_TOKENS}, {_LAST_TIME}, {_LAST_ADDED} FROM sessions s"
+_SELECT_LATERAL = (
+    f"SELECT {_COLUMNS}, own_seq, own_tokens, own_time, own_added FROM sessions s LEFT JOIN LATERAL"
+    " (SELECT m.seq AS own_seq, m.tokens_through AS own_tokens, m.created_at AS own_time, m.added_at AS own_added"
+    " FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id ORDER BY m.seq DESC LIMIT 1)"
+    " AS last_message ON TRUE"
+)
 _BY_ID = "account_id = ? AND user_id = ? AND session_id = ?"
 _BY_LOG = "account_id = ? AND log_id = ?"
-_FIND = f"{_SELECT} WHERE {_BY_ID}"
 
 
 class StoredSession(msgspec.Struct, frozen=True):
@@ -77,23 +82,30 @@ class StoredSession(msgspec.Struct, frozen=True):
 
 def find(tx: Tx, user_id: str, session_id: str, *, lock: bool = False) -> StoredSession | None:
     """Find a session. With `lock`, no other transaction adds to it or changes it until this one ends."""
-    key = (tx.account, user_id, session_id)
-    # The lock is a statement of its own, so that the next read sees what the previous holder of the lock added.
-    # Without a row to lock, the session is reported as missing: if it were created between the two statements,
-    # it would be read but not locked.
-    if lock and tx.dialect.lock_row and not tx.one(f"SELECT 1 FROM sessions WHERE {_BY_ID}{tx.dialect.lock_row}", key):
-        return None
-    row = tx.one(_FIND, key)
-    return StoredSession(*row) if row else None
+    return _find(tx, _BY_ID, (tx.account, user_id, session_id), lock=lock)
 
 
 def find_by_log(tx: Tx, log_id: int, *, lock: bool = False) -> StoredSession | None:
     """Find the session that owns a log. `lock` works as in `find`."""
-    key = (tx.account, log_id)
-    if lock and tx.dialect.lock_row and not tx.one(f"SELECT 1 FROM sessions WHERE {_BY_LOG}{tx.dialect.lock_row}", key):
-        return None
-    row = tx.one(f"{_SELECT} WHERE {_BY_LOG}", key)
-    return StoredSession(*row) if row else None
+    return _find(tx, _BY_LOG, (tx.account, log_id), lock=lock)
+
+
+def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> StoredSession | None:
+    lock_row = tx.dialect.lock_row
+    find = f"{_select(tx)} WHERE {condition}"
+    if not lock or not lock_row:
+        row = tx.one(find, key)
+        return StoredSession(*row) if row else None
+    # The lock is a statement of its own, so that the next read sees what the previous holder of the lock added.
+    # Without a row to lock, the session is reported as missing: if it were created between the two statements,
+    # it would be read but not locked.
+    locked, found = tx.all_of([(f"SELECT 1 FROM sessions WHERE {condition}{lock_row}", key), (find, key)])
+    return StoredSession(*found[0]) if locked and found else None
+
+
+def _select(tx: Tx) -> str:
+    """Select sessions, each with columns of its last message. One subquery is much faster than four on PostgreSQL."""
+    return _SELECT_LATERAL if tx.dialect.has_lateral_joins else _SELECT_WITH_SUBQUERIES
 
 
 def insert(tx: Tx, session: StoredSession) -> bool:
@@ -156,7 +168,7 @@ def page(
     if state is not None:
         where.append("s.state = ?")
         params.append(state)
-    rows = tx.all(f"{_SELECT} WHERE {' AND '.join(where)} ORDER BY s.log_id DESC LIMIT ?", (*params, limit))
+    rows = tx.all(f"{_select(tx)} WHERE {' AND '.join(where)} ORDER BY s.log_id DESC LIMIT ?", (*params, limit))
     return [StoredSession(*row) for row in rows]
 
 

@@ -1,18 +1,26 @@
-"""Tasks: durable background work. A worker claims a task with a lease; a fence number invalidates older claims."""
+"""Tasks: durable background work. A worker claims a task with a lease; a fence number invalidates older claims.
 
-from typing import Any
+`old_tasks` has the completed tasks of databases before migration 5, until a backfill has moved them. The view
+`all_tasks` has both.
+"""
+
+from collections.abc import Collection
+from typing import Any, TypeVar
 
 import msgspec
 
-from holdfast.model.archives import archive_uri
-from holdfast.model.tasks import Progress, Task, TaskKind, TaskStatus
+from holdfast.model.summaries import Cost, EmbeddingUsage, TokenUsage
+from holdfast.model.tasks import COMMIT, Progress, Task, TaskStatus, TaskUsage, TotalUsage
 from holdfast.store.database import Tx
 from holdfast.store.tables import steps
 from holdfast.store.timestamps import from_micros
 
+P = TypeVar("P")
+
 _COLUMNS = (
-    "account_id, task_id, user_id, kind, status, resource_id, log_id, number, stage, steps_done, steps_total, run_at,"
-    " fence, attempts, failures, created_at, updated_at, worked, result, error_code, error"
+    "account_id, task_id, user_id, kind, status, resource_id, subject, order_key, order_position, payload, stage,"
+    " steps_done, steps_total, run_at, fence, attempts, failures, created_at, updated_at, worked, prompt_tokens,"
+    " completion_tokens, total_tokens, cached_tokens, reasoning_tokens, embedding_tokens, result, error_code, error"
 )
 _BY_ID = "account_id = ? AND task_id = ?"
 _HELD = f"{_BY_ID} AND fence = ? AND status = 'running'"
@@ -26,11 +34,16 @@ class StoredTask(msgspec.Struct, frozen=True):
     account_id: str
     task_id: str
     user_id: str
-    kind: TaskKind
+    kind: str
     status: TaskStatus
     resource_id: str
-    log_id: int
-    number: int
+    subject: str | None
+    """The address that the task is about."""
+    order_key: str | None
+    """Tasks with one key run one after the other, by `order_position`, then `task_id`."""
+    order_position: int
+    payload: str
+    """What the kind of the task needs, as JSON."""
     stage: str | None
     steps_done: int
     steps_total: int
@@ -43,9 +56,25 @@ class StoredTask(msgspec.Struct, frozen=True):
     updated_at: int
     worked: int
     """Time spent by workers, in microseconds."""
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+    embedding_tokens: int
     result: str | None
     error_code: str | None
     error: str | None
+
+    def decode_payload(self, payload_type: type[P]) -> P:
+        return msgspec.json.decode(self.payload, type=payload_type)
+
+    @property
+    def usage(self) -> TokenUsage:
+        """Tokens of language models that the task used."""
+        return TokenUsage(
+            self.prompt_tokens, self.completion_tokens, self.total_tokens, self.cached_tokens, self.reasoning_tokens
+        )
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -69,31 +98,51 @@ class Claim(msgspec.Struct, frozen=True):
         return self.account, self.task.task_id, self.task.fence
 
 
+def order_key_of_log(log_id: int) -> str:
+    """The ordering key of all tasks of the session that owns a log."""
+    return f"log:{log_id}"
+
+
 def insert(tx: Tx, task: StoredTask) -> None:
     values = msgspec.structs.astuple(task)
     placeholders = ", ".join("?" * len(values))
     tx.execute(f"INSERT INTO tasks ({_COLUMNS}) VALUES ({placeholders})", values)
 
 
-def find(tx: Tx, task_id: str, *, lock: bool = False) -> StoredTask | None:
-    lock_clause = tx.dialect.lock_row if lock else ""
-    row = tx.one(f"SELECT {_COLUMNS} FROM tasks WHERE {_BY_ID}{lock_clause}", (tx.account, task_id))
+def find(tx: Tx, task_id: str) -> StoredTask | None:
+    row = tx.one(f"SELECT {_COLUMNS} FROM all_tasks WHERE {_BY_ID}", (tx.account, task_id))
+    return StoredTask(*row) if row else None
+
+
+def lock(tx: Tx, task_id: str) -> StoredTask | None:
+    """Find a task and lock it until the transaction ends."""
+    row = tx.one(f"SELECT {_COLUMNS} FROM tasks WHERE {_BY_ID}{tx.dialect.lock_row}", (tx.account, task_id))
     return StoredTask(*row) if row else None
 
 
 def find_account(tx: Tx, task_id: str) -> str | None:
     """Find the account of a task. Only for the operator."""
-    row = tx.one("SELECT account_id FROM tasks WHERE task_id = ?", (task_id,))
+    row = tx.one("SELECT account_id FROM all_tasks WHERE task_id = ?", (task_id,))
     return row[0] if row else None
 
 
 def page(
-    tx: Tx, user_id: str | None, *, kind: str | None, status: str | None, resource_id: str | None, limit: int
+    tx: Tx,
+    user_id: str | None,
+    *,
+    kind: str | None,
+    status: str | None,
+    resource_id: str | None,
+    kinds: Collection[str] | None,
+    limit: int,
 ) -> list[StoredTask]:
-    """List tasks, newest first. Without `user_id`, the tasks of all accounts, only for the operator."""
+    """List tasks of `kinds`, newest first. Without `user_id`, the tasks of all accounts, only for the operator."""
     where, params = ["TRUE"], list[str]()
     if user_id is not None:
         where, params = ["account_id = ?", "user_id = ?"], [tx.account, user_id]
+    if kinds is not None:
+        where.append(_is_one_of("kind", kinds))
+        params += kinds
     for column, value in (("kind", kind), ("resource_id", resource_id)):
         if value is not None:
             where.append(f"{column} = ?")
@@ -103,10 +152,15 @@ def page(
         params.append(status)
     if status in OPEN_STATUSES:
         where.append(_IS_OPEN)
+    table = "all_tasks" if status in {None, "completed"} else "tasks"
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM tasks WHERE {' AND '.join(where)} ORDER BY task_id DESC LIMIT ?", (*params, limit)
+        f"SELECT {_COLUMNS} FROM {table} WHERE {' AND '.join(where)} ORDER BY task_id DESC LIMIT ?", (*params, limit)
     )
     return [StoredTask(*row) for row in rows]
+
+
+def _is_one_of(column: str, values: Collection[str]) -> str:
+    return f"{column} IN ({', '.join('?' * len(values))})" if values else "FALSE"
 
 
 def counts(tx: Tx, account_id: str | None = None, user_id: str | None = None) -> dict[str, int]:
@@ -119,22 +173,46 @@ def counts(tx: Tx, account_id: str | None = None, user_id: str | None = None) ->
     return dict(tx.all(f"SELECT status, COUNT(*) FROM tasks WHERE {' AND '.join(where)} GROUP BY status", params))
 
 
-def claim(tx: Tx, now: int, lease: int) -> Claim | None:
-    """Claim the task of any account that has been due for longest."""
+def claim(tx: Tx, kinds: Collection[str], now: int, lease: int) -> Claim | None:
+    """Claim the task of any account that has been due for longest, of one of `kinds`."""
     skip_locked = " SKIP LOCKED" if tx.dialect.lock_row else ""
     row = tx.one(
         "UPDATE tasks SET status = 'running', fence = fence + 1, attempts = attempts + 1, run_at = ?, updated_at = ?"
-        " WHERE (account_id, task_id) = (SELECT account_id, task_id FROM tasks WHERE run_at <= ? ORDER BY run_at"
+        " WHERE (account_id, task_id) = (SELECT account_id, task_id FROM tasks"
+        f" WHERE run_at <= ? AND {_is_one_of('kind', kinds)} ORDER BY run_at"
         f" LIMIT 1{tx.dialect.lock_row}{skip_locked}) RETURNING {_COLUMNS}",
-        (now + lease, now, now),
+        (now + lease, now, now, *kinds),
     )
     return Claim(StoredTask(*row)) if row else None
 
 
-def next_due(tx: Tx) -> int | None:
-    """The time at which the next task of any account can be claimed."""
-    row = tx.one("SELECT MIN(run_at) FROM tasks WHERE run_at IS NOT NULL")
+def next_due(tx: Tx, kinds: Collection[str]) -> int | None:
+    """The time at which the next task of any account can be claimed, of one of `kinds`."""
+    row = tx.one(
+        f"SELECT run_at FROM tasks WHERE run_at IS NOT NULL AND {_is_one_of('kind', kinds)} ORDER BY run_at LIMIT 1",
+        tuple(kinds),
+    )
     return row[0] if row else None
+
+
+def first_unfinished(tx: Tx, order_key: str) -> StoredTask | None:
+    """The first pending or running task with an ordering key."""
+    row = tx.one(
+        f"SELECT {_COLUMNS} FROM tasks WHERE account_id = ? AND order_key = ? AND {_IS_OPEN} AND status <> 'failed'"
+        " ORDER BY order_position, task_id LIMIT 1",
+        (tx.account, order_key),
+    )
+    return StoredTask(*row) if row else None
+
+
+def failed_kinds_before(tx: Tx, task: StoredTask) -> list[str]:
+    """The kinds of the failed tasks that have the ordering key of `task` and come before it."""
+    rows = tx.all(
+        f"SELECT DISTINCT kind FROM tasks WHERE account_id = ? AND order_key = ? AND {_IS_OPEN} AND status = 'failed'"
+        " AND (order_position < ? OR (order_position = ? AND task_id < ?))",
+        (tx.account, task.order_key, task.order_position, task.order_position, task.task_id),
+    )
+    return [row[0] for row in rows]
 
 
 def is_held(tx: Tx, claim: Claim) -> bool:
@@ -156,6 +234,19 @@ def advance(tx: Tx, claim: Claim, *, stage: str, done: int, total: int, worked: 
         (stage, done, total, worked, now, *claim.key),
     )
     return row is not None
+
+
+def store_payload(tx: Tx, task_id: str, payload: str) -> None:
+    tx.execute(f"UPDATE tasks SET payload = ? WHERE {_BY_ID}", (payload, tx.account, task_id))
+
+
+def add_cost(tx: Tx, task_id: str, cost: Cost) -> None:
+    tx.execute(
+        "UPDATE tasks SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
+        " total_tokens = total_tokens + ?, cached_tokens = cached_tokens + ?, reasoning_tokens = reasoning_tokens + ?,"
+        f" embedding_tokens = embedding_tokens + ? WHERE {_BY_ID}",
+        (*msgspec.structs.astuple(cost.llm), cost.embedding_tokens, tx.account, task_id),
+    )
 
 
 def complete(tx: Tx, claim: Claim, result: str, *, worked: int, now: int) -> bool:
@@ -206,12 +297,16 @@ def cancel(tx: Tx, task_id: str, now: int) -> None:
     )
 
 
-def reset_for_retry(tx: Tx, task_id: str, now: int) -> None:
-    """Set a task back to waiting, with no attempts. Its finished steps are kept."""
+def reset_for_retry(tx: Tx, task: StoredTask, now: int) -> None:
+    """Set a task back to pending, with no attempts. If it has an ordering key it waits until it is unblocked.
+
+    Its finished steps are kept.
+    """
+    stage, run_at = (None, now) if task.order_key is None else ("waiting", None)
     tx.execute(
-        "UPDATE tasks SET status = 'pending', stage = 'waiting', run_at = NULL, attempts = 0, failures = 0,"
+        "UPDATE tasks SET status = 'pending', stage = ?, run_at = ?, attempts = 0, failures = 0,"
         f" error_code = NULL, error = NULL, fence = fence + 1, updated_at = ? WHERE {_BY_ID}",
-        (now, tx.account, task_id),
+        (stage, run_at, now, tx.account, task.task_id),
     )
 
 
@@ -224,26 +319,42 @@ def unblock(tx: Tx, task_id: str, now: int) -> None:
 
 
 def delete_for_log(tx: Tx, log_id: int) -> None:
+    # Old tasks first: what the backfill moves meanwhile is then found among the others.
+    tx.execute("DELETE FROM old_tasks WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
     # Tasks before steps: a worker that inserts a step locks its task. The deletion then waits and sees the new step.
     rows = tx.all(
-        "DELETE FROM tasks WHERE account_id = ? AND log_id = ? RETURNING task_id",
-        (tx.account, log_id),
+        "DELETE FROM tasks WHERE account_id = ? AND order_key = ? RETURNING task_id, status",
+        (tx.account, order_key_of_log(log_id)),
     )
-    for (task_id,) in rows:
-        steps.delete(tx, task_id)
+    for task_id, status in rows:
+        if status != "completed":  # its steps were deleted when it was completed
+            steps.delete(tx, task_id)
 
 
-def delete_completed_before(tx: Tx, before: int, limit: int) -> int:
-    """Delete up to `limit` tasks of all accounts that were completed before `before`. Return how many.
+def delete_completed_before(tx: Tx, kind: str, before: int, limit: int) -> int:
+    """Delete up to `limit` tasks of a kind, of all accounts, that were completed before `before`. Return how many.
 
     Failed and cancelled tasks are kept, because they can be retried.
     """
     rows = tx.all(
         "DELETE FROM tasks WHERE (account_id, task_id) IN (SELECT account_id, task_id FROM tasks"
-        " WHERE status = 'completed' AND updated_at < ? ORDER BY updated_at LIMIT ?) RETURNING 1",
-        (before, limit),
+        " WHERE kind = ? AND status = 'completed' AND updated_at < ? ORDER BY updated_at LIMIT ?) RETURNING 1",
+        (kind, before, limit),
     )
     return len(rows)
+
+
+def move_old_tasks(tx: Tx, limit: int) -> int:
+    """Move up to `limit` tasks of all accounts from `old_tasks` to `tasks`. Return how many."""
+    keys = tx.all("SELECT account_id, task_id FROM old_tasks ORDER BY account_id, task_id LIMIT ?", (limit,))
+    moved = 0
+    for key in keys:
+        row = tx.one(f"SELECT {_COLUMNS} FROM all_tasks WHERE {_BY_ID}", key)
+        # Nothing is deleted if another transaction has deleted the task meanwhile.
+        if row and tx.one(f"DELETE FROM old_tasks WHERE {_BY_ID} RETURNING 1", key):
+            insert(tx, StoredTask(*row))
+            moved += 1
+    return moved
 
 
 def to_task(task: StoredTask, *, to_operator: bool = False) -> Task:
@@ -263,13 +374,19 @@ def to_task(task: StoredTask, *, to_operator: bool = False) -> Task:
         processing_seconds=task.worked / 1e6,
         resource_id=task.resource_id,
         stage=task.stage,
+        subject=task.subject,
         progress=Progress(task.steps_done, task.steps_total),
         attempts=task.attempts,
         next_attempt_at=from_micros(task.run_at) if is_retrying and task.run_at is not None else None,
         result=None if task.result is None else _decode_result(task.result),
         error_code=task.error_code,
         error=task.error_code if to_operator else task.error,
-        archive_uri=archive_uri(task.user_id, task.resource_id, task.number),
+        archive_uri=task.subject if task.kind == COMMIT else None,
+        token_usage=TaskUsage(
+            task.usage,
+            EmbeddingUsage(task.embedding_tokens),
+            TotalUsage(task.total_tokens + task.embedding_tokens),
+        ),
         created_at_iso=from_micros(task.created_at),
         updated_at_iso=from_micros(task.updated_at),
     )

@@ -42,23 +42,14 @@ def has_any(tx: Tx, log_ranges: Sequence[LogRange]) -> bool:
     return tx.one(f"SELECT 1 FROM calls WHERE {where} LIMIT 1", params) is not None
 
 
-def list_tool_ids(tx: Tx, log_ranges: Sequence[LogRange], *, after: str, limit: int) -> list[str]:
-    """List distinct call ids in alphabetical order, starting after the id `after`."""
-    where, params = _in_ranges(tx, log_ranges)
+def seqs_of_call(tx: Tx, log_range: LogRange, tool_id: str, limit: int) -> list[int]:
+    """The first messages of a range that make or answer a call."""
     rows = tx.all(
-        f"SELECT DISTINCT tool_id FROM calls WHERE {where} AND tool_id > ? ORDER BY tool_id LIMIT ?",
-        (*params, after, limit),
+        "SELECT seq FROM calls WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? AND tool_id = ?"
+        " ORDER BY seq LIMIT ?",
+        (tx.account, log_range.log_id, log_range.first, log_range.last, tool_id, limit),
     )
     return [row[0] for row in rows]
-
-
-def messages_of_call(tx: Tx, log_ranges: Sequence[LogRange], tool_id: str, limit: int) -> list[LogRange]:
-    """The messages that make or answer a call, each as a range of one message."""
-    where, params = _in_ranges(tx, log_ranges)
-    rows = tx.all(
-        f"SELECT log_id, seq FROM calls WHERE {where} AND tool_id = ? ORDER BY seq LIMIT ?", (*params, tool_id, limit)
-    )
-    return [LogRange(log_id, seq, seq) for log_id, seq in rows]
 
 
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:

@@ -107,22 +107,48 @@ def read(
     return None
 
 
+def list_of_tool(
+    tx: Tx, log_ranges: Sequence[LogRange], tool_id: str, tool_result_id: str | None = None
+) -> list[tuple[str, int]]:
+    """List the outputs of a tool id, or only the given one: their ids and their sizes in bytes, by first use."""
+    id_condition, id_params = ("", []) if tool_result_id is None else (" AND t.hash = ?", [tool_result_id])
+    sizes: dict[str, int] = {}
+    for log_range in log_ranges:
+        rows = tx.all(
+            "SELECT t.hash, OCTET_LENGTH(b.content) FROM tool_results t"
+            " JOIN blobs b ON b.account_id = t.account_id AND b.hash = t.hash"
+            f" WHERE t.account_id = ? AND t.log_id = ? AND t.seq BETWEEN ? AND ? AND t.tool_id = ?{id_condition}"
+            " ORDER BY t.seq, t.part",
+            (tx.account, log_range.log_id, log_range.first, log_range.last, tool_id, *id_params),
+        )
+        sizes |= dict(rows)
+    return list(sizes.items())
+
+
 def read_content(tx: Tx, tool_result_id: str) -> str | None:
     """Read the whole content of an output."""
     row = tx.one("SELECT content FROM blobs WHERE account_id = ? AND hash = ?", (tx.account, tool_result_id))
     return None if row is None else str(row[0])
 
 
-def delete_after(tx: Tx, ends: Sequence[tuple[int, int]]) -> None:
-    """Delete the outputs of all messages after `seq` of each log, and content that is no longer referenced."""
-    after_seq = "account_id = ? AND log_id = ? AND seq > ?"
-    removed_refs: Counter[str] = Counter()
-    for log_id, seq in ends:
-        rows = tx.all(f"SELECT hash FROM tool_results WHERE {after_seq}", (tx.account, log_id, seq))
-        removed_refs.update(row[0] for row in rows)
+def sizes(tx: Tx, log_id: int, after: int) -> list[tuple[int, int]]:
+    """The message and the number of characters of each output in messages after `after`, newest first."""
+    rows = tx.all(
+        "SELECT t.seq, b.chars FROM tool_results t JOIN blobs b ON b.account_id = t.account_id AND b.hash = t.hash"
+        " WHERE t.account_id = ? AND t.log_id = ? AND t.seq > ? ORDER BY t.seq DESC",
+        (tx.account, log_id, after),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def delete_after(tx: Tx, log_id: int, seq: int) -> None:
+    """Delete the outputs of all messages of a log after `seq`, and content that is no longer referenced."""
+    # The rows are deleted first: a reference that two transactions delete is counted by one of them.
+    rows = tx.all(
+        "DELETE FROM tool_results WHERE account_id = ? AND log_id = ? AND seq > ? RETURNING hash",
+        (tx.account, log_id, seq),
+    )
     # Sorted: every transaction locks shared content in the same order, which prevents deadlocks.
-    for hash_, times in sorted(removed_refs.items()):
+    for hash_, times in sorted(Counter(row[0] for row in rows).items()):
         tx.execute("UPDATE blobs SET refs = refs - ? WHERE account_id = ? AND hash = ?", (times, tx.account, hash_))
         tx.execute("DELETE FROM blobs WHERE account_id = ? AND hash = ? AND refs <= 0", (tx.account, hash_))
-    for log_id, seq in ends:
-        tx.execute(f"DELETE FROM tool_results WHERE {after_seq}", (tx.account, log_id, seq))

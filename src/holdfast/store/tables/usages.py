@@ -12,27 +12,26 @@ _decode_skill = msgspec.json.Decoder(SkillUse).decode
 
 
 class Use(msgspec.Struct, frozen=True):
-    id: str
     kind: Literal["context", "skill"]
     uri: str
     detail: str | None
     """JSON with the input, output and success of a skill."""
 
 
-def insert(tx: Tx, log_id: int, author: str, use: Use, now: int) -> None:
+def insert(tx: Tx, id: str, log_id: int, author: str, use: Use, now: int) -> None:
     tx.execute(
         "INSERT INTO usages (account_id, log_id, id, kind, uri, detail, author, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (tx.account, log_id, use.id, use.kind, use.uri, use.detail, author, now),
+        (tx.account, log_id, id, use.kind, use.uri, use.detail, author, now),
     )
 
 
-def read(tx: Tx, log_id: int, after: str | None, limit: int) -> list[Usage]:
-    """Read usages in the order in which they were recorded, starting after the id `after`."""
+def read(tx: Tx, log_id: int, after: str | None, limit: int, *, skip: int = 0) -> list[Usage]:
+    """Read usages in the order in which they were recorded, starting after the id `after` and `skip` more usages."""
     rows = tx.all(
         "SELECT id, kind, uri, detail, created_at FROM usages WHERE account_id = ? AND log_id = ? AND id > ?"
-        " ORDER BY id LIMIT ?",
-        (tx.account, log_id, after or "", limit),
+        " ORDER BY id LIMIT ? OFFSET ?",
+        (tx.account, log_id, after or "", limit, skip),
     )
     return [_usage(*row) for row in rows]
 
@@ -54,10 +53,6 @@ def count_used_between(tx: Tx, log_id: int, after: int, through: int) -> int:
         (tx.account, log_id, f"use_{after // 1_000 + 1:012x}", f"use_{through // 1_000 + 1:012x}"),
     )
     return row[0] if row else 0
-
-
-def delete(tx: Tx, log_id: int) -> None:
-    tx.execute("DELETE FROM usages WHERE account_id = ? AND log_id = ?", (tx.account, log_id))
 
 
 def _usage(id: str, kind: Literal["context", "skill"], uri: str, detail: str | None, created_at: int) -> Usage:

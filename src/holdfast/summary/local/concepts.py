@@ -31,11 +31,13 @@ _STOP_WORDS = """
     yes yesterday yet you you'd you'll you're you've your yours
 """
 _STOP = frozenset(_STOP_WORDS.split())
+# Chinese function words, such as 的 ("of") and 我 ("I"). A concept contains none of them.
 _NEVER_IN_CONCEPT = frozenset("的了是在和与我你他她它们这那就也都还把被让给吗呢吧啊哦嗯请您么谁哪")
 _CHINESE_STOP_WORDS = """
     必须 可以 没有 已经 需要 一下 时候 问题 情况 因此 目前 现在 今天 明天 开始 进行 使用 单号 然后 或者 觉得 知道 查看
 """
 _CHINESE_STOP = frozenset(_CHINESE_STOP_WORDS.split())
+# Chinese characters with which no concept begins or ends, such as 不 ("not") and 再 ("again").
 _NEVER_AT_EDGE = frozenset(
     "不没有很再又会能可从到要为以及或但而且并已将该此其之一两个些什怎如果因所得着过去来做先看说好等每按向于至则比对需想再最上下中里前后时"
 )
@@ -43,7 +45,9 @@ _NEVER_AT_EDGE = frozenset(
 _NON_ASCII_RUN = re.compile(rf"[^\W\x00-\x7f{''.join(sorted(_NEVER_IN_CONCEPT))}]{{2,}}")
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9_\-]*(?:['\u2019][a-z]+)?|[^\sA-Za-z]", re.ASCII)
 _LITERAL_KINDS = frozenset({"path", "url", "email", "id", "date", "ip", "version"})
+"""Literals that are not concepts and contain none."""
 _MIN_GRAM_CHARS, _MAX_GRAM_CHARS = 2, 6
+"""The length of a possible word in a script without spaces."""
 _MAX_PHRASE_WORDS = 3
 
 

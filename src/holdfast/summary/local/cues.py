@@ -20,7 +20,7 @@ def _cue(name: str, gate_words: str, english: str, chinese: str) -> Cue:
 
 
 _CUES = (
-    _cue(
+    _cue(  # "we decided to use Redis"
         "decision",
         """decided decision decide go going use agreed agree chose choose chosen settled opt opted approved approve
         confirm confirmed instead switch switched plan keep rather pick picked proceed selected final
@@ -35,7 +35,7 @@ _CUES = (
         r"""决定|采用|选择|选用|就用|就选|改为|改成|改用|同意|批准|定为|定下|确定|敲定|那就|方案
         |按.{1,12}(?:执行|来|处理)|而不是""",
     ),
-    _cue(
+    _cue(  # "the docs still need an update"
         "pending",
         """todo to-do next later still need needs remaining remains yet pending follow follow-up followup waiting
         tomorrow open unresolved outstanding blocked left monday tuesday wednesday thursday friday backlog
@@ -50,7 +50,7 @@ _CUES = (
         |后续|稍后|未完成|明天|下周|等待|剩下
         |遗留|之后再|跟进|仍需|仍未|周[一二三四五]再""",
     ),
-    _cue(
+    _cue(  # "the root cause is a full disk"
         "result",
         """fixed done completed complete succeeded success successful successfully passed passes deployed resolved
         found cause turns works booked confirmed refunded finished merged because created updated restored
@@ -66,7 +66,7 @@ _CUES = (
         r"""完成|成功|修复|解决|原因|结果|通过|发现|显示|恢复正常|结论|上线了|搞定
         |已(?:经|将|为|部署|修|更新|创建|发送|提交|恢复|退款|处理|上线|回滚|验证|确认|导入|删除|合并|登记)""",
     ),
-    _cue(
+    _cue(  # "the upload fails"
         "error",
         """error errors exception failed fails failing failure traceback timeout timed denied refused crash crashed
         crashes fatal panic unavailable conflict killed oom corrupt invalid broken bug rejected deadlock
@@ -76,7 +76,7 @@ _CUES = (
           | rejected | deadlock | leak )\b""",
         r"报错|失败|错误|异常|超时|崩溃|拒绝|不可用|故障|冲突|死锁|泄漏",
     ),
-    _cue(
+    _cue(  # "please check the logs"
         "request",
         """can could would will please want need like help how what why when where which who find show write fix add
         check create update make run deploy explain book give look investigate review compare implement
@@ -96,7 +96,7 @@ _CUES = (
         r"""请|帮我|帮忙|我想|我要|能不能|能否|可以.{0,16}吗|需要|麻烦|希望|如何|怎么|为什么|什么|查一下|看一下
         |看看|吗\uff1f|吗\?|\uff1f$""",
     ),
-    _cue(
+    _cue(  # "I am waiting for access"
         "blocked",
         "blocked cannot can't waiting permission access unable stuck approval",
         r"""\b(?: blocked | (?:cannot|can't|unable\sto)\s(?:proceed|continue|access|finish|go\son)

@@ -1,4 +1,7 @@
-"""Facts: the most important literals of a conversation, in as few verbatim lines as possible."""
+"""Facts: the most important literals of a conversation, in as few verbatim lines as possible.
+
+A literal is a text that a summary must copy exactly, such as an id, a path or an amount. See `text/literals`.
+"""
 
 import heapq
 import math
@@ -15,11 +18,15 @@ from holdfast.text.shortening import excerpt, weighted_width
 _USER_PREFIX = "User: "
 """Marks statements of users, so that a reader can distinguish them from actions of the assistant."""
 _MAX_WIDTH = 190
+"""The maximum width of a line's text."""
 _CITATION_WIDTH = 40
+"""The approximate width of the citation that follows the text."""
 _MIN_WORDS_IF_ONLY_NAMES = 4
-_MIN_DISTINCT_CHARS = 4
-"""Length from which a literal that also occurs in a value is considered to be the same."""
-_COPIED_KINDS = frozenset({"url", "email", "path", "money", "ip", "error", "version", "id"})
+"""A sentence whose literals are all names needs this many words to be a fact."""
+_MIN_MATCH_CHARS = 4
+"""A shorter literal, such as 12, may occur in the values of tool results by chance."""
+_ASSISTANT_KINDS = frozenset({"url", "email", "path", "money", "ip", "error", "version", "id"})
+"""Kinds of literals that are facts even in the words of the assistant. It cannot put them in other words."""
 _MIN_IMPORTANCE, _MIN_IMPORTANCE_SHARE = 0.8, 0.15
 """A literal needs this importance, and this share of the highest one, to get a line of its own."""
 
@@ -27,15 +34,15 @@ _MIN_IMPORTANCE, _MIN_IMPORTANCE_SHARE = 0.8, 0.15
 def literal_importance(sentences: Iterable[Sentence], values: str) -> dict[str, float]:
     """Return the importance of each literal by its key: from its sentence's weight, its kind and its frequency.
 
-    Literals that occur in `values`, the lines of tool results, are skipped. So are most literals of the assistant,
-    because it usually restates values in other words.
+    `values` has the lines of tool results that the summary shows. If there are any, literals that occur in them are
+    skipped, and so are most literals of the assistant, which usually restates what a tool returned.
     """
     best: dict[str, float] = {}
     message_counts: Counter[str] = Counter()
     last_message: dict[str, int] = {}
     for sentence in sentences:
         if sentence.role == "assistant" and "question" in sentence.cues:
-            continue  # it asks for a fact
+            continue  # the assistant asks for a fact: "Is it port 5433?"
         for literal in sentence.literals:
             if values and _is_restated(literal, sentence, values):
                 continue
@@ -66,18 +73,19 @@ def select_facts(
     while heap and len(chosen) < FACTS.max_lines:
         negated_gain, index = heapq.heappop(heap)
         sentence = sentences[index]
-        current = -_gain(sentence, importance, wanted)
-        if current >= 0:
+        gain = _gain(sentence, importance, wanted)
+        if gain <= 0:
             continue
-        if current > negated_gain and heap and current > heap[0][0]:
-            heapq.heappush(heap, (current, index))
+        # The gain has decreased since the sentence was put on the heap if other lines show its literals.
+        if gain < -negated_gain and heap and gain < -heap[0][0]:
+            heapq.heappush(heap, (-gain, index))
             continue
         wanted_texts = {literal.text for literal in sentence.literals if literal.key in wanted}
         text = excerpt(sentence.text, wanted_texts, _MAX_WIDTH)
         shown_keys = {literal.key for literal in find_literals(text)} & wanted
-        chosen.append((sentence, text, -current))
+        chosen.append((sentence, text, gain))
         wanted -= shown_keys or {literal.key for literal in sentence.literals}
-        heapq.heappush(heap, (current, index))
+        heapq.heappush(heap, (-gain, index))  # the literals that its excerpt does not show may need another line
     max_gain = max((gain for *_, gain in chosen), default=1.0)
     used |= {id(sentence) for sentence, *_ in chosen}
     order = {id(sentence): at for at, sentence in enumerate(sentences)}
@@ -89,10 +97,11 @@ def select_facts(
 
 
 def _is_restated(literal: Literal, sentence: Sentence, values: str) -> bool:
-    if sentence.role == "assistant" and literal.kind not in _COPIED_KINDS:
+    """Whether a literal probably restates a tool result."""
+    if sentence.role == "assistant" and literal.kind not in _ASSISTANT_KINDS:
         return True
-    amount = literal.key.strip("$€£¥")
-    return len(amount) >= _MIN_DISTINCT_CHARS and amount in values
+    without_currency = literal.key.strip("$€£¥")
+    return len(without_currency) >= _MIN_MATCH_CHARS and without_currency in values
 
 
 def _kind_importance(literal: Literal) -> float:

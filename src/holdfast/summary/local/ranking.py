@@ -15,6 +15,7 @@ MAX_SENTENCES = 260
 _MAX_TEXT_CHARS = 300
 _SAME_BY_VECTORS = 0.93
 _SAME_BY_WORDS = 0.75
+"""From this similarity, two sentences with the same literals state the same."""
 
 
 class SentenceVectors:

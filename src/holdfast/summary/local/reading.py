@@ -29,6 +29,7 @@ _HAN_PATTERN = re.compile(f"[{HAN}]")
 _KANA_PATTERN = re.compile(f"[{KANA}]")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 _MIN_HAN_PER_LATIN_WORD = 0.7
+"""From this many Chinese characters per Latin word, a text is Chinese."""
 
 _ROLE_WEIGHTS = {"user": 3.0, "assistant": 2.0, "system": 1.0, "tool": 0.8}
 _ORIGIN_WEIGHTS = {
@@ -50,6 +51,7 @@ _CUE_WEIGHTS = {
 }
 _FAILED_CALL_WEIGHT = 1.6
 _MIN_SHAPE_CHARS = 7
+"""A shorter piece of a sentence does not identify sentences of the same kind."""
 _MIN_ROUTINE_SENTENCES = 4
 """If at least this many sentences differ only in their literals, they are routine."""
 _LIST_ANNOUNCEMENT_ENDS = (":", "\uff1a")
@@ -60,7 +62,9 @@ _OUTCOME_WORDS = (
     *("error", "Error", "ERROR", "fail", "Fail", "FAIL", "exception", "Exception", "timeout", "Timeout"),
     *("denied", "refused", "success", "错", "失败", "异常", "超时", "成功", "完成"),
 )
+"""Code and output without one of these words has no cues."""
 _CUES_OUTSIDE_PROSE = frozenset({"error", "result"})
+"""The cues that code, output and images may have."""
 
 
 class YieldingSentences(list[Sentence]):

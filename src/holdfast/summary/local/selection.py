@@ -16,12 +16,14 @@ from holdfast.text.sentences import Sentence
 from holdfast.text.shortening import shorten, weighted_width
 
 _MAX_LEAD_WIDTH, _MAX_WIDTH, MAX_STEP_WIDTH = 240, 190, 150
+"""The maximum width of the first request, of other lines, and of a step."""
 _LEAD_WEIGHT = 1.3
 """The weight of the first request and of the result, relative to the best line of their sections."""
 _MAX_SOURCES = 3
 _MIN_RULE_SHARE = 0.6
 """Share of a sentence that a rule must be to replace it."""
 _MIN_RESOLVED_SHARE = 0.55
+"""Share of the words of a pending item that a result must have to resolve it."""
 _MIN_WORDS, _MIN_DECISION_WORDS, _MIN_PENDING_WORDS = 3, 2, 2
 _OFFERS_HELP = re.compile(
     r"anything else|any other question|how can i (?:help|assist)|还有(?:什么|其他)|还需要.{0,6}吗", re.IGNORECASE
@@ -41,8 +43,10 @@ _NOT_A_STEP = re.compile(
     re.IGNORECASE,
 )
 """Beginnings of greetings, offers of help, polite phrases and announcements. None of them reports an action."""
+# Chinese punctuation. No space follows it.
 _WIDE_ENDS = ("。", "\uff01", "\uff1f", "\uff1b")
 _MAX_CALLS_PER_TOOL, _MAX_CALLS = 2, 5
+"""How many tool calls may be steps."""
 MAX_OPEN_CALLS = 500
 _OPEN_CALL_WEIGHT = 1.2
 """The weight of an open call: higher than of any other pending item."""

@@ -1,4 +1,7 @@
-"""Finds the clauses of standing rules and preferences in a Chinese sentence."""
+"""Finds the clauses of standing rules and preferences in a Chinese sentence.
+
+The comment beside a pattern is a text that it matches.
+"""
 
 # ruff: noqa: RUF001 - the punctuation of Chinese
 import re
@@ -7,7 +10,7 @@ from holdfast.summary.rules.splitting import MAX_CLAUSE_CHARS, Clause, Segment, 
 from holdfast.text.scripts import HAN_AND_HEXAGRAMS
 
 HAN_PATTERN = re.compile(f"[{HAN_AND_HEXAGRAMS}]")
-_RULE = re.compile(
+_RULE = re.compile(  # "不要用表格" (do not use tables)
     r"不要|必须|禁止|务必|不得(?!不|了)|严禁|千万|一定要|切勿|只能|不许|绝不|绝对不|不准|不允许|不可以|仅限|一律|不超过|不低于|不能超过|永远|始终|不耐受|吃不了|喝不了|吃不惯|受不了|从不|向来不?"
     r"|用不着|别超过|不可(?!能|以|思)|千篇一律"
     r"|别(?:再|动|用|把|让|给|在|碰|删|改)|只(?:允许|准|用|读|接受|看)|每[次回](?!我|他|她|一|都(?:是|会|跌|出|这|那)).{0,8}(?:要|请|先|给|把|用|别|不|附|写|带|加"
@@ -26,28 +29,30 @@ _RULE = re.compile(
 )
 _WHEN_CLAUSE = re.compile(r"(?:的时候|时)(?:请|也|都|要|先|把|用|不|别|尽量|一定|只|务必|给)|(?:的时候|时)$")
 """A clause of time or condition: "when writing code, ..."."""
-_ACTION = re.compile(r"^(?:请|也|都|要|先|把|用|不要|别|尽量|一定|只|务必|给)|(?:写上|标上|附上|注明|带上|加上)")
-_NO_RULE = re.compile(
+_ACTION = re.compile(
+    r"^(?:请|也|都|要|先|把|用|不要|别|尽量|一定|只|务必|给)|(?:写上|标上|附上|注明|带上|加上)"
+)  # "请附上链接" (please attach the link)
+_NO_RULE = re.compile(  # "不要紧" (never mind)
     r"不要紧|要不要|必须要吗|可不可|不可能|不得不|不得了|[区特分级识类性]别|别的|能不能|最多的|尽量快|不要了|千万(?:级|元|用户|条|别急)|[\d一二三四五六七八九十]千万"
 )
-_ONLY_NOW = re.compile(
+_ONLY_NOW = re.compile(  # "今天" (today)
     r"下个?月|先(?:别|不要|不用|不管)|当时|那时|那天|小时候|以前|最后改|今天|今晚|明天|昨天|这次|这周|下周|上周|刚才|上次|去年|目前|暂时|(?<![出表体])现在(?!起|开始)"
 )
-_OTHER_PEOPLE = re.compile(
+_OTHER_PEOPLE = re.compile(  # "老板要求" (the boss demands)
     r"(?:他|她|他们|同事|领导|服务员|客服|老师|老板|上司|导师|医生|合同|说明书|规则|妈妈?|爸爸?|爱人|邻居|物业|网站|对方|系统|脚本|文档|规定|[姐哥弟妹])(?!妹)[^，]{0,8}(?:总是"
     r"|从来|说|写(?:了|道|着|的)|要求|规定|必须|禁止|不让|觉得|认为)"
 )
-_QUESTION = re.compile(
+_QUESTION = re.compile(  # "怎么" (how)
     r"吗|呢|是不是|要不要|能不能|可不可以|有没有|会不会|什么|怎么|怎样|如何|哪|多少|多久|几[个点天次]|还是应该|为何|合适|是否|对不对"
 )
-_LEADING_WORDS = re.compile(
+_LEADING_WORDS = re.compile(  # "另外" (besides)
     r"[\s*]*(?:所以|但是|但|另外说明一下|另外|还有|而且|并且|因此|那么|不过|对了|然后|嗯|好的|好|哦|最后|注意|记住|请注意|同时|顺便|其次|首先)?(?:[,，:：\s])*"
 )
-_CONTINUATION = re.compile(
+_CONTINUATION = re.compile(  # "其他无所谓" (the rest does not matter)
     r".{2,18}(?:无所谓|就够了|就行了?|就好|都行|都可以|没关系|不重要|都会.{1,6}|才行|为主|更好)[。.！!]?$|[\s*]*(?:不(?!过|然|错|好意思|知道|好)|也|但|而|除|都|就|则"
     r"|只|或|并|尤其|包括|哪怕|即使|否则不|如果|除非|以免)|.{0,8}保持"
 )
-_CONDITION = re.compile(
+_CONDITION = re.compile(  # "如果下雨" (if it rains)
     r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|假如|当|只要|凡是|凡|以后|今后|每次|每当|遇到|涉及|除了|从现在|在).{0,40}|.{1,30}(?:的时候|时|的话|方面|之前|以后|之后)$"
 )
 _RULE_WITHOUT_CONTENT = re.compile(
@@ -55,9 +60,14 @@ _RULE_WITHOUT_CONTENT = re.compile(
     r"|[\s*]*(?:这个|这|那个|它)(?:一定要|必须|务必).{1,4}$"
 )
 """A demand whose object is in another sentence: "this is a must"."""
-_NO_CONTINUATION = re.compile(r"[\s*]*(?:我|你|他|她|谢|好|行|对|这|那|上次|去年|所以|因为|先看|怎)")
-_OPENS_CONDITION = re.compile(r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|凡是|凡|每次|每当|遇到|以后凡是|只要)")
-_MAX_EXTENDED_CHARS, _SHORT_SEGMENT_CHARS = 80, 7
+_NO_CONTINUATION = re.compile(r"[\s*]*(?:我|你|他|她|谢|好|行|对|这|那|上次|去年|所以|因为|先看|怎)")  # "谢谢" (thanks)
+_OPENS_CONDITION = re.compile(
+    r"[\s*]*(?:所以|但|另外|还有|而且)?(?:如果|要是|凡是|凡|每次|每当|遇到|以后凡是|只要)"
+)  # "每次" (each time)
+_MAX_EXTENDED_CHARS = 80
+"""The maximum length of a clause with its continuations."""
+_SHORT_SEGMENT_CHARS = 7
+"""A segment up to this length usually continues the rule before it."""
 
 
 def find_clauses(sentence: Sentence, *, announced: bool) -> list[Clause]:

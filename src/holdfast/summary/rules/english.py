@@ -7,7 +7,10 @@ from holdfast.summary.rules import english_patterns as patterns
 from holdfast.summary.rules import preferences, sentence_context, statements
 from holdfast.summary.rules.splitting import MAX_CLAUSE_CHARS, Clause, Segment, Sentence, has_quote
 
-_MAX_CONTINUATION_WORDS, _MAX_FRAGMENT_WORDS = 4, 8
+_MAX_CONTINUATION_WORDS = 4
+"""A segment of up to this many words usually continues the rule before it."""
+_MAX_FRAGMENT_WORDS = 8
+"""The maximum length of a request such as "free cancellation only"."""
 _PLEASE_CHARS = len(", please")
 _PREMISE_STARTS = (
     "i ",
@@ -23,10 +26,13 @@ _PREMISE_STARTS = (
     "considering ",
     "seeing ",
 )
+"""Beginnings of a segment after a question that states its reason, and may be a rule: "since I'm vegan"."""
 _REPEATED_WORDS = frozenset({"each", "every", "always", "whenever", "before"})
+"""Words of an action that is repeated. Without them, "let me know" is asked once."""
 _SPEAKER_STARTS = ("i ", "i'", "we ", "we'", "my ", "our ")
 _CONJUNCTIONS = (" and ", " but ")
 _MAX_GAP_CHARS = 6
+"""The maximum length of the text between two clauses that are merged."""
 _OWN_WORD_STARTS = ("i ", "i'", "we ", "we'", "my ", "our ", "please ")
 _COMMAND_PATTERNS = (
     patterns.STOP_DOING,

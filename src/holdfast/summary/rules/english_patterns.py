@@ -1,4 +1,7 @@
-"""English patterns of commands, conditions and questions. They match clauses in lower case."""
+"""English patterns of commands, conditions and questions. They match clauses in lower case.
+
+The comment beside a pattern is a text that it matches.
+"""
 
 from holdfast.summary.rules.judgements import ABOUT_ME, PERSONAL_FACTS
 from holdfast.summary.rules.obligations import OBLIGATIONS
@@ -65,18 +68,19 @@ IMPERATIVE_VERBS = word_set(
     wait pause break walk guide teach correct challenge respect ensure say try turn estimate credit anonymise anonymize
     redact mask replace swap substitute strip trim shorten restrict get find go"""
 )
+"""Verbs that begin an instruction. It is a rule if it also holds beyond the current task."""
 ONE_OFF_VERBS = word_set(
     """check list go read find look fix review count delete remove open compare download convert print"""
 )
 """Commands that usually apply once, even with "every": "check every file"."""
-ALWAYS_OR_NEVER = phrase(
+ALWAYS_OR_NEVER = phrase(  # "never use tabs"
     r"(?:always|never|(?:do not|don't|dont) ever|never ever|under no circumstances|at no time) ([a-z']+)"
 )
-DO_NOT = phrase(
+DO_NOT = phrase(  # "don't use tabs"
     r"(?:do not|don't|dont) (?!tell me (?:i|it|that|you|this|we|he|she|there)\b|get me wrong|[a-z]+ (?:the|it|this"
     r"|that|my) ?[^,]{0,40} (?:until|before) (?:i|i've|we|we've)\b)([a-z']+)"
 )
-ENCOURAGEMENT = phrase(r"\b(?:give up|quit on|lose hope|stop believing)\b")
+ENCOURAGEMENT = phrase(r"\b(?:give up|quit on|lose hope|stop believing)\b")  # "never give up" is no rule
 EXPLICIT_BAN = phrase(
     r"go (?:over|above|beyond|near|below|through|into)|make (?:any|changes|up|assumptions|promises)|let "
     r"|stop (?:before|until)"
@@ -84,7 +88,7 @@ EXPLICIT_BAN = phrase(
     r"|say|paste|write|show|agree)"
 )
 """Phrases that form a ban although their verb is one of NO_BAN_VERBS: "don't go over ..."."""
-ONLY_VERB = phrase(
+ONLY_VERB = phrase(  # "only use metric units"
     r"(?:only (?!the |kidding|joking|had|have|has|because|then|a |an |one|two|three|four|problem|thing|issue|question"
     r"|now|just"
     r"|yesterday|today|took"
@@ -107,14 +111,14 @@ NO_PLURAL = phrase(
     r"|that|unless|except) "
 )
 """A ban at the beginning of a sentence: "no emojis in the codebase"."""
-NO_FILLER = phrase(
+NO_FILLER = phrase(  # "skip the pleasantries"
     r"(?:spare me|skip|drop|cut|lose|leave out|ditch|save|hold|go easy on|ease up on|cut out|cut down on|no|without"
     r"|enough with"
     r"|less|fewer|lay off|forget|avoid|zero|leave off|omit)(?: (?:the|all|any|your|those|of the|with the|me the"
     rf"|more)){{0,2}}"
     rf"(?: [a-z-]+)? {_FILLER}\b"
 )
-TONE = phrase(
+TONE = phrase(  # "be blunt with me"
     rf"(?:you (?:can|may|could|should|don't have to|needn't) )?(?:always |please |just |safely |feel free to )?"
     r"(?:(?:keep|make) (?:it|things|your [a-z]+|(?:the |all "
     rf"|any )?{_ANSWER}) (?:[a-z]+ ){{0,2}}{_TONE}(?: and [a-z]+)? (?:with|for)"
@@ -134,7 +138,7 @@ _PIECE = any_of(
     verdict|recommendation|bad news|good news|theory|examples?|main point|key point|takeaway|details
     big picture|basics|tl;?dr|questions?|context)"""
 )
-CONTENT_ORDER = phrase(
+CONTENT_ORDER = phrase(  # "start with the conclusion"
     r"(?:(?:always )?(?:lead|open|start|begin|finish|close|end|kick off|hit me)(?: (?:off|out|your [a-z]+"
     rf"|each [a-z]+|every [a-z]+))? with {_PIECE}\b(?! of (?:the|this))"
     rf"|{_PIECE} (?:first|up front|upfront|at the top|at the end|last)\b|{_PIECE} (?:before|after) {_PIECE}"
@@ -149,11 +153,11 @@ CONTENT_ORDER = phrase(
     r"|without (?:asking|my|being)|any|anything|every|everything"
     r"|unless|whenever|always|never|at all times)\b)"
 )
-YOUR_ANSWERS = phrase(
+YOUR_ANSWERS = phrase(  # "your answers should be short"
     rf"(?:your (?:{_ANSWER}|[a-z]+ {_ANSWER}) (?:should|must|need|has to|have to|can|may|ought)|in (?:all |any )?your"
     rf" {_ANSWER})\b"
 )
-ANYTHING_YOU_DO = phrase(
+ANYTHING_YOU_DO = phrase(  # "every file you create needs a header"
     r"(?:any|each|every|all|whatever|whichever|everything|anything|no) [^\x1a?]{0,60}\b(?:you|i|we|your|my"
     r"|our)\b(?! (?:said|told"
     r"|wrote|sent|gave|did|have|suggested|recommended|mentioned|made|tried|found|know|can think|want|like|need|see"
@@ -162,28 +166,28 @@ ANYTHING_YOU_DO = phrase(
     r"|carr(?:y|ies)|includes?|uses?|is to|are to|ought to|(?:is|are) (?:in|written|signed|formatted|named)|can't"
     r"|cannot|may)\b"
 )
-NOTHING_THAT = phrase(
+NOTHING_THAT = phrase(  # "nothing with nuts"
     r"(?:(?:on|for|at|in|during|with) [^\x1a]{1,40} )?nothing (?:that|which|with|containing|involving"
     r"|longer|over|above|below|more|before|after|older|from) "
 )
-HANDS_OFF = phrase(
+HANDS_OFF = phrase(  # "stay away from the main branch"
     r"(?:hands off|stay away from|keep away from|stay out of|keep out of|keep your hands off"
     r"|steer clear of|leave .{1,60} (?:alone|untouched|as is|as it is|as they are|unchanged)\b)"
 )
-KEEP_WITHIN = phrase(
+KEEP_WITHIN = phrase(  # "keep replies under 100 words"
     r"(?:keep|stay|remain) (?!going|in mind|it\b|this\b|that\b|up\b|posted|me posted|calm"
     r"|safe).{0,80}\b(?:under|below|within|above|at most|short|brief|unchanged|as is|strictly|apart"
     r"|separate|out of)\b"
 )
-AT_MOST = phrase(
+AT_MOST = phrase(  # "at most two options"
     r"(?:at most|no more than|not more than|maximum|max|a maximum of) .{0,6}(?:\d|one|two|three|four|five"
     r"|six|ten|half|a )"
 )
-EVERYTHING_IN = phrase(
+EVERYTHING_IN = phrase(  # "everything in euros"
     r"(?:everything|every [a-z-]+|each [a-z-]+|all [a-z-]+) (?:in|with|by|via|as|under|below|above|without"
     r"|on|at) "
 )
-FINITE_VERB = phrase(
+FINITE_VERB = phrase(  # "the build is slow": a statement, not a request without a verb
     r"\b(?:is|are|was|were|am|has|had|have|does|did|do|will|would|can|could|should|says|said|went|got|came"
     r"|looks|seems|works|fails|'s|'re|i|we|he|she|they)\b"
 )
@@ -210,7 +214,7 @@ LASTING = phrase(
     r"|sun)day)\b"
 )
 """Words that make a request hold beyond the current task."""
-EXPLICITLY_LASTING = phrase(
+EXPLICITLY_LASTING = phrase(  # "from now on"
     r"\b(?:from (?:now|here|today) on(?:wards?)?|going forward|whenever|every time|each time|by default"
     r"|until further notice|at all times|in future)\b"
 )
@@ -224,12 +228,13 @@ FUNCTION_WORDS = word_set(
     that's there's"""
 )
 """Words that are no command at the beginning of a clause."""
-EACH_OR_ALWAYS = phrase(r"\b(?:every|each(?! other)|always|never)\b")
+EACH_OR_ALWAYS = phrase(r"\b(?:every|each(?! other)|always|never)\b")  # "sign every mail"
 INSTRUCTION_WORDS = word_set(
     """now here today forward future henceforth every each any default rule notice times matter once everything
     anything whatever whichever all whenever throughout exception always never only please when if answer reply
     respond speak talk"""
 )
+"""An instruction that holds beyond the current task has one of these words, or begins with an imperative verb."""
 COMMAND_WORDS = word_set(
     """never don't dont not only no nothing hands off stay keep leave most than max maximum everything every each
     all stop quit refrain spare skip cut drop less fewer lay lose ditch save hold zero enough easy
@@ -238,6 +243,7 @@ COMMAND_WORDS = word_set(
     steer rather call
     assume explain let's warn tell remind ask need prefer my"""
 )
+"""A sentence with a command has one of these words."""
 COMMAND_FIRST_WORDS = word_set(
     """always never do don't dont under at stop quit refrain spare skip leave cut drop make keep bear please
     remember note be you know only no nothing on for in during with hands stay steer remain not max maximum a
@@ -250,14 +256,16 @@ COMMAND_FIRST_WORDS = word_set(
     lead open start begin finish close end kick hit question questions the less fewer lose ditch save hold enough
     ease lay forget zero without feel"""
 )
+"""The words with which a command begins."""
 NO_COMMAND_AFTER_CONDITION = word_set("i we it he she they there that this what how is my")
-CONDITION = phrase(
+"""Words after a condition that begin a statement: "when you cite, it helps"."""
+CONDITION = phrase(  # "when you write code"
     r"(?:when|whenever|every time|each time|any time|if|for|in|on|at|before|after|unless|until|once"
     r"|as far as|as long as|as soon as|during|with|while"
     r"|by default|from (?:now|here|today)|in (?:the )?future|going forward|generally|in general|to (?:be"
     r"|avoid|keep))\b"
 )
-GENERIC_CONDITION = phrase(
+GENERIC_CONDITION = phrase(  # "before deploying"
     r"(?:(?:before|after|when|while) [a-z]+ing\b|(?:whatever|wherever|whichever [a-z]+) (?:i|we|you)\b"
     r"|when(?:ever)? (?:i|you|we|somebody|someone|anyone|a|an|there|it comes|[a-z]+ing|in doubt|two|both)\b"
     r"|whenever|every time|each time|any time|at the (?:end|start|beginning) of (?:each|every|a|an|any|my"
@@ -268,19 +276,19 @@ GENERIC_CONDITION = phrase(
     r"|will|were|had|are|get a)[a-z']+"
     r"|i (?:ask|say|paste|send|mention|write|forget|make|get|don't|do not)|something|anything|in doubt|both|two)\b)"
 )
-FUTURE_CONDITION = phrase(
+FUTURE_CONDITION = phrase(  # "whenever you cite"
     r"(?:when(?:ever)? you (?:give|show|send|write|suggest|recommend|explain|answer|reply|quote|list|draft"
     r"|make|plan|book|cite|describe|review|code|name|mention|propose|comment)|if you(?:'re"
     r"| are) (?:ever )?(?:unsure|uncertain|not (?:sure|certain)|in doubt)"
     r"|whenever|every time|each time|when in doubt)\b"
 )
-ANSWER_LANGUAGE = phrase(
+ANSWER_LANGUAGE = phrase(  # "reply in German"
     r"(?:answer|reply|respond|speak|talk)(?: (?:to )?me)?(?: only)? in (?:plain |simple )?(?:english"
     r"|german|french|spanish|italian|portuguese"
     r"|dutch|swedish|norwegian|danish|polish|russian|chinese|mandarin|japanese|korean|turkish|arabic|hindi"
     r"|greek|czech)\b"
 )
-STOP_DOING = phrase(
+STOP_DOING = phrase(  # "stop apologising"
     r"(?:stop|quit) (?:using|adding|apologi[sz]ing|saying|calling|asking|writing|suggesting|sending|giving"
     r"|putting|repeating|explaining|making|telling)\b"
     r"|refrain from\b|spare me\b|(?:skip|leave out|cut|drop) (?:the |all )?(?:pleasantries|intros?"
@@ -290,7 +298,7 @@ STOP_DOING = phrase(
     r"|be sure|take care) (?:not to|never to|you (?:don't|never))\b"
     r"|make (?:it a (?:rule|habit)|a point of)\b"
 )
-HOW_TO_TREAT_ME = phrase(
+HOW_TO_TREAT_ME = phrase(  # "call me Sam"
     r"(?:call|address) me (?!back|when|if|at|on|tomorrow|later|again)|assume (?:i |no |that i )"
     r"|explain (?:everything |things |it )?(?:to me )?(?:like|as if) i|let's (?:always|never|avoid|stick to|not ever)"
     r"|(?:warn|tell|remind|alert|notify|stop|correct|ask) me (?:if|when|whenever|before|every|as soon as"
@@ -301,26 +309,26 @@ HOW_TO_TREAT_ME = phrase(
     r"|i'd appreciate it if you|no [a-z]+(?: [a-z]+)? (?:and|or) no |go easy on (?!me|yourself|him|her|them)"
     r"|prefer [a-z]+ "
 )
-KEEP_IN_MIND = phrase(
+KEEP_IN_MIND = phrase(  # "remember that I'm deaf"
     r"(?:(?:always |please )?(?:keep|bear) in mind|(?:always |please )?remember|don't forget|do not forget"
     r"|please note|note|be aware|you (?:need|have|should|ought) to know|know) that (?!you|this|it"
     r"|the (?:meeting|deadline)|i (?:need|want|have to|must|only have|asked|told|said))"
 )
-FORMAT_REQUEST = phrase(
+FORMAT_REQUEST = phrase(  # "prices in euros please"
     r"(?!the |a |an |that |this |one |two |three |my |some |yes|no |more |another "
     r"|same )[a-z-]{4,} (?:[a-z-]+ )?(?:in|as|with|without|by) .{2,80}\bplease\b|(?:short|brief|concise"
     r"|longer|detailed|metric|plain|simple) [a-z]+ .{0,40}\bplease\b"
 )
-BEFORE_ACTING = phrase(
+BEFORE_ACTING = phrase(  # "ask before deleting"
     r"\b(?:before (?:you|any|anything|every|each|[a-z]+ing)|first if you|(?:past|by|with) me (?:first"
     r"|before))\b"
 )
-ALL_OUTPUTS = phrase(
+ALL_OUTPUTS = phrase(  # "round all prices"
     r"\ball (?:of )?(?:the |your |my |our )?(?:summaries|answers|replies|mails|emails|messages|results"
     r"|figures|prices|amounts|dates|times|comments|reports|updates|notes|plots|numbers|distances"
     r"|temperatures|timestamps|names|code|commits|drafts|invoices|quotes)\b"
 )
-BUT_NOT = phrase(r"\b(?:and|but) (?:not|never) (?:in|as|with|by|the|on|to)\b")
+BUT_NOT = phrase(r"\b(?:and|but) (?:not|never) (?:in|as|with|by|the|on|to)\b")  # "in euros but not in dollars"
 ONLY_NOW = phrase(
     r"\b(?:today|tonight|this time|right now|at the moment|tomorrow|this (?:week|evening|morning|afternoon"
     r"|weekend|month|once|one|sentence|ticket|paragraph)|by (?:mon|tues|wednes|thurs|fri|satur|sun)day"
@@ -355,7 +363,7 @@ NO_CONTINUATION = phrase(
     r"|no$|that|this|there)\b"
 )
 """The beginning of a short segment that does not belong to the rule before it."""
-QUESTION_START = phrase(
+QUESTION_START = phrase(  # "could you ..."
     r"(?:what|which|who|whom|whose|when (?:is|was|does|do|did|will|can|should|would|are)|where|why|how"
     r"|(?:is|are|was|were) (?!to\b)|do (?!not\b)|does|did|can|could|would|will|shall|should|must|may|might"
     r"|have (?:you|i|we)|has|had|am|isn't|aren't"
@@ -370,7 +378,7 @@ QUESTION_TAGS = frozenset(
     {"ok?", "okay?", "right?", "alright?", "please?", "got it?", "understood?", "clear?", "deal?", "yes?", "agreed?"}
 )
 """Short questions after a statement: "..., ok?"."""
-RULE_LIST_HEADING = phrase(
+RULE_LIST_HEADING = phrase(  # "my rules:"
     r"\b(?:rules?|guidelines?|preferences|conventions|always|never|instructions|in mind|remember"
     r"|conditions|requirements|standards|principles|don'ts)\b"
 )

@@ -1,8 +1,11 @@
-"""English patterns of obligations: "must", "is forbidden", "stays below". Other patterns exclude similar sentences."""
+"""English patterns of obligations: "must", "is forbidden", "stays below". Other patterns exclude similar sentences.
+
+The comment beside a pattern is a text that it matches.
+"""
 
 from holdfast.summary.rules.phrases import any_of, phrase, triggered
 
-MUST = phrase(
+MUST = phrase(  # "the hotel must have a lift"
     r"\b(?:must(?:n't)?|you (?:don't|do not) have (?:my )?permission|(?:they|it|you|these|those)(?:'re"
     r"|'s) not to|(?:may|shall) (?:not|only|never)|(?:is|are) (?:not to|strictly|absolutely not|never to)"
     r"|(?:you|nobody|no one) (?:should|shall|may|is to|are to|can) (?:always|never|only)|should (?:always"
@@ -26,7 +29,7 @@ MUST_WITHOUT_RULE = phrase(
     r"|know|enjoy|think)|must$|\b(?:as|than|like|which|who) (?:i|we|it|they|he|she)? ?must"
 )
 """A "must" that demands nothing in general: "I must", "if you must"."""
-FORBIDDEN_OR_REQUIRED = phrase(
+FORBIDDEN_OR_REQUIRED = phrase(  # "shoes are forbidden"
     r"\b(?:off.limits|forbidden|prohibited|taboo|(?:not|never|n't) (?:allowed|permitted|acceptable"
     r"|an option|negotiable)|non-negotiable|out of the question|(?:is|are|'s|'re) (?:off the (?:menu"
     r"|table)|unwelcome|unacceptable|verboten|a hard no|not up for (?:debate|discussion)|not on the table|banned"
@@ -36,18 +39,18 @@ FORBIDDEN_OR_REQUIRED = phrase(
     r"|do not) agree with me|upsets? my stomach|(?:(?:gets?|makes? me) (?:car|sea)?sick on|makes? me (?:sick"
     r"|nauseous))|a (?:no-go|deal-?breaker|must)|mandatory|read-only|not to exceed|must not exceed)\b"
 )
-HAS_TO = phrase(
+HAS_TO = phrase(  # "every room has to be quiet"
     r"^[^\x1a]{0,60}\b(?!i |we |you |they )[a-z]+ (?:has|have) to (?!be\b|go\b|work\b|leave\b|change\b"
     r"|wait\b|come\b|do\b|say\b|admit\b|get\b|i\b|stay late|[a-z]+ (?:by|until) )[a-z]+|\b(?:every|each"
     r"|all|any|everything)\b.{0,80}\b(?:has|have|needs?) to\b|\b(?:has|have|needs) to (?:be (?!done|made"
     r"|built|sent|paid|written|[a-z]+ed\b|there|able|quick|ready|back|here|somewhere|a |some)|stay|remain"
     r"|go through|pass through)"
 )
-HEALTH = phrase(
+HEALTH = phrase(  # "allergic to nuts"
     r"\b(?:allerg(?:ic to|y|ies)|intoleran(?:t|ce) ?(?:to|of)?|has (?:celiac|coeliac)"
     r"|is (?:a )?(?:vegetarian|vegan)|(?:uses|in) a wheelchair)\b"
 )
-CONVENTION = phrase(
+CONVENTION = phrase(  # "every function gets a docstring"
     r"^(?:every|each|all) (?!of |the |his |her |my [a-z]+ have)[a-z-]+(?: (?!i |we )[a-z-]+){0,3} (?:gets?|has|have"
     r"|starts?|ends?|goes|go|stays?|comes?"
     r"|needs?|uses?|begins?|belongs?|carry|carries|includes?) (?!wrong|broken|lost|failed|crashed)"
@@ -57,13 +60,13 @@ CONVENTION = phrase(
     r"|turn up|appear|contain|include|exceed|have|use|show|mention|go|cost)\b"
     r"|^[a-z\x20-]{3,40} (?:throughout|everywhere|across the board|without exception|for good)\b"
 )
-FAMILY_PREFERENCE = phrase(
+FAMILY_PREFERENCE = phrase(  # "my wife doesn't eat meat"
     r"\b(?:my|our|the) (?:wife|husband|partner|son|daughter|kids?|children|mother|father|mum|mom|dad|boss"
     r"|girlfriend|boyfriend|parents|team|little one) (?:really |also |usually )?(?:doesn't like"
     r"|does not like|don't like|hates?|prefers?|can't (?:eat|stand)|cannot (?:eat|stand)|doesn't eat"
     r"|don't eat) (?!it\b|that\b|this\b|them\b)"
 )
-LASTING_LIMIT = phrase(
+LASTING_LIMIT = phrase(  # "90 euros is the limit"
     r"\b(?:(?:is|are) (?:the |my |our |an? |absolute |hard ){0,3}(?:max|maximum|limit|cap|ceiling|upper limit|minimum"
     r"|most (?:i|we)"
     r" (?:can|want|will))\b|hard (?:limit|cap)\b|(?:no|not) (?:more|longer|later|earlier) than\b.{1,60}\b(?:ever|each"
@@ -138,7 +141,7 @@ ANCHORED_PATTERNS = (HAS_TO, CONVENTION)
 """Patterns with `^`. They are searched in a copy of the segment, since `^` matches only where a string begins."""
 MATCHED_AT_START = (OUTPUT_CONVENTION,)
 """Patterns that must match at the start of a segment."""
-PAST_TENSE = phrase(
+PAST_TENSE = phrase(  # "back in 2019"
     r"\b(?:was|were|wasn't|weren't|had|did|didn't|used to|when i was|back (?:in|then)|would have|if (?:i|we) (?:had"
     r"|were))\b"
 )
@@ -147,7 +150,7 @@ CURRENT_TASK = phrase(
     r"|invitation|e?mail|abstract|toast|kitchen|kids) (?:must|should|has to|needs to|may)\b"
 )
 """A demand on the text that is being written now: "the letter must mention ..."."""
-IT_HAS_TO_RUN = phrase(r"it has to (?:run|work|support|stay|remain|comply|scale)\b")
+IT_HAS_TO_RUN = phrase(r"it has to (?:run|work|support|stay|remain|comply|scale)\b")  # "it has to run offline"
 CONFIRMATION_QUESTION = phrase(
     r"(?:is|was|isn't|does|don't|aren't) (?:that|it|this|they) ?(?:right|true|correct|so|a myth|normal|ok|okay"
     r"|really)?|(?:correct|true|right)\?"

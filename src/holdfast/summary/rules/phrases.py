@@ -1,6 +1,7 @@
 r"""Builds patterns of words, and an index that selects the patterns which can match a sentence.
 
-In the patterns of this package, `[^\x1a]` is any character outside a quote: `splitting` replaces quotes by `\x1a`.
+In the patterns of this package, `[^\x1a]` is any character outside a quote: `splitting` replaces each character of a
+quote by `\x1a`.
 """
 
 import re

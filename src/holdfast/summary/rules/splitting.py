@@ -16,7 +16,10 @@ MAX_MIDDLE_CHARS = 1_000_000
 MAX_SENTENCE_CHARS = 1_200
 MAX_CLAUSE_CHARS = 200
 MAX_LINES = 2_000
-_MAX_MIDDLE_HITS, _MIDDLE_CONTEXT_CHARS, _CHUNK_CHARS = 50, 400, 32_768
+_MAX_MIDDLE_SENTENCES = 50
+_MIDDLE_CONTEXT_CHARS = 400
+"""How far from a rule word its sentence may begin and end."""
+_CHUNK_CHARS = 32_768
 _SENTENCES_PER_YIELD = 32
 
 _RULE_WORDS = (
@@ -36,11 +39,13 @@ _RULE_WORDS = (
         "过敏",
     ),
 )
+# These words select the sentences that are read in the middle of a long text.
 _RULE_WORD = re.compile("|".join(map(re.escape, _RULE_WORDS)), re.IGNORECASE)
-_LIST_MARKER = re.compile(r"(?:#{1,6}\s|[-*+•·]\s|\(?\d{1,2}[.)、]\s?(?=\D)|\[[ xX]\]\s)")
-_MACHINE_OUTPUT = re.compile(
+_LIST_MARKER = re.compile(r"(?:#{1,6}\s|[-*+•·]\s|\(?\d{1,2}[.)、]\s?(?=\D)|\[[ xX]\]\s)")  # "- item"
+_MACHINE_OUTPUT = re.compile(  # "12:40:07 started"
     r"(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|[{}<|$]|\[?[A-Z]{4,}\b[\]:]|import |def |class |at \w+\.)"
 )
+# Short quotes, such as a quoted word, are not blanked.
 _QUOTE = re.compile(
     rf"\"[^\"\n]{{12,1000}}\"|\"(?=[^\"\n]{{0,40}}[{HAN_AND_HEXAGRAMS}])[^\"\n]{{2,1000}}\""
     r"|“[^”\n]{4,1000}”|«[^»\n]{4,1000}»"
@@ -51,7 +56,7 @@ _SENTENCE_END = re.compile(
     r"[.!?…]{1,3}[\"')\]*]{0,3}\s+(?=\S)|[。！？；]+[”」』）]?"
     rf"|[!?](?=[{HAN_AND_HEXAGRAMS}])"
 )
-_ABBREVIATION = re.compile(
+_ABBREVIATION = re.compile(  # "e.g. "
     r"(?:\b(?:e\.g|i\.e|etc|vs|mrs?|ms|dr|prof|no|approx|ca|cf|st|inc|ltd|fig|incl|resp)|\b[a-z])\.\W{0,4}$"
 )
 _SEGMENT_BORDER = re.compile(
@@ -68,7 +73,7 @@ _SPACE = re.compile(r"\s+")
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _TAG = re.compile(r"<([A-Za-z][\w\-]{0,40})(?:\s[^<>]{0,200})?>")
 _BLANK = "\x1a"
-"""Replaces each character of a quote: a quote is no part of a clause."""
+"""Replaces each character of a quote, because a quote states no rule of the user. No other text contains it."""
 
 
 class Clause(NamedTuple):
@@ -142,7 +147,7 @@ def _sentences_with_rule_words(text: str, first: int, last: int, yield_cpu: Call
             if found.start() < sentence_end:
                 continue
             hits += 1
-            if hits > _MAX_MIDDLE_HITS:
+            if hits > _MAX_MIDDLE_SENTENCES:
                 return
             is_code = is_fenced ^ (text.count("```", start, found.start()) % 2 == 1)
             sentence_start, sentence_end = _sentence_bounds(text, found.start(), found.end())

@@ -1,4 +1,7 @@
-"""Detects withdrawals of rules, and removes rules that were withdrawn, replaced or repeated."""
+"""Detects withdrawals of rules, and removes rules that were withdrawn, replaced or repeated.
+
+The comment beside a pattern is a text that it matches.
+"""
 
 # ruff: noqa: RUF001 - the punctuation of Chinese
 import re
@@ -30,22 +33,24 @@ _HAN_RUN = re.compile(f"[{HAN_AND_HEXAGRAMS}]+")
 _HAN_STOP_WORDS = re.compile(
     r"以后|今后|凡是|都|要|请|用|不要|必须|一律|不|我|你|的|了|时候|时|回答|吧|也|就|把|可以|再|先|还是|改回|任何|一定|所有|之前|刚才|说|规则|那条|关于"
 )
-_NEGATIVE = re.compile(
+_NEGATIVE = re.compile(  # "never"
     r"\b(?:never|not|no|don't|dont|mustn't|can't|cannot|nothing|without|hands off|off limits|forbidden"
     r"|prohibited|avoid|hate|dislike"
     r"|out of the question)\b|不要|禁止|严禁|不得|不许|不能|不准|别|切勿|绝不|不允许|讨厌"
 )
-_PERMISSION = re.compile(
+_PERMISSION = re.compile(  # "you may use tabs again"
     r"\b(?:you|we|they|it|people)(?: (?:may|can|could|are (?:now )?(?:allowed|free) to)|'re (?:allowed"
     r"|free) to)\s(.{1,120}?)\b(?:again|now|after all|from now on)\b"
     r"|\b(?:it's|it is|that's) (?:fine|ok|okay|all right|allowed) to (.{1,80}?) (?:again|now|after all)\b"
 )
-_RELIEF = re.compile(
+_RELIEF = re.compile(  # "you don't have to sign them any more"
     r"\b(?:don't|do not|needn't) (?:need|have) to (.{1,100}?)(?: any ?more| any longer)\b"
     r"|\byou no longer (?:need|have) to (.{1,100})|\bno need to (.{1,80}?) (?:any ?more|any longer)"
 )
-_ALLOWED = re.compile(r"\b(?:is|are) (?:allowed|fine|ok|okay|permitted|possible) (?:again|now|after all)\b")
-_REVOCATION = re.compile(
+_ALLOWED = re.compile(
+    r"\b(?:is|are) (?:allowed|fine|ok|okay|permitted|possible) (?:again|now|after all)\b"
+)  # "tabs are fine again"
+_REVOCATION = re.compile(  # "forget my rule about tabs"
     r"\b(?:forget|ignore|disregard|scrap|drop|scratch|cancel|never ?mind|take back|withdraw|strike|lift"
     r"|undo) (?:about )?"
     r"(?:everything |all )?(?:what i (?:said|told you|wrote|asked)(?: [a-z]+)? (?:about|on|regarding) ([^,.;]{1,100})"
@@ -55,17 +60,17 @@ _REVOCATION = re.compile(
     r"|\b(?:changed|changing) my mind (?:about|on|regarding) ([^,.;]{1,100})"
     r"|\bwhat i said (?:[a-z]+ )?(?:about|on|regarding) ([^,.;]{1,80}?) (?:no longer|doesn't|does not|is|isn't)\b"
 )
-_END_OF_RULE = re.compile(
+_END_OF_RULE = re.compile(  # "the limit no longer applies"
     r"\b(?:that|this|the|my|our)\s(.{0,80}?)\b(?:no longer|doesn't|does not|don't) (?:apply|applies|hold|holds)\b"
     r"(?: any ?more)?"
     r"|\b(?:that|this|the|my|our)\s(.{0,60}?)\b(?:rule|limit|ban|restriction|requirement|instruction"
     r"|preference|thing)\b(.{0,40}?) (?:is|are) (?:history|gone|off|void|lifted|obsolete|over|cancelled"
     r"|withdrawn|dropped)\b"
 )
-_NO_LONGER = re.compile(
+_NO_LONGER = re.compile(  # "I'm no longer vegan"
     r"\b(?:i'm|i am|we're|we are|i|we) (?:no longer (.{1,60})|not (.{1,60}?) (?:any ?more|any longer)\b)"
 )
-_SCRATCH = re.compile(
+_SCRATCH = re.compile(  # "scratch that"
     r"\b(?:scratch that|never ?mind that|forget that|strike that|ignore that|undo that|forget it)\b|(?:算了|当我没说)"
 )
 _CHINESE = re.compile(
@@ -73,28 +78,28 @@ _CHINESE = re.compile(
     r"|(.{2,24}?)(?:的?(?:规则|要求|限制|规定))?(?:不再适用|作废了?|取消了|不算了|不用管了|不用了)$"
     r"|(?:可以|允许|能)(?:重新)?(.{2,20}?)了$|不(?:用|需要|必)再(.{2,30})"
 )
-_THAT_RULE = re.compile(r"^\s*(?:rule|one|instruction|limit|ban|restriction|requirement|preference)?\s*$")
-_REPLACEMENT = re.compile(
+_THAT_RULE = re.compile(r"^\s*(?:rule|one|instruction|limit|ban|restriction|requirement|preference)?\s*$")  # "rule"
+_REPLACEMENT = re.compile(  # "spaces instead of tabs"
     r"\b(?:instead of|rather than|and no longer|not|and not|no longer) ([^,.;]{2,60})|而不是([^，。；]{1,20})"
     r"|不再用?([^，。；]{1,20})"
 )
-_CHANGE_WORDS = re.compile(
+_CHANGE_WORDS = re.compile(  # "from now on"
     r"\b(?:from now on|from here on|instead|again|actually|henceforth|going forward|no longer|any ?more"
     r"|change|switch)\b|以后|改|从现在|今后|还是"
 )
-_ANSWERING = re.compile(r"\b(?:answer|reply|respond|speak|talk|write back)\b|回答|回复|答复|说话|跟我说")
+_ANSWERING = re.compile(r"\b(?:answer|reply|respond|speak|talk|write back)\b|回答|回复|答复|说话|跟我说")  # "reply"
 _LANGUAGES = re.compile(
     r"\b(english|german|french|spanish|italian|portuguese|dutch|swedish|norwegian|danish|polish|russian"
     r"|chinese|mandarin|japanese|korean|turkish|arabic|hindi|greek|czech)\b|(中文|英文|英语|法语|德语|日语|日文|韩语"
     r"|西班牙语|俄语)"
 )
-_LIMIT = re.compile(
+_LIMIT = re.compile(  # "at most"
     r"\b(?:under|below|above|over|within|than|at most|at least|max|maximum|minimum|limit|budget|exceed|up to"
     r"|until|before|after)\b"
     r"|不超过|不低于|最多|至少|以内|上限|预算"
 )
 _NUMBER = re.compile(r"\d")
-_CONDITION = re.compile(r"\b(?:when|whenever|if|unless|except|for|in the|during)\b|如果|(?<!我的)时候|除")
+_CONDITION = re.compile(r"\b(?:when|whenever|if|unless|except|for|in the|during)\b|如果|(?<!我的)时候|除")  # "unless"
 _MIN_OVERLAP, _MIN_COVERAGE = 0.6, 0.6
 """The share of common words from which two rules have the same subject, and from which a text mentions a rule."""
 _MIN_SHARED_WORDS, _MIN_STEM_CHARS, _MAX_COMPARED = 2, 3, 50

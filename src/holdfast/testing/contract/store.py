@@ -94,6 +94,56 @@ class StoreContract:
     def test_one_is_none_when_there_is_no_row(self, database: Database) -> None:
         assert database.read(ACME, lambda tx: tx.one("SELECT 1 WHERE 1 = 0")) is None
 
+    def test_statements_run_together_in_order_and_each_has_its_rows(self, database: Database) -> None:
+        def work(tx: Tx) -> list[list[Row]]:
+            insert_record(tx, "a")
+            find = "SELECT id FROM audit WHERE account_id = ? AND id = ?"
+            return tx.all_of([(find, (ACME, "a")), (find, (ACME, "b")), ("SELECT 1 UNION SELECT 2 ORDER BY 1", ())])
+
+        assert database.write(ACME, work) == [[("a",)], [], [(1,), (2,)]]
+
+    def test_a_script_is_part_of_its_transaction(self, database: Database) -> None:
+        def work(tx: Tx) -> None:
+            insert_record(tx, "a")
+            tx.run_script("CREATE TABLE first (x integer); CREATE TABLE second (x integer)")
+            tx.execute("INSERT INTO second (x) VALUES (?)", (1,))
+            if tx.all("SELECT x FROM second") == [(1,)]:
+                raise ConflictError("no")
+
+        with pytest.raises(ConflictError, match="no"):
+            database.write(EVERY_ACCOUNT, work)
+        assert record_ids(database) == []
+        database.write(EVERY_ACCOUNT, lambda tx: tx.execute("CREATE TABLE second (x integer)"))
+
+    def test_many_statements_without_a_read_all_run(self, database: Database) -> None:
+        names = [f"{n:04}" for n in range(2_000)]
+
+        def work(tx: Tx) -> None:
+            for name in names:
+                insert_record(tx, name)
+
+        database.write(ACME, work)
+        assert record_ids(database) == names
+
+    def test_large_values_are_stored_and_read(self, database: Database) -> None:
+        texts = [character * 3_000_000 for character in "aé"]
+        sent = ", ".join(["CAST(? AS text)"] * 2)
+        assert database.read(ACME, lambda tx: tx.all(f"SELECT {sent}", texts)) == [tuple(texts)]
+
+    @pytest.mark.parametrize("statements_after", [0, 1])
+    def test_a_write_with_a_failed_statement_writes_nothing(self, database: Database, statements_after: int) -> None:
+        """The error of the statement may be raised by it, by a later statement or by the commit."""
+
+        def work(tx: Tx) -> None:
+            for name in ["a", "b", "a", "c"][: 3 + statements_after]:
+                insert_record(tx, name)
+
+        with pytest.raises(Exception, match=r"(?i)unique"):
+            database.write(ACME, work)
+        assert record_ids(database) == []
+        database.write(ACME, lambda tx: insert_record(tx, "d"))
+        assert record_ids(database) == ["d"]
+
     def test_failed_work_is_rolled_back(self, database: Database) -> None:
         def work(tx: Tx) -> None:
             insert_record(tx, "a")
@@ -157,6 +207,36 @@ class StoreContract:
             "late": "too late",
         }
         assert record_ids(database) == ["a", "b", "c"]
+
+    def test_submitted_work_with_a_failed_statement_does_not_affect_other_work(self, database: Database) -> None:
+        def inserts_twice(tx: Tx) -> None:
+            insert_record(tx, "twice")
+            insert_record(tx, "twice")
+
+        works = {"a": make_insert("a"), "twice": inserts_twice, "b": make_insert("b")}
+        replies = Replies(len(works))
+        database.submit([Submission(ACME, work, replies.callback(name)) for name, work in works.items()])
+        found = replies.wait_for_all()
+        assert (found["a"], found["b"]) == (("a", None), ("b", None))
+        assert found["twice"][0] is None
+        assert "unique" in str(found["twice"][1]).lower()
+        assert record_ids(database) == ["a", "b"]
+
+    def test_submitted_work_of_several_accounts_writes_to_its_own(self, database: Database) -> None:
+        def insert_own(tx: Tx) -> int:
+            audit.record(tx, f"by-{tx.account}", Principal(tx.account, "alice"), "test", "", 1)
+            return len(audit.page(tx, 10, None))
+
+        names = [ACME, "other", ACME + "2", "other"]
+        replies = Replies(len(names))
+        database.submit(
+            [Submission(name, insert_own, replies.callback(f"{n}")) for n, name in enumerate(names) if n < 3]
+            + [Submission("other", lambda tx: len(audit.page(tx, 10, None)), replies.callback("3"))]
+        )
+        assert {name: outcome for name, (outcome, _) in replies.wait_for_all().items()} == dict.fromkeys("0123", 1)
+        for name in set(names):
+            found = database.read(name, lambda tx: audit.page(tx, 10, None))
+            assert [record.id for record in found] == [f"by-{name}"]
 
     def test_an_empty_submission_and_a_failing_callback_do_not_block_other_work(self, database: Database) -> None:
         replies = Replies(2)

@@ -2,8 +2,8 @@
 
 `workload` makes appends whose content can be computed from their name, and logs the result of each. `processes`,
 `disks`, `power_cuts`, `proxy`, `locks` and `connections` inject faults. `streams` reads events while they happen.
-`verify` compares the database with the log.
-Use it to test a backend of your own.
+`verify` compares the database with that log.
+Authors of a database driver can use it for their own tests.
 """
 
 from holdfast.testing.faults.verification import verify

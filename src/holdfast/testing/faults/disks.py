@@ -22,19 +22,19 @@ READ_CALLS = ("read", "pread", "pread64")
 
 
 class FaultSchedule:
-    """Decides which calls of a kind fail. None fail until `start` is called."""
+    """Decides which calls of a kind fail. None fail until `start_failing` is called."""
 
     def __init__(self) -> None:
         self.calls = 0
         self._first: int | None = None
         self._last = 0
 
-    def start(self, *, after: int = 0, times: int = 1_000_000_000) -> None:
+    def start_failing(self, *, after: int = 0, times: int = 1_000_000_000) -> None:
         """Let the next `after` calls succeed and the `times` calls after them fail."""
         self._first = self.calls + after + 1
         self._last = self.calls + after + times
 
-    def stop(self) -> None:
+    def stop_failing(self) -> None:
         self._first = None
 
     def should_fail(self) -> bool:

@@ -1,4 +1,4 @@
-"""A proxy to PostgreSQL that can cut a connection at a chosen request."""
+"""A proxy to PostgreSQL that can cut a connection at a chosen message of the protocol."""
 
 import socket
 import tempfile
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 SOCKET = ".s.PGSQL.5432"
@@ -14,10 +14,10 @@ SOCKET = ".s.PGSQL.5432"
 Side = Literal["before", "after"]
 
 
-def nth_request(number: int) -> Callable[[bytes], bool]:
-    """Return a condition for `Proxy.cut` that is true for the n-th request from now on."""
+def nth_message(number: int) -> Callable[[bytes], bool]:
+    """Return a condition for `Proxy.cut` that is true for the n-th message from now on."""
     earlier = iter(range(1, number))
-    return lambda _request: next(earlier, None) is None
+    return lambda _message: next(earlier, None) is None
 
 
 class Proxy:
@@ -31,9 +31,9 @@ class Proxy:
         self._connections: list[_ProxiedConnection] = []
 
     def cut(self, condition: Callable[[bytes], bool], side: Side) -> None:
-        """Cut the connection at the first request for which `condition` is true.
+        """Cut the connection at the first message to the server for which `condition` is true.
 
-        `before`: the server does not get the request. `after`: its response is lost.
+        `before`: the server gets only the messages before it. `after`: the response is lost.
         """
         with self._lock:
             self._cut_condition, self._side = condition, side
@@ -54,10 +54,10 @@ class Proxy:
         for connection in self._connections:
             connection.close()
 
-    def cut_side(self, request: bytes) -> Side | None:
-        """Return on which side of this request to cut, or None to forward it."""
+    def cut_side(self, message: bytes) -> Side | None:
+        """Return on which side of this message to cut, or None to forward it."""
         with self._lock:
-            if self._cut_condition is None or not self._cut_condition(request):
+            if self._cut_condition is None or not self._cut_condition(message):
                 return None
             self._cut_condition = None
             return self._side
@@ -71,7 +71,7 @@ class _ProxiedConnection:
         self._client = client
         self._server = socket.socket(socket.AF_UNIX)
         self._server.connect(str(server))
-        self._drops_responses = False
+        self._drops_responses = self._has_started = False
         self._threads = [
             threading.Thread(target=self._forward_requests),
             threading.Thread(target=self._forward_responses),
@@ -87,14 +87,22 @@ class _ProxiedConnection:
         self._server.close()
 
     def _forward_requests(self) -> None:
-        with suppress(OSError):
-            while data := self._client.recv(1 << 16):
-                side = self._proxy.cut_side(data)
+        received = self._client.makefile("rb")
+        with suppress(OSError, EOFError):
+            while True:
+                message = self._read_message(received)
+                side = self._proxy.cut_side(message)
                 if side == "before":
                     break
-                self._drops_responses = side == "after"
-                self._server.sendall(data)
+                self._drops_responses = self._drops_responses or side == "after"
+                self._server.sendall(message)
         self._shut_down()
+
+    def _read_message(self, received: BinaryIO) -> bytes:
+        """Read one message: a type and a length that counts itself. Only the first of a connection has no type."""
+        head = _read(received, 5 if self._has_started else 4)
+        self._has_started = True
+        return head + _read(received, int.from_bytes(head[-4:]) - 4)
 
     def _forward_responses(self) -> None:
         with suppress(OSError):
@@ -108,6 +116,13 @@ class _ProxiedConnection:
         for end in (self._client, self._server):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
+
+
+def _read(received: BinaryIO, size: int) -> bytes:
+    data = received.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
 
 
 @contextmanager

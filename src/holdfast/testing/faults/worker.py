@@ -22,7 +22,8 @@ import msgspec
 from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.engine import Engine
-from holdfast.engine.commits.background import COMMIT
+from holdfast.engine.commits.auto_commits import check_session
+from holdfast.engine.kinds import TASK_KINDS
 from holdfast.engine.tasks.workers import Workers
 from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.tables.tasks import Claim
@@ -51,7 +52,9 @@ class SelfKillingWorkers(Workers):
     """Workers that kill their process at the kill point of a session."""
 
     def __init__(self, engine: Engine, options: WorkerOptions) -> None:
-        super().__init__(engine.db, engine.settings, engine.new_context, COMMIT, polls=True)
+        super().__init__(
+            engine.db, engine.settings, engine.new_context, engine.models, TASK_KINDS, check_session, polls=True
+        )
         self._options = options
 
     def _run_task(self, claim: Claim) -> None:
@@ -63,7 +66,7 @@ class SelfKillingWorkers(Workers):
     def _check_kill_point(self, claim: Claim, boundary: str) -> None:
         session_id = claim.task.resource_id
         kill_point = self._options.kill_points.get(session_id)
-        if kill_point is None or claim.task.number != KILLED_ARCHIVE:
+        if kill_point is None or claim.task.order_position != KILLED_ARCHIVE:
             return
         if kill_point == boundary:
             self._kill_process(session_id)

@@ -36,6 +36,7 @@ def check_receipt(context: Any, budget: int) -> None:
     assert [message.seq for message in context.messages] == [seq for seq in seqs if system is None or seq != system.seq]
     active = [*context.messages, *([] if system is None else [system])]
     assert stats.active_tokens == sum(message.tokens for message in active)
+    # Only messages may exceed the budget. Nothing is reserved for them, since their tokens are stored.
     assert receipt.spent + receipt.reserved <= budget or all(line.reserved == 0 for line in receipt.included)
     assert all(line.why for line in [*receipt.included, *receipt.left_out])
 
@@ -63,7 +64,7 @@ class ContextContract:
         after = client.get_session_context("s")
         assert [message.seq for message in after.messages] == [5, 6]
         assert "/srv/cache/main.py" in after.latest_archive_overview
-        assert (after.stats.total_archives, after.stats.included_archives) == (2, 1)
+        assert (after.stats.total_archives, after.stats.included_archives) == (2, 1)  # the latest overview covers both
         assert after["estimatedTokens"] == after.estimated_tokens
         check_receipt(after, 128_000)
 
@@ -93,7 +94,8 @@ class ContextContract:
         whole = client.get_session_context("s")
         own_overview = client.get_session_archive("s", "archive_002").overview
         assert own_overview != whole.latest_archive_overview  # which also summarises the earlier archive
-        active, enough = whole.stats.active_tokens, whole.estimated_tokens + whole.receipt.reserved + 20
+        active = whole.stats.active_tokens
+        enough = whole.estimated_tokens + whole.receipt.reserved + 20  # more than the whole context needs
         seen = []
         for budget in (0, active - 1, active, *range(active + 1, enough + 2, 7), enough - 1, enough, enough + 1):
             context = client.get_session_context("s", budget)
@@ -268,7 +270,8 @@ class ContextContract:
             client.commit_session("s")
             run_tasks()
             assert "never touch the production database" in client.get_session_context("s").latest_archive_overview
-        assert RULE not in client.get_session_archive("s", "archive_004").overview
+        own_overview = client.get_session_archive("s", "archive_004").overview  # only of the messages of the archive
+        assert RULE not in own_overview
 
     def test_the_latest_system_message_is_a_separate_field_of_every_context(
         self, client: Any, run_tasks: RunTasks

@@ -44,7 +44,7 @@ class FileContract:
             ".done",
         }
 
-    def test_an_archive_has_its_own_summary_and_a_session_has_the_latest(self, client: Any) -> None:
+    def test_an_archive_has_its_own_summary_and_a_session_has_the_summary_of_all_archives(self, client: Any) -> None:
         first = commit_and_wait(client)
         second = commit_and_wait(client, text="Now send the invoice of 1,250 euros to Ms Larsen.")
         for uri, name in ((first, "archive_001"), (second, "archive_002")):
@@ -52,7 +52,7 @@ class FileContract:
             assert client.abstract(uri) == client.read(f"{uri}/.abstract.md") == archive.abstract
             assert client.overview(uri) == client.read(f"{uri}/.overview.md") == archive.overview
         assert client.abstract(SESSION_URI).startswith(client.abstract(second))
-        assert "billing" in client.abstract(SESSION_URI)
+        assert "billing" in client.abstract(SESSION_URI)  # from the first archive
         assert client.overview(SESSION_URI) == client.get_session_context("chat_001").latest_archive_overview
         assert client.session("chat_001").summary == client.overview(SESSION_URI)
 
@@ -68,9 +68,10 @@ class FileContract:
         for number in range(5):
             client.add_message("chat_001", "user", f"number {number}, in two\u2028lines, they say")
         messages = client.get_messages("chat_001").messages
-        whole = client.read(f"{SESSION_URI}/messages.jsonl")
-        assert [msgspec.json.decode(line, type=type(messages[0])) for line in whole.split("\n")[:-1]] == messages
-        assert client.read(f"{SESSION_URI}/messages.jsonl", 1, 2) == "".join(whole.splitlines(keepends=True)[2:6])
+        *lines, end = client.read(f"{SESSION_URI}/messages.jsonl").split("\n")
+        assert end == ""
+        assert [msgspec.json.decode(line, type=type(messages[0])) for line in lines] == messages
+        assert client.read(f"{SESSION_URI}/messages.jsonl", 1, 2) == f"{lines[1]}\n{lines[2]}\n"
         assert client.read(f"{SESSION_URI}/messages.jsonl", 4, 10).count("number 4") == 1
         assert (
             client.read(f"{SESSION_URI}/messages.jsonl", 5) == client.read(f"{SESSION_URI}/messages.jsonl", 0, 0) == ""
@@ -167,13 +168,14 @@ class FileContract:
         assert client.stat(CANONICAL_URI)["modTime"] == client.get_session("chat_001")["updated_at"]
         assert client.ls(SESSION_URI, simple=True) == [f"{CANONICAL_URI}/messages.jsonl"]
 
-    def test_the_agent_listing_includes_the_abstracts_of_folders(self, client: Any) -> None:
+    def test_only_a_listing_for_agents_includes_the_abstracts_of_folders(self, client: Any) -> None:
         archive = commit_and_wait(client)
-        agents, original = (client.ls("viking://session", output=output)[0] for output in ("agent", "original"))
-        assert agents["abstract"] == client.abstract(archive)
+        (for_agents,) = client.ls("viking://session", output="agent")
+        assert for_agents["abstract"] == client.abstract(archive)
+        (original,) = client.ls("viking://session", output="original")
         assert (original.abstract, "abstract" in original.to_dict()) == (None, False)
-        (short,) = client.ls("viking://session", output="agent", abs_limit=5)
-        assert short.abstract == agents.abstract[:5]
+        (shortened,) = client.ls("viking://session", output="agent", abs_limit=5)
+        assert shortened.abstract == for_agents.abstract[:5]
 
     def test_a_size_is_in_bytes_if_it_is_known_without_reading_and_otherwise_zero(self, client: Any) -> None:
         archive = commit_and_wait(client, text="Grüße nach Tromsø, bitte!")

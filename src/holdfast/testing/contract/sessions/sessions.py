@@ -122,9 +122,9 @@ class SessionContract:
     def test_a_deleted_session_and_its_messages_are_not_found(self, client: Any) -> None:
         client.add_message("chat_001", "user", "the secret word is xylophone")
         assert client.delete_session("chat_001")["session_id"] == "chat_001"
-        for gone in (client.get_session, client.get_messages, client.delete_session):
+        for call in (client.get_session, client.get_messages, client.delete_session):
             with pytest.raises(NotFoundError):
-                gone("chat_001")
+                call("chat_001")
 
     def test_a_name_can_be_used_again_after_a_delete(self, client: Any) -> None:
         client.add_message("chat_001", "user", "old")

@@ -1,0 +1,74 @@
+"""The two stages of a call before its transaction: checked, then prepared."""
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from holdfast.engine.gate import access
+from holdfast.engine.gate.rule import CallContext, EngineResources, Rule
+from holdfast.model.identity import Principal
+from holdfast.ops.table import Operation, OperationEntry
+from holdfast.store.database import ReplyCallback, Submission, Tx
+
+R = TypeVar("R")
+
+
+class CheckedCall(msgspec.Struct, Generic[R], frozen=True):
+    """An operation that is authorised and valid. Nothing has waited for it yet."""
+
+    principal: Principal
+    op: Operation[R]
+    entry: OperationEntry
+    rule: Rule
+    account: str | None
+    """The account of the transaction. None if the database must be asked for it."""
+    checked: Any
+    """What the rule's `check` returned."""
+    context: CallContext
+    may_wait: bool
+    """Whether preparing it may wait. If so, prepare and run it in a thread that may wait, not on an event loop."""
+
+
+class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
+    """A checked call with everything that its transaction needs."""
+
+    call: CheckedCall[R]
+    resources: EngineResources
+    account: str
+    """The account of the transaction."""
+    prepared: Any
+    """What the rule's `prepare` returned, or its `check` if it prepares nothing."""
+
+    @property
+    def writes(self) -> bool:
+        return self.call.rule.writes(self.call.op)
+
+    def run(self) -> R:
+        """Run the transaction in this thread."""
+        db, call = self.resources.db, self.call
+        result = (db.write if self.writes else db.read)(self.account, self._transaction)
+        self._wake_workers()
+        if self.resources.hooks.after:
+            self.resources.hooks.run_after(call.principal, call.op, result)
+        return result
+
+    def as_submission(self, reply: ReplyCallback) -> Submission:
+        """The write in the form that `Database.submit` takes. `reply` gets its outcome. No hook runs."""
+
+        def reply_and_wake(outcome: Any, error: BaseException | None) -> None:
+            reply(outcome, error)
+            self._wake_workers()
+
+        return Submission(self.account, self._transaction, reply_and_wake)
+
+    def _transaction(self, tx: Tx) -> R:
+        call = self.call
+        result: R = call.rule.handle(tx, call.principal, call.op, self.prepared, call.context)
+        if call.entry.audit is not None:
+            resource = access.audited_resource(call.entry.audit, call.op, result)
+            access.record_audit(tx, call.principal, type(call.op).__name__, resource, call.context)
+        return result
+
+    def _wake_workers(self) -> None:
+        if self.call.context.task_signal.is_set:
+            self.resources.wake_workers()

@@ -1,0 +1,87 @@
+"""The language model and the embedder of an engine. The gate and the workers share them."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from holdfast import forking, lazy
+from holdfast.config import Settings
+from holdfast.errors import UnavailableError
+from holdfast.providers import configured
+from holdfast.text import tokens
+
+if TYPE_CHECKING:
+    from holdfast.providers.base import Embedder
+    from holdfast.providers.limits import RateLimitedModel
+
+LOCAL_BATCH_SIZE = 16
+"""Texts per call of an embedder on this machine. Small, so that the CPU can be yielded between two batches."""
+REMOTE_BATCH_SIZE = 256
+
+
+class BatchEmbedder:
+    """Embeds the texts of one summary in batches, and counts the tokens that this costs."""
+
+    def __init__(self, embedder: "Embedder", batch_size: int) -> None:
+        self._embedder = embedder
+        self._batch_size = batch_size
+        self.tokens = 0
+        self.notes: list[str] = []
+
+    def embed(self, texts: Sequence[str], yield_cpu: Callable[[], None]) -> Any:
+        """Return a matrix with a row for each text. Call `yield_cpu` between batches.
+
+        If the embedder is unavailable, all rows are zero, so that no two texts count as similar. The summary is then
+        made without comparing sentences. The reason is added to `notes`.
+        """
+        np = lazy.numpy
+        rows = []
+        try:
+            for start in range(0, len(texts), self._batch_size):
+                embedded = self._embedder.embed(texts[start : start + self._batch_size])
+                rows.append(embedded.vectors)
+                self.tokens += embedded.tokens
+                yield_cpu()
+        except UnavailableError as error:
+            self.notes.append(f"no vectors were used: {error.message}")
+            return np.zeros((len(texts), 1), dtype=np.float32)
+        return np.concatenate(rows) if rows else np.zeros((0, 1), dtype=np.float32)
+
+
+class Models:
+    """The configured model and embedder. Both are opened when first needed, whether or not workers run."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.reset_after_fork()
+        _all_models.add(self)
+
+    def reset_after_fork(self) -> None:
+        """Forget open connections: in a forked child they belong to the parent."""
+        self._lock = threading.Lock()
+        self._opened: tuple[RateLimitedModel | None, Embedder] | None = None
+
+    @property
+    def language_model(self) -> "RateLimitedModel | None":
+        return self._open()[0]
+
+    def new_embedder(self) -> BatchEmbedder:
+        batch_size = LOCAL_BATCH_SIZE if self._settings.embedder == "static" else REMOTE_BATCH_SIZE
+        return BatchEmbedder(self._open()[1], batch_size)
+
+    def close(self) -> None:
+        with self._lock:
+            opened, self._opened = self._opened, None
+        for model in opened or ():
+            if model is not None:
+                model.close()
+
+    def _open(self) -> "tuple[RateLimitedModel | None, Embedder]":
+        with self._lock:
+            if self._opened is None:
+                model = configured.open_model(self._settings, tokens.estimate)
+                self._opened = model, configured.open_embedder(self._settings)
+            return self._opened
+
+
+_all_models = forking.reset_in_child(Models.reset_after_fork)

@@ -1,0 +1,11 @@
+"""The table of the kinds of tasks."""
+
+from holdfast.engine.commits.background import COMMIT_KIND
+from holdfast.engine.sessions.deletion import DELETION_KIND
+from holdfast.engine.tasks.backfill import BACKFILL_KIND
+from holdfast.engine.tasks.task_kind import TASK_KINDS
+from holdfast.model.tasks import BACKFILL, COMMIT, DELETION
+
+TASK_KINDS.update({COMMIT: COMMIT_KIND, DELETION: DELETION_KIND, BACKFILL: BACKFILL_KIND})
+
+__all__ = ["TASK_KINDS"]

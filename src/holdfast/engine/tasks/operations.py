@@ -1,0 +1,104 @@
+"""Getting, listing, retrying and cancelling background tasks of any kind."""
+
+from holdfast.engine.gate.rule import CallContext, Rule, always
+from holdfast.engine.tasks.order import unblock_next
+from holdfast.engine.tasks.task_kind import TASK_KINDS, TaskKind
+from holdfast.errors import FailedPreconditionError, NotFoundError
+from holdfast.model.identity import OPERATOR, Principal
+from holdfast.model.tasks import Task
+from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
+from holdfast.store.database import Tx
+from holdfast.store.tables import tasks as store
+from holdfast.store.tables.tasks import StoredTask
+
+
+def _visible_kinds() -> list[str]:
+    """The kinds of tasks that users see."""
+    return [name for name, kind in TASK_KINDS.items() if kind.visible_to == "user"]
+
+
+def _require(tx: Tx, principal: Principal, task_id: str) -> StoredTask:
+    """Return a task that the caller may see. The operator sees the tasks of all users."""
+    task = store.find(tx, task_id)
+    is_own = task is not None and task.user_id == principal.user_id and task.kind in _visible_kinds()
+    if task is None or not (is_own or principal == OPERATOR):
+        raise NotFoundError("task", task_id)
+    return task
+
+
+def _get(tx: Tx, principal: Principal, op: GetTask, _prepared: None, _context: CallContext) -> Task:
+    return _read(tx, principal, op.task_id)
+
+
+def _read(tx: Tx, principal: Principal, task_id: str) -> Task:
+    return store.to_task(_require(tx, principal, task_id), to_operator=principal == OPERATOR)
+
+
+def _list(tx: Tx, principal: Principal, op: ListTasks, _prepared: None, _context: CallContext) -> list[Task]:
+    is_operator = principal == OPERATOR
+    page = store.page(
+        tx,
+        None if is_operator else principal.user_id,
+        kind=op.task_type,
+        status=op.status,
+        resource_id=op.resource_id,
+        kinds=None if is_operator else _visible_kinds(),
+        limit=op.limit,
+    )
+    return [store.to_task(task, to_operator=is_operator) for task in page]
+
+
+def _cancel(tx: Tx, principal: Principal, op: CancelTask, _prepared: None, context: CallContext) -> Task:
+    kind, task = _lock(tx, principal, op.task_id)
+    if task.status == "completed":
+        raise FailedPreconditionError(
+            f"Task {task.task_id} is completed and cannot be cancelled", resource=task.task_id
+        )
+    if task.status != "cancelled":
+        store.cancel(tx, task.task_id, context.now)
+        kind.cancelled(tx, context, task, principal)
+        unblock_next(tx, task.order_key, context)
+    return _read(tx, principal, op.task_id)
+
+
+def _retry(tx: Tx, principal: Principal, op: RetryTask, _prepared: None, context: CallContext) -> Task:
+    return retry_task(tx, principal, op.task_id, context)
+
+
+def retry_task(tx: Tx, principal: Principal, task_id: str, context: CallContext) -> Task:
+    kind, task = _lock(tx, principal, task_id)
+    if task.status == "completed":
+        raise FailedPreconditionError(
+            f"Task {task.task_id} is completed; there is nothing to retry", resource=task.task_id
+        )
+    if task.status != "running":
+        store.reset_for_retry(tx, task, context.now)
+        context.task_signal.is_set = True
+        kind.retried(tx, context, task, principal)
+        unblock_next(tx, task.order_key, context)
+    return _read(tx, principal, task_id)
+
+
+def _lock(tx: Tx, principal: Principal, task_id: str) -> tuple[TaskKind, StoredTask]:
+    """Lock a task, after what its kind locks. Return its kind and its current row."""
+    task = _require(tx, principal, task_id)
+    kind = TASK_KINDS.get(task.kind)
+    if kind is None:
+        raise FailedPreconditionError(
+            f"Task {task_id} is of the kind {task.kind}, which this version does not know; upgrade holdfast",
+            resource=task_id,
+        )
+    if task.status == "completed":
+        return kind, task
+    locked = store.lock(tx, task_id) if kind.lock(tx, task) else None
+    if locked is None:
+        raise NotFoundError("task", task_id)
+    return kind, locked
+
+
+RULES: dict[type, Rule] = {
+    GetTask: Rule(_get),
+    ListTasks: Rule(_list),
+    CancelTask: Rule(_cancel, always),
+    RetryTask: Rule(_retry, always),
+}

@@ -1,0 +1,38 @@
+"""Messages of a session as lines of a file. Memory holds a batch of messages at a time."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from holdfast.model.messages import Message
+from holdfast.store.database import Tx
+from holdfast.store.tables import lineage, messages
+from holdfast.store.tables.sessions import StoredSession
+
+BATCH_MESSAGES = 500
+BATCH_BYTES = 1_000_000
+
+_encode = msgspec.json.Encoder().encode
+
+
+def message_lines(tx: Tx, session: StoredSession, first: int, last: int) -> Iterator[str]:
+    """Yield messages `first` to `last` of a session, one per line."""
+    if first > last:
+        return
+    for log_range in lineage.log_ranges(tx, session, first, last):
+        for start in range(log_range.first, log_range.last + 1, BATCH_MESSAGES):
+            seqs = range(start, min(start + BATCH_MESSAGES, log_range.last + 1))
+            yield from (f"{_encode(message).decode()}\n" for message in read_batches(tx, log_range.log_id, seqs))
+
+
+def read_batches(tx: Tx, log_id: int, seqs: Sequence[int]) -> Iterator[Message]:
+    """Read messages of a log. A batch has at most `BATCH_BYTES`, or one message that is larger."""
+    batch: list[int] = []
+    batch_bytes = 0
+    for seq, size in messages.sizes(tx, log_id, seqs):
+        if batch and batch_bytes + size > BATCH_BYTES:
+            yield from messages.read_seqs(tx, log_id, batch)
+            batch, batch_bytes = [], 0
+        batch.append(seq)
+        batch_bytes += size
+    yield from messages.read_seqs(tx, log_id, batch)

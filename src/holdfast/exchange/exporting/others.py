@@ -1,0 +1,48 @@
+"""Export what else is in the `viking://` tree, beside the sessions."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from holdfast.client.sync.client import Client
+from holdfast.exchange.exporting.atomic_files import (
+    remove_atomically,
+    remove_node,
+    replace_node,
+    sync_folders,
+    temporary_path,
+)
+from holdfast.exchange.exporting.copying import copy_node, list_folder
+from holdfast.exchange.layout import node_path
+from holdfast.model.files import FileEntry
+from holdfast.model.identity import Identity
+from holdfast.model.uris import SCHEME, child_uri
+
+
+def list_others(client: Client, caller: Identity) -> list[FileEntry]:
+    """List the files and folders beside the path to the caller's sessions."""
+    users = child_uri(SCHEME, "user")
+    home = child_uri(users, caller.user_id)
+    path = {users, home, child_uri(home, "sessions")}
+    return [entry for uri in (SCHEME, users, home) for entry in list_folder(client, uri) if entry.uri not in path]
+
+
+def export_others(client: Client, others: Iterable[FileEntry], folder: Path) -> None:
+    """Copy files and folders to their places in `folder`. Each of them is replaced when it is complete."""
+    for entry in others:
+        target = node_path(folder, entry.uri)
+        partial = temporary_path(target, "partial")
+        remove_node(partial)
+        partial.mkdir(parents=True)
+        copy_node(client, entry, partial)
+        sync_folders(partial)
+        if (partial / target.name).exists():
+            replace_node(partial / target.name, target)
+        remove_node(partial)
+
+
+def remove_others(uris: Iterable[str], folder: Path, sessions: Path) -> None:
+    """Remove files and folders of an earlier export, but never the folder of the sessions or one that holds it."""
+    for uri in uris:
+        target = node_path(folder, uri)
+        if target.exists() and not sessions.is_relative_to(target):
+            remove_atomically(target)

@@ -1,0 +1,33 @@
+"""Backfills: changes of old rows that a migration leaves for later, while the database is in use.
+
+The SQL of a migration inserts a task of the kind `backfill` whose `resource_id` is a name in this table, if there are
+rows to change. Until the task is completed, readers cope with both forms of a row.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from holdfast.store.database import Tx
+from holdfast.store.tables import tasks
+
+
+class Backfilled(msgspec.Struct, frozen=True):
+    """What one slice of a backfill has done."""
+
+    rows: int
+    """The number of rows that were changed."""
+    after: str | None
+    """Where the next slice continues. None if there is none."""
+
+
+Backfill = Callable[[Tx, str | None, int], Backfilled]
+"""Changes up to a number of rows after a position, of all accounts. Changing a row twice must have no effect."""
+
+
+def _move_old_tasks(tx: Tx, _after: str | None, limit: int) -> Backfilled:
+    moved = tasks.move_old_tasks(tx, limit)
+    return Backfilled(moved, "" if moved else None)
+
+
+BACKFILLS: dict[str, Backfill] = {"0005_tasks": _move_old_tasks}

@@ -1,0 +1,85 @@
+"""What a client reads from a fixture database, as JSON: the version that made it and later versions must agree."""
+
+from typing import Any
+
+import msgspec
+
+from fixture_contents import FixtureTarget
+from holdfast import Client
+
+SEARCHES = ("copper", "limpets", "plan deadline", "\u4f60\u597d")
+
+
+def describe(target: FixtureTarget) -> dict[str, Any]:
+    """Read everything that clients could read when the target's schema was the latest."""
+    description: dict[str, Any] = {"users": {}}
+    for account, user in target.owners:
+        with target.connect(account, user) as client:
+            description["users"][f"{account}/{user}"] = _describe_user(client, target.schema)
+    if target.schema >= 2:
+        with target.connect() as client:
+            description["accounts"] = _plain(sorted(client.admin.list_accounts(), key=lambda it: it.account_id))
+            description["members"] = _plain(client.admin.list_users("globex"))
+            description["keys"] = _plain(client.admin.list_keys("globex", "gus"))
+    return description
+
+
+def _describe_user(client: Client, schema: int) -> dict[str, Any]:
+    rows = client.list_sessions(limit=1_000)
+    described: dict[str, Any] = {"list": _plain(list(rows))}
+    described["sessions"] = {row.session_id: _describe_session(client, row.session_id, schema) for row in rows}
+    if schema >= 3:
+        tasks = [_plain(task) for task in client.list_tasks(limit=1_000)]
+        described["tasks"] = [{name: task[name] for name in TASK_FIELDS} for task in tasks]
+    return described
+
+
+TASK_FIELDS = (
+    "task_id",
+    "task_type",
+    "user_id",
+    "status",
+    "stage",
+    "resource_id",
+    "created_at",
+    "attempts",
+    "error_code",
+)
+
+
+def _describe_session(client: Client, session_id: str, schema: int) -> dict[str, Any]:
+    messages = client.get_messages(session_id).messages
+    described = {
+        "info": _plain(client.get_session(session_id)),
+        "messages": _plain(messages),
+        "live": [message.seq for message in client.get_messages(session_id, live=True).messages],
+        "found": {q: [message.seq for message in client.get_messages(session_id, q=q).messages] for q in SEARCHES},
+        "usage": _plain(client.list_usage(session_id)),
+        "tool_results": [
+            {**_plain(row), "content": client.read_tool_result(session_id, row.tool_result_id).content}
+            for row in client.list_tool_results(session_id).tool_results
+        ],
+    }
+    if schema >= 2:
+        described["events"] = _plain(client.read_events(session_id, limit=1_000).events)
+    if schema >= 3:
+        described |= _describe_archives(client, session_id)
+    return described
+
+
+def _describe_archives(client: Client, session_id: str) -> dict[str, Any]:
+    archives = client.list_archives(session_id)
+    done = [archive.archive_id for archive in archives if archive.state == "done"]
+    context = client.get_session_context(session_id)
+    return {
+        "archives": _plain(archives),
+        "done": [_plain(client.get_session_archive(session_id, archive_id)) for archive_id in done],
+        "context": {
+            "seqs": [message.seq for message in context.messages if message.role != "system"],
+            "overview": context.latest_archive_overview,
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.to_builtins(value)
