@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from functools import cache
@@ -22,10 +23,16 @@ from pathlib import Path
 import msgspec
 
 PRELOADED = (
+    "holdfast.engine.commits.archiving",
+    "holdfast.computing.summaries",
     "holdfast.http.server",
+    "holdfast.providers.openai",
     "holdfast.store.drivers.postgres",
     "holdfast.store.drivers.sqlite",
     "holdfast.testing.faults.workload",
+    "httpx2",
+    "numpy",
+    "rich.table",
     "uvicorn.lifespan.on",
     "uvicorn.loops.uvloop",
     "uvicorn.protocols.http.httptools_impl",
@@ -56,7 +63,7 @@ class ForkedProcess:
         stderr: int | None = None,
         start_new_session: bool = False,
     ) -> None:
-        """Run a program: `-m` and a module, or a file.
+        """Run a program: `-m` and a module, or a file; `-W error` may precede it.
 
         Without a file for `stderr`, the attribute `stderr` is a pipe, as `stdout` is.
         """
@@ -88,6 +95,17 @@ class ForkedProcess:
                 raise subprocess.TimeoutExpired("holdfast", timeout or 0) from None
             self._reports.close()
         return self.returncode
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        """Wait until the program ends, and return what it printed since the last read."""
+        watchdog = threading.Timer(timeout, self.kill)
+        watchdog.start()
+        with self.stdout, self.stderr:
+            # Errors fit into the buffer of their pipe.
+            output, errors = self.stdout.read().decode(), self.stderr.read().decode()
+        self.wait(timeout)
+        watchdog.cancel()
+        return output, errors
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -207,7 +225,11 @@ def _main() -> None:
 
 def _run(request: Request) -> None:
     sys.argv[1:] = request.args
-    match request.program:
+    program = request.program
+    if program[:2] == ["-W", "error"]:
+        warnings.simplefilter("error")
+        program = program[2:]
+    match program:
         case ["-m", module]:
             runpy.run_module(module, run_name="__main__", alter_sys=True)
         case [file]:
