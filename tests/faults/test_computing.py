@@ -20,7 +20,7 @@ from holdfast.testing.server import ServerProcess, running_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
-PROGRAM = Path(__file__).with_name("programs") / "hostile_holdfast.py"
+PROGRAM = str(Path(__file__).with_name("programs") / "hostile_holdfast.py")
 FAST: dict[str, Any] = {
     "compute_seconds": 1,
     "compute_memory_mb": 256,
@@ -33,7 +33,7 @@ OTHERS = 6
 @contextmanager
 def hostile_server(target: str, **settings: Any) -> Iterator[tuple[ServerProcess, Client]]:
     with (
-        running_server(target, program=PROGRAM, **{**FAST, **settings}) as server,
+        running_server(target, program=[PROGRAM], **{**FAST, **settings}) as server,
         holdfast.connect(server.url) as client,
     ):
         yield server, client
@@ -151,7 +151,7 @@ def test_no_process_is_left_when_a_worker_is_killed_during_a_summary(tmp_path: P
     with holdfast.connect(target, settings=holdfast.Settings(worker_threads=0)) as client:
         commit(client, "s", "loop in C")
     worker = subprocess.Popen(
-        [sys.executable, str(PROGRAM), "worker", "--path", target],
+        [sys.executable, PROGRAM, "worker", "--path", target],
         stdout=subprocess.DEVNULL,
         cwd=tmp_path,
     )
