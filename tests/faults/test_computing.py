@@ -97,6 +97,14 @@ def test_hostile_summaries_fail_alone_and_everything_else_goes_on(target: str) -
         assert server.stop() == 0
 
 
+def test_a_summary_that_always_ends_its_process_fails_after_a_few_attempts(tmp_path: Path) -> None:
+    with hostile_server(str(tmp_path / "x.db"), task_backoff_seconds=0.001) as (_, client):
+        task = client.wait_for_task(commit(client, "hostile", "exit"))
+        assert (task.status, task.attempts) == ("failed", 10)
+        assert "exited with code 3" in str(task.error)
+        assert client.wait_for_task(commit(client, "other", "We chose port 4.")).status == "completed"
+
+
 def test_a_child_killed_at_many_moments_only_delays_the_summaries(target: str) -> None:
     with hostile_server(target) as (server, client):
         tasks: list[str] = []
