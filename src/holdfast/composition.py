@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast import lazy
-from holdfast.computing.computers import CAN_LIMIT
+from holdfast.computing.runners import CAN_LIMIT
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.errors import InvalidArgumentError

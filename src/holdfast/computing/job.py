@@ -38,7 +38,7 @@ class Job(msgspec.Struct, Generic[I, O], frozen=True):
     """The type of the output. `Any`, because the type of a union is not a class."""
 
 
-class Computer(Protocol):
+class JobRunner(Protocol):
     """Runs jobs. It can be used from any thread."""
 
     def run(self, job: Job[I, O], input: I, embed: Embed) -> O:

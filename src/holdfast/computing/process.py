@@ -55,7 +55,7 @@ _encode = msgspec.json.encode
 _decode_reply = msgspec.json.Decoder(Reply).decode
 
 
-class ProcessComputer:
+class ProcessRunner:
     """Runs jobs in one child process, one after the other."""
 
     def __init__(self, settings: Settings, job_modules: Sequence[str] | None = None) -> None:
@@ -66,7 +66,7 @@ class ProcessComputer:
         self._child: Child | None = None
         self._is_closed = False
         self._reset_locks()
-        _all_computers.add(self)
+        _all_runners.add(self)
 
     def run(self, job: Job[I, O], input: I, embed: Embed) -> O:
         encoded = msgspec.Raw(_encode(input))
@@ -260,7 +260,7 @@ class Child:
                     raise
 
 
-class LastingThread:
+class ChildStarter:
     """A thread that calls functions, and lives as long as the process.
 
     Linux ends a child when the thread that started it ends, which may be long before the process ends.
@@ -310,5 +310,5 @@ def _describe_exit(code: int) -> str:
         return f"was ended by signal {-code}"
 
 
-_starter = LastingThread()
-_all_computers = forking.reset_in_child(ProcessComputer._forget_child)  # noqa: SLF001
+_starter = ChildStarter()
+_all_runners = forking.reset_in_child(ProcessRunner._forget_child)  # noqa: SLF001

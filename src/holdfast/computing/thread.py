@@ -16,7 +16,7 @@ BUSY_YIELD_SECONDS = 3 * COMPUTE_SECONDS
 """How long to yield while operations are called: they get three quarters of the time."""
 
 
-class ThreadComputer:
+class ThreadRunner:
     """Runs each job in the thread that calls it, one job at a time.
 
     Two threads would be no faster, and would delay the operations of the process twice as long.
@@ -26,7 +26,7 @@ class ThreadComputer:
         self._operation_count = operation_count
         self._embeds_locally = embeds_locally
         self._reset_lock()
-        _all_computers.add(self)
+        _all_runners.add(self)
 
     def run(self, job: Job[I, O], input: I, embed: Embed) -> O:
         yield_cpu = _make_yield_cpu(self._operation_count)
@@ -51,7 +51,7 @@ class ThreadComputer:
         self._lock = threading.Lock()
 
 
-_all_computers = forking.reset_in_child(ThreadComputer._reset_lock)  # noqa: SLF001
+_all_runners = forking.reset_in_child(ThreadRunner._reset_lock)  # noqa: SLF001
 
 
 def _make_yield_cpu(operation_count: Callable[[], int]) -> YieldCpu:

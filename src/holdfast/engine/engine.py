@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from holdfast.computing.computers import open_computer
+from holdfast.computing.runners import open_runner
 from holdfast.config import Settings
 from holdfast.engine.admin import accounts, keys, system
 from holdfast.engine.commits import archives, auto_commits, commits, resummaries
@@ -65,7 +65,7 @@ class Engine:
         self.ids = ids or Ids(clock)
         self.models = Models(self.settings)
         self.hooks = hooks or Hooks()
-        self.computer = open_computer(self.settings, lambda: self._operation_count)
+        self.job_runner = open_runner(self.settings, lambda: self._operation_count)
         self.workers: Workers | None = None
         self._operation_count = 0
         self._is_stopping = False
@@ -155,7 +155,7 @@ class Engine:
                 TASK_KINDS,
                 auto_commits.check_session,
                 polls=polls,
-                computer=self.computer,
+                job_runner=self.job_runner,
                 delete_expired=self.delete_expired,
             )
             self._last_poll, self._polls_during_use = self.clock(), not polls
@@ -186,7 +186,7 @@ class Engine:
         self.stop_workers()
         if self.workers is None or not self.workers.has_running_threads():
             self.models.close()
-        self.computer.close()
+        self.job_runner.close()
         self.db.close()
 
     def _run_before_hooks(self, call: CheckedCall[R]) -> CheckedCall[R]:

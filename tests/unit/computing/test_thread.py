@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.computing.computers import open_computer
 from holdfast.computing.job import Job, JobContext, no_vectors
-from holdfast.computing.process import ProcessComputer
+from holdfast.computing.process import ProcessRunner
+from holdfast.computing.runners import open_runner
 from holdfast.computing.summaries import SUMMARISE, MessagesToSummarise
-from holdfast.computing.thread import ThreadComputer
+from holdfast.computing.thread import ThreadRunner
 from holdfast.config import Settings
 from holdfast.model.messages import Message
 from holdfast.model.parts import TextPart
@@ -31,7 +31,7 @@ EMBED = Job[list[str], int]("embed", _embed, list[str], int)
 
 
 def test_only_one_thread_computes_at_a_time() -> None:
-    computer, running, most = ThreadComputer(), set[int](), list[int]()
+    runner, running, most = ThreadRunner(), set[int](), list[int]()
 
     def count_running(number: int, _context: JobContext) -> None:
         running.add(number)
@@ -41,20 +41,20 @@ def test_only_one_thread_computes_at_a_time() -> None:
 
     job = Job[int, None]("count", count_running, int, type(None))
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda number: computer.run(job, number, no_vectors), range(12)))
+        list(threads.map(lambda number: runner.run(job, number, no_vectors), range(12)))
     assert set(most) == {1}
 
 
 def test_a_job_that_waits_for_a_remote_embedder_lets_other_jobs_compute() -> None:
-    computer, is_free = ThreadComputer(embeds_locally=False), threading.Event()
+    runner, is_free = ThreadRunner(embeds_locally=False), threading.Event()
 
     def wait(texts: Sequence[str], _yield_cpu: object) -> Any:
         assert is_free.wait(SECONDS)
         return np.zeros((len(texts), 1))
 
     with ThreadPoolExecutor(1) as thread:
-        waiting = thread.submit(computer.run, EMBED, ["a", "b"], wait)
-        assert computer.run(EMBED, ["c"], lambda texts, _yield_cpu: texts) == 1
+        waiting = thread.submit(runner.run, EMBED, ["a", "b"], wait)
+        assert runner.run(EMBED, ["c"], lambda texts, _yield_cpu: texts) == 1
         is_free.set()
         assert waiting.result(SECONDS) == 2
 
@@ -70,8 +70,8 @@ def test_both_ways_of_computing_give_the_same_summary() -> None:
     remote = Settings(compute="process", embedder="openai")
     summaries = []
     for settings in (Settings(compute="thread"), Settings(compute="process"), remote):
-        with closing(open_computer(settings, lambda: 0)) as computer:
-            assert isinstance(computer, ProcessComputer) == (settings.compute == "process")
-            summaries.append(computer.run(SUMMARISE, to_summarise, embed))
+        with closing(open_runner(settings, lambda: 0)) as runner:
+            assert isinstance(runner, ProcessRunner) == (settings.compute == "process")
+            summaries.append(runner.run(SUMMARISE, to_summarise, embed))
     assert summaries[0] == summaries[1] == summaries[2]
     assert summaries[0].constraints

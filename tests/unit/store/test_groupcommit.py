@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from holdfast.store.drivers.group_commit import GroupCommit, Job
+from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
 
 
 class Recorder:
@@ -17,15 +17,15 @@ class Recorder:
         self.batches: list[list[str]] = []
         self.entered, self.resume = threading.Event(), threading.Event()
 
-    def commit(self, batch: list[Job[str]]) -> None:
-        self.batches.append([job.work for job in batch])
+    def commit(self, batch: list[PendingWrite[str]]) -> None:
+        self.batches.append([write.work for write in batch])
         self.entered.set()
         assert self.resume.wait(10)
-        for job in batch:
-            if job.work.startswith("bad"):
-                job.error = ValueError(job.work)
+        for write in batch:
+            if write.work.startswith("bad"):
+                write.error = ValueError(write.work)
             else:
-                job.outcome = job.work.upper()
+                write.outcome = write.work.upper()
 
 
 def run_while_first_commits(recorder: Recorder, group: GroupCommit[str], works: list[str]) -> list[str]:
@@ -47,7 +47,7 @@ def _wait_until(condition: Callable[[], bool]) -> None:
     raise AssertionError("the condition did not become true in time")
 
 
-def test_waiting_jobs_are_committed_in_one_batch() -> None:
+def test_waiting_writes_are_committed_in_one_batch() -> None:
     recorder = Recorder()
     group = GroupCommit(recorder.commit)
     assert run_while_first_commits(recorder, group, ["a", "b", "c"]) == ["FIRST", "A", "B", "C"]
@@ -95,13 +95,13 @@ def test_an_exclusive_holder_shares_no_batch() -> None:
 def test_an_interrupted_leader_leaves_no_caller_waiting() -> None:
     entered, resume = threading.Event(), threading.Event()
 
-    def commit(batch: list[Job[str]]) -> None:
+    def commit(batch: list[PendingWrite[str]]) -> None:
         entered.set()
         assert resume.wait(10)
         if batch[0].work == "first":
             raise KeyboardInterrupt
-        for job in batch:
-            job.outcome = "done"
+        for write in batch:
+            write.outcome = "done"
 
     group = GroupCommit(commit)
     with ThreadPoolExecutor(2) as threads:
@@ -117,7 +117,7 @@ def test_an_interrupted_leader_leaves_no_caller_waiting() -> None:
 def test_an_interrupted_leader_makes_the_outcome_of_its_batch_unknown() -> None:
     recorder = Recorder()
 
-    def commit(batch: list[Job[str]]) -> None:
+    def commit(batch: list[PendingWrite[str]]) -> None:
         recorder.commit(batch)
         if len(batch) > 1:
             raise KeyboardInterrupt
@@ -140,12 +140,12 @@ def test_an_interrupted_caller_passes_the_lead_to_the_next() -> None:
     recorder = Recorder()
     recorder.resume.set()
     group = GroupCommit(recorder.commit)
-    first, interrupted, waiting = Job("first"), Job("interrupted"), Job("waiting")
+    first, interrupted, waiting = PendingWrite("first"), PendingWrite("interrupted"), PendingWrite("waiting")
     group._leader = first
-    for job in (interrupted, waiting):
-        job.wake_lock = threading.Lock()
-        job.wake_lock.acquire()
-        group._waiting.append(job)
+    for write in (interrupted, waiting):
+        write.wake_lock = threading.Lock()
+        write.wake_lock.acquire()
+        group._waiting.append(write)
     group._finish([first], committed=True)
     assert group._leader is interrupted
     group._finish([interrupted], committed=False)
@@ -156,21 +156,21 @@ def test_an_interrupted_caller_passes_the_lead_to_the_next() -> None:
 
 def test_an_interrupted_caller_leaves_the_queue() -> None:
     group = GroupCommit(Recorder().commit)
-    job = Job("interrupted")
-    group._leader = Job("first")
-    group._waiting.append(job)
-    group._finish([job], committed=False)
+    write = PendingWrite("interrupted")
+    group._leader = PendingWrite("first")
+    group._waiting.append(write)
+    group._finish([write], committed=False)
     assert not group._waiting
 
 
 @pytest.mark.parametrize("threads", [1, 8])
-def test_each_job_runs_exactly_once(threads: int) -> None:
+def test_each_write_runs_exactly_once(threads: int) -> None:
     seen: list[int] = []
 
-    def commit(batch: list[Job[int]]) -> None:
-        for job in batch:
-            seen.append(job.work)
-            job.outcome = job.work
+    def commit(batch: list[PendingWrite[int]]) -> None:
+        for write in batch:
+            seen.append(write.work)
+            write.outcome = write.work
 
     group = GroupCommit(commit)
     with ThreadPoolExecutor(threads) as pool:

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from holdfast.computing.job import Computer, Embed, I, Job, O, no_vectors
+from holdfast.computing.job import Embed, I, Job, JobRunner, O, no_vectors
 from holdfast.config import Settings
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.rule import CallContext
@@ -53,14 +53,14 @@ class ClaimedTask:
         claim: Claim,
         observe: Observer,
         spent: Callable[[Tx, StoredTask, str, Cost], None],
-        computer: Computer,
+        job_runner: JobRunner,
     ) -> None:
         self.settings = settings
         self.models = models
         self.claim = claim
         self.observe = observe
         self.new_context = new_context
-        self._computer = computer
+        self._job_runner = job_runner
         self._db = db
         self._spent = spent
         self._step = ""
@@ -81,7 +81,7 @@ class ClaimedTask:
 
     def compute(self, job: Job[I, O], input: I, embed: Embed = no_vectors) -> O:
         """Run a job, and return its output. `embed` is called if the job needs vectors of texts."""
-        return self._computer.run(job, input, embed)
+        return self._job_runner.run(job, input, embed)
 
     def plan_steps(self, steps: Iterable[str], further: int) -> None:
         """Set the total that the task's progress shows: the finished steps, `steps`, and a number of further ones."""

@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 
-from holdfast.computing.job import Computer
-from holdfast.computing.thread import ThreadComputer
+from holdfast.computing.job import JobRunner
+from holdfast.computing.thread import ThreadRunner
 from holdfast.config import Settings
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.rule import CallContext
@@ -58,7 +58,7 @@ class Workers:
         *,
         polls: bool,
         observe: Observer = ignore_boundary,
-        computer: Computer | None = None,
+        job_runner: JobRunner | None = None,
         delete_expired: Callable[[], None] = lambda: None,
     ) -> None:
         self._db = db
@@ -68,7 +68,7 @@ class Workers:
         self._check_due_session = check_session
         self._polls = polls
         self._observe = observe
-        self._computer = computer or ThreadComputer()
+        self._job_runner = job_runner or ThreadRunner()
         self._delete_expired = delete_expired
         self._next_cleanup = 0.0
         self._models = models
@@ -215,7 +215,7 @@ class Workers:
                 claim,
                 self._observe,
                 kind.spent,
-                self._computer,
+                self._job_runner,
             )
             if failures.has_too_many_crashes(claimed):
                 failures.record(kind, claimed, failures.crash_error(claimed))

@@ -18,7 +18,7 @@ from holdfast.errors import UnavailableError
 W = TypeVar("W")
 
 
-class Job(Generic[W]):
+class PendingWrite(Generic[W]):
     """A unit of work and, once its batch is committed, its outcome."""
 
     __slots__ = ("done", "error", "is_exclusive", "outcome", "wake_lock", "work")
@@ -35,73 +35,73 @@ class Job(Generic[W]):
 
 
 class GroupCommit(Generic[W]):
-    """`commit(batch)` runs all jobs of a batch durably and sets the `outcome` or the `error` of each."""
+    """`commit(batch)` runs all writes of a batch durably and sets the `outcome` or the `error` of each."""
 
-    def __init__(self, commit: Callable[[list[Job[W]]], None], *, max_batch: int = 256) -> None:
+    def __init__(self, commit: Callable[[list[PendingWrite[W]]], None], *, max_batch: int = 256) -> None:
         self._commit = commit
         self._max_batch = max_batch
         self._mutex = threading.Lock()
-        self._waiting: list[Job[W]] = []
-        self._leader: Job[W] | None = None
+        self._waiting: list[PendingWrite[W]] = []
+        self._leader: PendingWrite[W] | None = None
 
     def run(self, work: W) -> Any:
-        job = Job(work)
-        batch = [job]
+        write = PendingWrite(work)
+        batch = [write]
         committed = False
         try:
-            self._wait_for_turn(job)
-            if not job.done:
+            self._wait_for_turn(write)
+            if not write.done:
                 if self._waiting:
-                    self._add_waiting_jobs(batch)
+                    self._add_waiting_writes(batch)
                 self._commit(batch)
                 committed = True
         finally:
-            if not job.done:
+            if not write.done:
                 try:
                     self._finish(batch, committed=committed)
                 except BaseException:
                     self._finish(batch, committed=committed)
                     raise
-        if job.error is not None:
-            raise job.error
-        return job.outcome
+        if write.error is not None:
+            raise write.error
+        return write.outcome
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the writer while no job runs."""
-        job = Job[Any](None, is_exclusive=True)
+        """Hold the connection for writing while no write runs."""
+        write = PendingWrite[Any](None, is_exclusive=True)
         try:
-            self._wait_for_turn(job)
+            self._wait_for_turn(write)
             yield
         finally:
             try:
-                self._finish([job], committed=True)
+                self._finish([write], committed=True)
             except BaseException:
-                self._finish([job], committed=True)
+                self._finish([write], committed=True)
                 raise
 
     def count_waiting(self) -> int:
         return len(self._waiting)
 
     def reset_after_fork(self) -> None:
-        """Forget waiting jobs and replace the lock: their threads do not exist in a forked child."""
+        """Forget waiting writes and replace the lock: their threads do not exist in a forked child."""
         self._mutex = threading.Lock()
         self._waiting.clear()
 
-    def _wait_for_turn(self, job: Job[W]) -> None:
-        """Return when this job leads, or when another leader has committed it."""
+    def _wait_for_turn(self, write: PendingWrite[W]) -> None:
+        """Return when this write leads, or when another leader has committed it."""
         with self._mutex:
             if self._leader is None:
-                self._leader = job
+                self._leader = write
                 return
-            wake_lock = job.wake_lock = threading.Lock()
+            wake_lock = write.wake_lock = threading.Lock()
             wake_lock.acquire()
-            self._waiting.append(job)
-        while not job.done and self._leader is not job:
+            self._waiting.append(write)
+        while not write.done and self._leader is not write:
             wake_lock.acquire()
 
-    def _add_waiting_jobs(self, batch: list[Job[W]]) -> None:
-        """Move waiting jobs into the batch, up to its limit or the first exclusive job."""
+    def _add_waiting_writes(self, batch: list[PendingWrite[W]]) -> None:
+        """Move waiting writes into the batch, up to its limit or the first exclusive write."""
         with self._mutex:
             waiting, count = self._waiting, 0
             while count < min(len(waiting), self._max_batch - 1) and not waiting[count].is_exclusive:
@@ -109,17 +109,17 @@ class GroupCommit(Generic[W]):
             batch += waiting[:count]
             del waiting[:count]
 
-    def _finish(self, batch: list[Job[W]], *, committed: bool) -> None:
-        """Choose the next leader and wake the callers of the batch. A job that was interrupted while it waited leaves.
+    def _finish(self, batch: list[PendingWrite[W]], *, committed: bool) -> None:
+        """Choose the next leader and wake the callers of the batch. An interrupted write leaves the queue.
 
-        The first job of the batch is the caller's own.
+        The first write of the batch is the caller's own.
         """
-        job, *others = batch
+        write, *others = batch
         with self._mutex:
             waiting = self._waiting
-            if self._leader is not job:
-                if job in waiting:
-                    waiting.remove(job)
+            if self._leader is not write:
+                if write in waiting:
+                    waiting.remove(write)
             elif waiting:
                 self._leader = waiting[0]
                 del waiting[0]
@@ -134,10 +134,10 @@ class GroupCommit(Generic[W]):
             _wake(self._leader)
 
 
-def _wake(job: Job[Any]) -> None:
-    if job.wake_lock is not None:
+def _wake(write: PendingWrite[Any]) -> None:
+    if write.wake_lock is not None:
         with suppress(RuntimeError):  # it is awake already
-            job.wake_lock.release()
+            write.wake_lock.release()
 
 
 def _interrupted() -> UnavailableError:

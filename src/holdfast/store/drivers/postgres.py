@@ -27,7 +27,7 @@ from holdfast.store.drivers.postgres_transactions import (
     run_transaction,
     unavailable,
 )
-from holdfast.store.drivers.write_queue import QueuedJob, WriteQueue
+from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 
 T = TypeVar("T")
 
@@ -72,7 +72,9 @@ class PostgresDatabase:
                 raise _closed_error()
             if self._queue is None:
                 self._queue = WriteQueue(self._commit_batch, threads=WRITER_THREADS)
-            self._queue.put([QueuedJob((account, transaction), reply) for account, transaction, reply in submissions])
+            self._queue.put(
+                [SubmittedWrite((account, transaction), reply) for account, transaction, reply in submissions]
+            )
 
     def count_waiting_writes(self) -> int:
         waiting = self._queue.count_waiting() if self._queue else 0
@@ -110,8 +112,8 @@ class PostgresDatabase:
         thread_count = max(1, self._pool_max * 3 // 4 - WRITER_THREADS)  # leaves connections for reads
         return ThreadPoolExecutor(thread_count, thread_name_prefix="holdfast-single-writer")
 
-    def _commit_batch(self, batch: list[QueuedJob[Work[object]]]) -> None:
-        """Commit jobs together. A job that prevents this is removed, to run alone, and the others are tried again."""
+    def _commit_batch(self, batch: list[SubmittedWrite[Work[object]]]) -> None:
+        """Commit writes together. A write that prevents this is removed, to run alone, and the others run again."""
         while batch:
             failed = self._on_connection(partial(run_batch, batch=batch))
             if failed is None:
@@ -119,13 +121,13 @@ class PostgresDatabase:
             batch.remove(failed)
             self._threads.submit(self._run_alone, failed)
 
-    def _run_alone(self, job: QueuedJob[Work[object]]) -> None:
+    def _run_alone(self, write: SubmittedWrite[Work[object]]) -> None:
         try:
-            outcome = self.write(*job.work)
+            outcome = self.write(*write.work)
         except BaseException as error:  # noqa: BLE001 - it is passed to the caller
-            job.reply(None, error)
+            write.reply(None, error)
         else:
-            job.reply(outcome, None)
+            write.reply(outcome, None)
 
     def _on_connection(self, run: Callable[[Connection], T]) -> T:
         """Run a transaction on a connection of the pool. If it was not committed for a temporary reason, try again."""

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import psycopg
 
 from holdfast.store.database import Params, Row, Statement, transaction_scope
-from holdfast.store.drivers.group_commit import Job
+from holdfast.store.drivers.group_commit import PendingWrite
 from holdfast.store.drivers.postgres_transactions import (
     BEGIN_WRITE,
     DIALECT,
@@ -25,7 +25,7 @@ from holdfast.store.drivers.postgres_transactions import (
     roll_back,
 )
 
-J = TypeVar("J", bound=Job[Work[object]])
+J = TypeVar("J", bound=PendingWrite[Work[object]])
 
 SET_LOCK_TIMEOUT = "SET LOCAL lock_timeout = '20ms'"
 """A write that waits longer for a lock runs alone later, so that the others of its batch do not wait for it."""
@@ -34,21 +34,21 @@ MAX_RUNS = 4
 
 
 def run_batch(connection: Connection, batch: Sequence[J]) -> J | None:
-    """Run jobs in one transaction. Return None, or the job that failed: then nothing was written.
+    """Run writes in one transaction. Return None, or the write that failed: then nothing was written.
 
-    A job that fails before it writes does not affect the others: it gets its error, and they are committed.
+    A write that fails before it writes does not affect the others: it gets its error, and they are committed.
     """
     running = _RunningBatch[J](connection)
     with transaction_scope:
         try:
             running.begin()
-            for job in running.run_together(batch) if len(batch) > 1 else batch:
-                if not running.run_alone(job):
+            for write in running.run_together(batch) if len(batch) > 1 else batch:
+                if not running.run_alone(write):
                     roll_back(connection)
-                    return job
+                    return write
             commit(connection.statements)
         except psycopg.Error as error:
-            failed = running.failed_job()
+            failed = running.failed_write()
             roll_back(connection)
             if connection.closed or failed is None:
                 raise NotCommittedError(error) from error
@@ -64,7 +64,7 @@ class _RunningBatch(Generic[J]):
         self._pipeline = connection.statements
         self._account: str | None = None
         self._owners: list[J | None] = []
-        """The job of each statement that was sent."""
+        """The write of each statement that was sent."""
         self._current: J | None = None
 
     def begin(self) -> None:
@@ -72,77 +72,77 @@ class _RunningBatch(Generic[J]):
         self._pipeline.send(BEGIN_WRITE)
         self._pipeline.send(SET_LOCK_TIMEOUT)
 
-    def failed_job(self) -> J | None:
-        """The job of the statement that failed."""
+    def failed_write(self) -> J | None:
+        """The write of the statement that failed."""
         self._own_statements()
         failed = self._pipeline.succeeded_count
         return self._owners[failed] if failed < len(self._owners) else None
 
-    def run_alone(self, job: J) -> bool:
-        """Run a job after all others. Return False if it failed after it had written."""
-        self._switch_to(job)
-        tx = PostgresTx(self._pipeline, job.work[0])
-        job.outcome = job.error = None
+    def run_alone(self, write: J) -> bool:
+        """Run a write after all others. Return False if it failed after it had written."""
+        self._switch_to(write)
+        tx = PostgresTx(self._pipeline, write.work[0])
+        write.outcome = write.error = None
         try:
-            job.outcome = job.work[1](tx)
+            write.outcome = write.work[1](tx)
         except psycopg.Error:
             raise
-        except Exception as error:  # noqa: BLE001 - it is passed to the caller of this job
-            job.error = error
+        except Exception as error:  # noqa: BLE001 - it is passed to the caller of this write
+            write.error = error
             return not tx.has_written
         return True
 
     def run_together(self, batch: Sequence[J]) -> list[J]:
-        """Run the jobs that have different scopes. Return the others."""
+        """Run the writes that have different scopes. Return the others."""
         others: list[J] = []
         runs: dict[tuple[str, str], tuple[J, _PartialTx]] = {}
-        for job in batch:
-            tx = _run_partially(job, [])
-            scope = (job.work[0], tx.scope or "")
+        for write in batch:
+            tx = _run_partially(write, [])
+            scope = (write.work[0], tx.scope or "")
             if not tx.can_run_together or scope in runs:
-                others.append(job)
+                others.append(write)
             else:
-                runs[scope] = job, tx
+                runs[scope] = write, tx
         # All batches lock sessions in the same order, so that they do not deadlock.
         waiting = [run for _, run in sorted(runs.items())]
         for _ in range(MAX_RUNS):
             waiting = self._continue(waiting, others)
             if not waiting:
                 break
-        return others + [job for job, _ in waiting]
+        return others + [write for write, _ in waiting]
 
     def _continue(self, runs: "list[tuple[J, _PartialTx]]", others: list[J]) -> "list[tuple[J, _PartialTx]]":
-        """Send the writes of finished jobs and the reads of the others, which then run again. Return these."""
-        reading = [(job, tx) for job, tx in runs if tx.needed]
-        for job, tx in runs:
+        """Send the statements of finished writes and the reads of the others, which then run again. Return these."""
+        reading = [(write, tx) for write, tx in runs if tx.needed]
+        for write, tx in runs:
             if not tx.can_run_together:
-                others.append(job)
+                others.append(write)
             elif not tx.needed:
-                self._send(job, tx.writes)
-        for job, tx in reading:
-            self._send(job, tx.needed)
+                self._send(write, tx.writes)
+        for write, tx in reading:
+            self._send(write, tx.needed)
         results = self._pipeline.fetch_last(sum(len(tx.needed) for _, tx in reading)) if reading else []
         continued = []
-        for job, tx in reading:
+        for write, tx in reading:
             own, results = results[: len(tx.needed)], results[len(tx.needed) :]
-            continued.append((job, _run_partially(job, [*tx.known, own])))
+            continued.append((write, _run_partially(write, [*tx.known, own])))
         return continued
 
-    def _send(self, job: J, statements: Sequence[Statement]) -> None:
+    def _send(self, write: J, statements: Sequence[Statement]) -> None:
         if statements:
-            self._switch_to(job)
+            self._switch_to(write)
             for sql, params in statements:
                 self._pipeline.send(sql, params)
 
-    def _switch_to(self, job: J) -> None:
+    def _switch_to(self, write: J) -> None:
         self._own_statements()
-        self._current = job
-        if self._account != job.work[0]:
-            self._account = job.work[0]
+        self._current = write
+        if self._account != write.work[0]:
+            self._account = write.work[0]
             self._pipeline.send(SET_ACCOUNT, (self._account,))
 
     def _own_statements(self) -> None:
-        """Assign the statements that were sent since the last call to the current job."""
+        """Assign the statements that were sent since the last call to the current write."""
         self._owners += [self._current] * (self._pipeline.sent_count - len(self._owners))
 
 
@@ -196,15 +196,15 @@ class _PartialTx:
         raise _StoppedError
 
 
-def _run_partially(job: Job[Work[object]], known: list[list[list[Row]]]) -> _PartialTx:
-    tx = _PartialTx(job.work[0], known)
-    job.outcome = job.error = None
+def _run_partially(write: PendingWrite[Work[object]], known: list[list[list[Row]]]) -> _PartialTx:
+    tx = _PartialTx(write.work[0], known)
+    write.outcome = write.error = None
     try:
-        job.outcome = job.work[1](tx)
+        write.outcome = write.work[1](tx)
     except _StoppedError:
         pass
-    except Exception as error:  # noqa: BLE001 - it is passed to the caller of this job
-        job.error = error
+    except Exception as error:  # noqa: BLE001 - it is passed to the caller of this write
+        write.error = error
         tx.writes.clear()
     if tx.scope is None:
         tx.can_run_together = False

@@ -19,10 +19,10 @@ from holdfast import forking
 from holdfast.errors import FailedPreconditionError, UnavailableError
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Statement, Submission, Tx, transaction_scope
-from holdfast.store.drivers.group_commit import GroupCommit, Job
+from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
 from holdfast.store.drivers.sqlite_errors import STORAGE_ERRORS, translated_errors
 from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, close_connection
-from holdfast.store.drivers.write_queue import QueuedJob, WriteQueue
+from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 from holdfast.store.index import sqlite_text
 
 T = TypeVar("T")
@@ -113,7 +113,9 @@ class SqliteDatabase:
                 raise self._closed_error()
             if self._queue is None:
                 self._queue = WriteQueue(self._commit_exclusively)
-            self._queue.put([QueuedJob((account, transaction), reply) for account, transaction, reply in submissions])
+            self._queue.put(
+                [SubmittedWrite((account, transaction), reply) for account, transaction, reply in submissions]
+            )
 
     def count_waiting_writes(self) -> int:
         return self.group.count_waiting() + (self._queue.count_waiting() if self._queue else 0)
@@ -170,24 +172,24 @@ class SqliteDatabase:
 
     def _write_exclusively(self, transaction: Callable[[Tx], object]) -> None:
         """Run a transaction alone in its batch, so that a failed schema change is rolled back as a whole."""
-        job: Job[Work[object]] = Job((EVERY_ACCOUNT, transaction))
-        self._commit_exclusively([job])
-        if job.error is not None:
-            raise job.error
+        write: PendingWrite[Work[object]] = PendingWrite((EVERY_ACCOUNT, transaction))
+        self._commit_exclusively([write])
+        if write.error is not None:
+            raise write.error
 
-    def _commit_exclusively(self, batch: Sequence[Job[Work[object]]]) -> None:
+    def _commit_exclusively(self, batch: Sequence[PendingWrite[Work[object]]]) -> None:
         with self.group.exclusive():
             self._commit(batch)
 
-    def _commit(self, batch: Sequence[Job[Work[object]]]) -> None:
+    def _commit(self, batch: Sequence[PendingWrite[Work[object]]]) -> None:
         try:
             with translated_errors, transaction_scope:
                 _run_batch(self._get_writer(), batch)
         except Exception as error:  # noqa: BLE001 - it is passed to the callers
             self._drop_writer()
-            for job in batch:
+            for write in batch:
                 # Each caller gets its own copy: raising an error extends its traceback.
-                job.outcome, job.error = None, copy.copy(error)
+                write.outcome, write.error = None, copy.copy(error)
         except BaseException:
             self._drop_writer()
             raise
@@ -282,23 +284,23 @@ def _busy_handler(timeout: float) -> Callable[[int], bool]:
     return wait_and_retry
 
 
-def _run_batch(connection: apsw.Connection, batch: Sequence[Job[Work[object]]]) -> None:
-    """Run a batch in one transaction. A job that fails is rolled back without the others.
+def _run_batch(connection: apsw.Connection, batch: Sequence[PendingWrite[Work[object]]]) -> None:
+    """Run a batch in one transaction. A write that fails is rolled back without the others.
 
-    A savepoint costs as much as an append, and most jobs that fail do so before they write. Therefore jobs run without
-    savepoints first. Only if a job fails after it has written, the whole batch runs again with savepoints.
+    A savepoint costs as much as an append, and most writes that fail do so before they change a row. Therefore writes
+    run without savepoints first. Only if one fails after it has changed rows, the batch runs again with savepoints.
     """
     cursor = connection.cursor()  # shared by all statements: creating a cursor costs as much as a statement
     cursor.execute("BEGIN IMMEDIATE")
-    for job in batch:
-        account, transaction = job.work
+    for write in batch:
+        account, transaction = write.work
         changes_before = connection.total_changes()
         try:
-            job.outcome = transaction(SqliteTx(cursor, account))
+            write.outcome = transaction(SqliteTx(cursor, account))
         except STORAGE_ERRORS:
             raise
-        except Exception as error:  # noqa: BLE001 - it is passed to the caller of this job
-            job.error = error
+        except Exception as error:  # noqa: BLE001 - it is passed to the caller of this write
+            write.error = error
             if len(batch) == 1:
                 cursor.execute("ROLLBACK")
                 return
@@ -309,22 +311,22 @@ def _run_batch(connection: apsw.Connection, batch: Sequence[Job[Work[object]]]) 
     cursor.execute("COMMIT")
 
 
-def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: Sequence[Job[Work[object]]]) -> None:
-    """Run a batch in one transaction with a savepoint for each job."""
+def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: Sequence[PendingWrite[Work[object]]]) -> None:
+    """Run a batch in one transaction with a savepoint for each write."""
     execute = cursor.execute
     execute("BEGIN IMMEDIATE")
-    for job in batch:
-        account, transaction = job.work
-        job.outcome = job.error = None
-        execute("SAVEPOINT job")
+    for write in batch:
+        account, transaction = write.work
+        write.outcome = write.error = None
+        execute("SAVEPOINT write")
         try:
-            job.outcome = transaction(SqliteTx(cursor, account))
+            write.outcome = transaction(SqliteTx(cursor, account))
         except STORAGE_ERRORS:
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            job.error = error
-            execute("ROLLBACK TO job")
-        execute("RELEASE job")
+            write.error = error
+            execute("ROLLBACK TO write")
+        execute("RELEASE write")
     execute("COMMIT")
 
 

@@ -9,14 +9,14 @@ from typing import Generic, TypeVar
 
 from holdfast.errors import FailedPreconditionError
 from holdfast.store.database import ReplyCallback
-from holdfast.store.drivers.group_commit import Job
+from holdfast.store.drivers.group_commit import PendingWrite
 
 W = TypeVar("W")
 MIN_FULL_BATCH = 256
-"""A batch of this many jobs is committed without taking more from the queue."""
+"""A batch of this many writes is committed without taking more from the queue."""
 
 
-class QueuedJob(Job[W]):
+class SubmittedWrite(PendingWrite[W]):
     __slots__ = ("reply",)
 
     def __init__(self, work: W, reply: ReplyCallback) -> None:
@@ -25,14 +25,14 @@ class QueuedJob(Job[W]):
 
 
 class WriteQueue(Generic[W]):
-    """`commit(batch)` runs all jobs of a batch durably and sets the `outcome` or the `error` of each.
+    """`commit(batch)` runs all writes of a batch durably and sets the `outcome` or the `error` of each.
 
-    It may remove a job from the batch. It must then call the callback of that job itself.
+    It may remove a write from the batch. It must then call the callback of that write itself.
     """
 
-    def __init__(self, commit: Callable[[list[QueuedJob[W]]], None], *, threads: int = 1) -> None:
+    def __init__(self, commit: Callable[[list[SubmittedWrite[W]]], None], *, threads: int = 1) -> None:
         self._commit = commit
-        self._jobs: queue.SimpleQueue[list[QueuedJob[W]] | None] = queue.SimpleQueue()
+        self._writes: queue.SimpleQueue[list[SubmittedWrite[W]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
         self._added_count = self._started_count = 0
@@ -42,45 +42,45 @@ class WriteQueue(Generic[W]):
         for thread in self._threads:
             thread.start()
 
-    def put(self, jobs: list[QueuedJob[W]]) -> None:
+    def put(self, writes: list[SubmittedWrite[W]]) -> None:
         with self._lock:
             if self._closed:
                 raise FailedPreconditionError("this database was closed; open it again to write to it")
-            self._added_count += len(jobs)
-            self._jobs.put(jobs)
+            self._added_count += len(writes)
+            self._writes.put(writes)
 
     def count_waiting(self) -> int:
         return self._added_count - self._started_count
 
     def close(self) -> None:
-        """Finish all queued jobs, then stop the threads."""
+        """Finish all queued writes, then stop the threads."""
         with self._lock:
             if not self._closed:
                 self._closed = True
                 for _ in self._threads:
-                    self._jobs.put(None)
+                    self._writes.put(None)
         for thread in self._threads:
             thread.join()
 
     def _work(self) -> None:
-        while (jobs := self._jobs.get()) is not None:
-            batch = [*jobs]
-            while jobs is not None and len(batch) < MIN_FULL_BATCH and not self._jobs.empty():
-                jobs = self._jobs.get()
-                batch += jobs or []
+        while (writes := self._writes.get()) is not None:
+            batch = [*writes]
+            while writes is not None and len(batch) < MIN_FULL_BATCH and not self._writes.empty():
+                writes = self._writes.get()
+                batch += writes or []
             if batch:
                 self._run(batch)
-            if jobs is None:
+            if writes is None:
                 return
 
-    def _run(self, batch: list[QueuedJob[W]]) -> None:
-        """Commit a batch and reply to every job, whatever fails. Without a reply a caller would wait for ever."""
+    def _run(self, batch: list[SubmittedWrite[W]]) -> None:
+        """Commit a batch and reply to every write, whatever fails. Without a reply a caller would wait for ever."""
         self._started_count += len(batch)
         try:
             self._commit(batch)
         except BaseException as error:  # noqa: BLE001 - it is passed to the callers
-            for job in batch:
-                job.outcome, job.error = None, copy.copy(error)
-        for job in batch:
+            for write in batch:
+                write.outcome, write.error = None, copy.copy(error)
+        for write in batch:
             with suppress(Exception):  # a failed callback must not stop the thread
-                job.reply(job.outcome, job.error)
+                write.reply(write.outcome, write.error)
