@@ -57,7 +57,7 @@ reading the table:
   Compare ratios: a busy machine changes times much more than ratios. A missed target does not fail the run.
 
 examples:
-  make bench                                  all parts, in less than three minutes
+  make bench                                  all parts, in a few minutes
   python bench/bench.py --only appends reads  two parts
   python bench/bench.py --quick               a few seconds; checks only that the bench works
   python bench/bench.py --dir /mnt/disk       on another disk; do not use a file system in memory

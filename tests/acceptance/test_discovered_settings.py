@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,9 +14,10 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.testing.fork_server import ForkedProcess
 from holdfast.testing.model import FakeModel, running_model
 
-PROGRAM = [sys.executable, "-W", "error", "-m", "holdfast"]
+PROGRAM = ["-W", "error", "-m", "holdfast"]
 TIMEOUT_SECONDS = 60
 KEYS = {
     "OPENAI_API_KEY": "sk-key-of-openai",
@@ -94,14 +94,13 @@ def add_and_commit(client: holdfast.Client) -> None:
 
 
 def run(*args: str, **env: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*PROGRAM, *args],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-        env={**os.environ, **env},
-    )
+    process = start(*args, **env)
+    output, errors = process.communicate(TIMEOUT_SECONDS)
+    return subprocess.CompletedProcess(args, process.wait(), output, errors)
+
+
+def start(*args: str, **env: str) -> ForkedProcess:
+    return ForkedProcess(PROGRAM, args, env={**os.environ, **env})
 
 
 @pytest.mark.parametrize("vector", VECTORS)
@@ -159,17 +158,14 @@ def test_a_server_and_a_worker_send_nothing_to_the_address_of_a_planted_file(
     folder: Path, attacker: Attacker, vector: str
 ) -> None:
     plant_file(folder, attacker, vector)
-    server = subprocess.Popen(
-        [*PROGRAM, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    server = start("serve", "--port", "0")
     try:
-        assert server.stdout
-        url = server.stdout.readline().split()[2]
+        url = server.stdout.readline().decode().split()[2]
         with holdfast.connect(url, settings=holdfast.Settings()) as client:
             add_and_commit(client)
     finally:
         server.send_signal(signal.SIGTERM)
-        _, log = server.communicate(timeout=TIMEOUT_SECONDS)
+        _, log = server.communicate(TIMEOUT_SECONDS)
     lines = [json.loads(line) for line in log.splitlines()]
     assert [line["event"] for line in lines[:2]] == ["settings read", "settings ignored"]
     assert (lines[0]["file"], lines[0]["named"]) == (str(folder / "holdfast.toml"), False)
@@ -254,11 +250,8 @@ def test_a_server_does_not_start_if_an_ignored_file_requires_keys(folder: Path) 
 
 
 def first_line(*args: str, **env: str) -> str:
-    process = subprocess.Popen(
-        [*PROGRAM, *args], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
-    )
-    assert process.stdout
-    line = process.stdout.readline()
+    process = start(*args, **env)
+    line = process.stdout.readline().decode()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=TIMEOUT_SECONDS)
+    process.communicate(TIMEOUT_SECONDS)
     return line

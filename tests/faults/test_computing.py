@@ -20,7 +20,7 @@ from holdfast.testing.server import ServerProcess, running_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
-PROGRAM = Path(__file__).with_name("programs") / "hostile_holdfast.py"
+PROGRAM = str(Path(__file__).with_name("programs") / "hostile_holdfast.py")
 FAST: dict[str, Any] = {
     "compute_seconds": 1,
     "compute_memory_mb": 256,
@@ -33,7 +33,7 @@ OTHERS = 6
 @contextmanager
 def hostile_server(target: str, **settings: Any) -> Iterator[tuple[ServerProcess, Client]]:
     with (
-        running_server(target, program=PROGRAM, **{**FAST, **settings}) as server,
+        running_server(target, program=[PROGRAM], **{**FAST, **settings}) as server,
         holdfast.connect(server.url) as client,
     ):
         yield server, client
@@ -97,6 +97,14 @@ def test_hostile_summaries_fail_alone_and_everything_else_goes_on(target: str) -
         assert server.stop() == 0
 
 
+def test_a_summary_that_always_ends_its_process_fails_after_a_few_attempts(tmp_path: Path) -> None:
+    with hostile_server(str(tmp_path / "x.db"), task_backoff_seconds=0.001) as (_, client):
+        task = client.wait_for_task(commit(client, "hostile", "exit"))
+        assert (task.status, task.attempts) == ("failed", 10)
+        assert "exited with code 3" in str(task.error)
+        assert client.wait_for_task(commit(client, "other", "We chose port 4.")).status == "completed"
+
+
 def test_a_child_killed_at_many_moments_only_delays_the_summaries(target: str) -> None:
     with hostile_server(target) as (server, client):
         tasks: list[str] = []
@@ -151,7 +159,7 @@ def test_no_process_is_left_when_a_worker_is_killed_during_a_summary(tmp_path: P
     with holdfast.connect(target, settings=holdfast.Settings(worker_threads=0)) as client:
         commit(client, "s", "loop in C")
     worker = subprocess.Popen(
-        [sys.executable, str(PROGRAM), "worker", "--path", target],
+        [sys.executable, PROGRAM, "worker", "--path", target],
         stdout=subprocess.DEVNULL,
         cwd=tmp_path,
     )

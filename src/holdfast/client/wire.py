@@ -75,7 +75,13 @@ class HttpCodec:
         """Encode `op` as a request. An invalid operation raises the same error here as it would on the server."""
         cls, entry = type(op), OPERATIONS[type(op)]
         valid = validate_operation(cls, fields_of(op))
-        context = CallContext(system_clock(), self.ids, self.settings, lambda: 0, TaskSignal())
+        context = CallContext(
+            now=system_clock(),
+            ids=self.ids,
+            settings=self.settings,
+            count_waiting_writes=lambda: 0,
+            task_signal=TaskSignal(),
+        )
         RULES[cls].check(context, valid)
         is_append = isinstance(valid, AddMessage | AddMessages)
         if is_append and valid.idempotency_key is None:  # type: ignore[attr-defined]  # is_append narrows it

@@ -7,6 +7,8 @@ import msgspec
 
 I = TypeVar("I")  # noqa: E741 - the input of a job, as O is its output
 O = TypeVar("O")  # noqa: E741
+SERVICE = "compute"
+"""The service that an error names if the process of a job has died."""
 YieldCpu = Callable[[], None]
 """Called often by a long computation, so that other threads of its process can run."""
 Embed = Callable[[Sequence[str], YieldCpu], Any]

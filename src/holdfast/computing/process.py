@@ -23,7 +23,7 @@ import msgspec
 
 from holdfast import forking
 from holdfast.computing import protocol
-from holdfast.computing.job import Embed, I, Job, O
+from holdfast.computing.job import SERVICE, Embed, I, Job, O
 from holdfast.computing.protocol import (
     ChildOptions,
     Failed,
@@ -50,7 +50,6 @@ MAX_WAIT_FACTOR = 20
 """How long to wait for a job, in multiples of its CPU time: on a busy machine the child gets only a share of it."""
 EXIT_SECONDS = 1.0
 """How long a child that was asked to end may take."""
-SERVICE = "compute"
 
 _encode = msgspec.json.encode
 _decode_reply = msgspec.json.Decoder(Reply).decode

@@ -25,14 +25,17 @@ class Dialect(msgspec.Struct, frozen=True):
     """Appended to a SELECT to lock its row until the transaction ends. Empty if the database needs no row locks."""
     has_lateral_joins: bool
     """Whether a subquery in FROM may refer to the tables before it."""
-    insert_text: str
-    """Adds a message to the text index; parameters: account, log, seq, text. Empty if a trigger does this."""
+    index_text: "Callable[[Tx, int, int, int, int], None] | None"
+    """Called after an append with its log, the last seq before it, its last seq, and the bytes of its largest message.
+
+    It may add messages of the log to the text index. None if a trigger does this.
+    """
     delete_text: str
     """Removes messages from the text index; parameters: account, log, the seq after which to delete."""
     delete_all_text: str
     """Removes all messages of an account from the text index."""
-    match_text: Callable[[str, list[str]], tuple[str, list[str]]]
-    """For an account and words: an SQL condition on `messages m` that all the words occur, and its parameters."""
+    match_text: "Callable[[Tx, int, list[str]], tuple[str, Params]]"
+    """For a log and words: an SQL condition on `messages m` that all the words occur, and its parameters."""
 
 
 class Tx(Protocol):

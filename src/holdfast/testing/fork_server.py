@@ -1,6 +1,6 @@
 """Starts programs by forking a process that has imported Holdfast. A new Python takes half a second for that.
 
-A program runs as with `python -m`, in a process of its own. Its parent is the fork server.
+A program runs as with `python`, in a process of its own. Its parent is the fork server.
 """
 
 import atexit
@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from functools import cache
@@ -22,10 +23,16 @@ from pathlib import Path
 import msgspec
 
 PRELOADED = (
+    "holdfast.engine.commits.archiving",
+    "holdfast.computing.summaries",
     "holdfast.http.server",
+    "holdfast.providers.openai",
     "holdfast.store.drivers.postgres",
     "holdfast.store.drivers.sqlite",
     "holdfast.testing.faults.workload",
+    "httpx2",
+    "numpy",
+    "rich.table",
     "uvicorn.lifespan.on",
     "uvicorn.loops.uvloop",
     "uvicorn.protocols.http.httptools_impl",
@@ -36,7 +43,7 @@ MAX_REQUEST_BYTES = 200_000
 class Request(msgspec.Struct, frozen=True):
     """A program to start. Three files come with it: for its process id and exit code, its output and its errors."""
 
-    module: str
+    program: list[str]
     args: list[str]
     env: dict[str, str]
     cwd: str
@@ -48,7 +55,7 @@ class ForkedProcess:
 
     def __init__(
         self,
-        module: str,
+        program: Sequence[str],
         args: Sequence[str],
         *,
         env: Mapping[str, str] = os.environ,
@@ -56,11 +63,14 @@ class ForkedProcess:
         stderr: int | None = None,
         start_new_session: bool = False,
     ) -> None:
-        """Without a file for `stderr`, the attribute `stderr` is a pipe, as `stdout` is."""
+        """Run a program: `-m` and a module, or a file; `-W error` may precede it.
+
+        Without a file for `stderr`, the attribute `stderr` is a pipe, as `stdout` is.
+        """
         output, program_output = os.pipe()
         errors, program_errors = (None, stderr) if stderr is not None else os.pipe()
         self._reports, reports = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        request = Request(module, list(args), dict(env), str(Path(cwd).resolve()), start_new_session)
+        request = Request(list(program), list(args), dict(env), str(Path(cwd).resolve()), start_new_session)
         with reports:
             _fork_server().send(request, [reports.fileno(), program_output, program_errors])
         os.close(program_output)
@@ -85,6 +95,17 @@ class ForkedProcess:
                 raise subprocess.TimeoutExpired("holdfast", timeout or 0) from None
             self._reports.close()
         return self.returncode
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        """Wait until the program ends, and return what it printed since the last read."""
+        watchdog = threading.Timer(timeout, self.kill)
+        watchdog.start()
+        with self.stdout, self.stderr:
+            # Errors fit into the buffer of their pipe.
+            output, errors = self.stdout.read().decode(), self.stderr.read().decode()
+        self.wait(timeout)
+        watchdog.cancel()
+        return output, errors
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -133,8 +154,8 @@ class _Forker:
         self._exits.setblocking(False)
         self._wakeup.setblocking(False)
 
-    def run(self) -> tuple[str, list[str]] | None:
-        """Return the module and the arguments in each child, and None in the parent when there are no more requests."""
+    def run(self) -> Request | None:
+        """Return the request in each child, and None in the parent when there are no more requests."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the creator, and with it the requests
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wakeup.fileno())
@@ -153,7 +174,9 @@ class _Forker:
                     pid = os.fork()
                     if pid == 0:
                         selector.close()
-                        return self._become_program(msgspec.json.decode(request, type=Request), files)
+                        program = msgspec.json.decode(request, type=Request)
+                        self._become_program(program, files)
+                        return program
                     self._reports[pid] = socket.socket(fileno=files[0])
                     for file in files[1:]:
                         os.close(file)
@@ -172,7 +195,7 @@ class _Forker:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
-    def _become_program(self, request: Request, files: list[int]) -> tuple[str, list[str]]:
+    def _become_program(self, request: Request, files: list[int]) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -187,7 +210,6 @@ class _Forker:
         os.environ.clear()
         os.environ.update(request.env)
         os.chdir(request.cwd)
-        return request.module, request.args
 
 
 def _main() -> None:
@@ -196,10 +218,24 @@ def _main() -> None:
         import_module(module)
     with redirect_stdout(io.TextIOWrapper(io.BytesIO())):
         import_module("holdfast.cli").main(["version"])  # any command imports more
-    program = _Forker(requests).run()
-    if program is not None:
-        module, sys.argv[1:] = program
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    request = _Forker(requests).run()
+    if request is not None:
+        _run(request)
+
+
+def _run(request: Request) -> None:
+    sys.argv[1:] = request.args
+    program = request.program
+    if program[:2] == ["-W", "error"]:
+        warnings.simplefilter("error")
+        program = program[2:]
+    match program:
+        case ["-m", module]:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        case [file]:
+            sys.argv[0] = file
+            sys.path.insert(0, str(Path(file).parent))
+            runpy.run_path(file, run_name="__main__")
 
 
 if __name__ == "__main__":

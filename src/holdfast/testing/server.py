@@ -4,12 +4,12 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from holdfast.testing.fork_server import ForkedProcess
 
@@ -19,21 +19,20 @@ TIMEOUT_SECONDS = 30.0
 class ServerProcess:
     """`holdfast serve` on `target`. `settings` are passed as environment variables.
 
-    `program` is a Python file with the command `serve`, to run instead of `holdfast`.
+    `program` are the arguments of Python for a program that has the command `serve`.
     """
 
-    def __init__(self, target: str, *, port: object = 0, program: object = None, **settings: object) -> None:
+    def __init__(self, target: str, *, port: object = 0, program: Any = ("-m", "holdfast"), **settings: object) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         environment |= {f"HOLDFAST_{name.upper()}": str(value) for name, value in settings.items()}
-        args = ["serve", "--path", target, "--host", "127.0.0.1", "--port", str(port)]
-        errors, folder = self._errors.fileno(), tempfile.gettempdir()
-        self.process: ForkedProcess | subprocess.Popen[bytes]
-        if program is None:
-            self.process = ForkedProcess("holdfast", args, env=environment, cwd=folder, stderr=errors)
-        else:
-            command = [sys.executable, str(program), *args]
-            self.process = subprocess.Popen(command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=errors)
+        self.process = ForkedProcess(
+            program,
+            ["serve", "--path", target, "--host", "127.0.0.1", "--port", str(port)],
+            env=environment,
+            cwd=tempfile.gettempdir(),
+            stderr=self._errors.fileno(),
+        )
         self.url = self._read_url()
 
     @property
@@ -63,15 +62,13 @@ class ServerProcess:
             self.process.kill()
             self.process.wait(TIMEOUT_SECONDS)
             raise AssertionError(f"the server did not exit: {self.log()[-2000:]}") from None
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        self.process.stdout.close()
         if not self._errors.closed:
             self._final_log = self.log()
             self._errors.close()
         return code
 
     def _read_url(self) -> str:
-        assert self.process.stdout is not None
         watchdog = threading.Timer(TIMEOUT_SECONDS, self.process.kill)
         watchdog.start()
         line = self.process.stdout.readline().decode()
@@ -85,7 +82,7 @@ class ServerProcess:
 
 @contextmanager
 def running_server(
-    target: str | Path, *, port: object = 0, program: object = None, **settings: object
+    target: str | Path, *, port: object = 0, program: Any = ("-m", "holdfast"), **settings: object
 ) -> Iterator[ServerProcess]:
     """Start a server, and kill it when the block ends."""
     server = ServerProcess(str(target), port=port, program=program, **settings)

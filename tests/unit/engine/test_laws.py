@@ -306,7 +306,8 @@ def test_row_level_security_hides_other_accounts_from_any_statement(postgres: Po
     database = PostgresDatabase(postgres.new_database())
     engine = Engine(database)
     for account in ("acme", "rival"):
-        engine.call(Principal(account, "alice", "root"), AddMessage(session_id="s", role="user", content=account))
+        text = account * 3_000  # large, so that the text index has it at once
+        engine.call(Principal(account, "alice", "root"), AddMessage(session_id="s", role="user", content=text))
 
     def accounts_in(table: str, account: str) -> list[Any]:
         return database.read(account, lambda tx: tx.all(f"SELECT account_id FROM {table} ORDER BY 1"))

@@ -10,6 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pytest
@@ -21,10 +22,11 @@ from holdfast.errors import InvalidArgumentError
 from holdfast.provider_formats import RESPONSE_ITEM_TYPES
 from holdfast.provider_formats.contents import ANTHROPIC_BLOCKS
 
-chat = pytest.importorskip("openai.types.chat")
-responses = pytest.importorskip("openai.types.responses")
-anthropic = pytest.importorskip("anthropic.types")
-beta = pytest.importorskip("anthropic.types.beta")
+# Importing the libraries takes seconds, and every process that runs some of the tests collects them all.
+chat = partial(pytest.importorskip, "openai.types.chat")
+responses = partial(pytest.importorskip, "openai.types.responses")
+anthropic = partial(pytest.importorskip, "anthropic.types")
+beta = partial(pytest.importorskip, "anthropic.types.beta")
 
 MAX_DEPTH = 8
 FIELDS_WITHOUT_CONTENT = {"cache_control", "prompt_cache_breakpoint"}
@@ -144,18 +146,18 @@ def whole_messages(kind: Any) -> Iterator[Shape]:
 
 
 SHAPES: dict[str, Callable[[], Iterator[Shape]]] = {
-    "chat messages in": lambda: shapes(chat.ChatCompletionMessageParam),
-    "chat messages out": lambda: shapes(chat.ChatCompletionMessage),
-    "chat content": lambda: as_message_content(chat.ChatCompletionContentPartParam, "user"),
-    "items in": lambda: shapes(responses.ResponseInputItemParam),
-    "items out": lambda: shapes(responses.ResponseOutputItem),
-    "blocks in": lambda: as_message_content(anthropic.ContentBlockParam, "user"),
-    "blocks out": lambda: as_message_content(anthropic.ContentBlock, "assistant"),
-    "beta blocks in": lambda: as_message_content(beta.BetaContentBlockParam, "user"),
-    "beta blocks out": lambda: as_message_content(beta.BetaContentBlock, "assistant"),
-    "messages in": lambda: shapes(anthropic.MessageParam),
-    "messages out": lambda: whole_messages(anthropic.Message),
-    "beta messages out": lambda: whole_messages(beta.BetaMessage),
+    "chat messages in": lambda: shapes(chat().ChatCompletionMessageParam),
+    "chat messages out": lambda: shapes(chat().ChatCompletionMessage),
+    "chat content": lambda: as_message_content(chat().ChatCompletionContentPartParam, "user"),
+    "items in": lambda: shapes(responses().ResponseInputItemParam),
+    "items out": lambda: shapes(responses().ResponseOutputItem),
+    "blocks in": lambda: as_message_content(anthropic().ContentBlockParam, "user"),
+    "blocks out": lambda: as_message_content(anthropic().ContentBlock, "assistant"),
+    "beta blocks in": lambda: as_message_content(beta().BetaContentBlockParam, "user"),
+    "beta blocks out": lambda: as_message_content(beta().BetaContentBlock, "assistant"),
+    "messages in": lambda: shapes(anthropic().MessageParam),
+    "messages out": lambda: whole_messages(anthropic().Message),
+    "beta messages out": lambda: whole_messages(beta().BetaMessage),
 }
 
 

@@ -88,7 +88,7 @@ def test_a_search_does_not_read_index_entries_of_other_accounts(tmp_path: Path) 
         small.add_message("s", "user", "fox")
         small.batch_add_messages("t", [{"role": "user", "content": "filler"}] * 64)
         database = SqliteDatabase(str(file))
-        condition, (query, *_) = sqlite_text.match("small", ["fox"])
+        condition, (query, *_) = database.read("small", lambda tx: sqlite_text.match(tx, 1, ["fox"]))
         sql = "SELECT rowid FROM message_text WHERE message_text MATCH ?"
         rows = database.read("small", lambda tx: tx.all(sql, (query,)))
         assert "MATCH" in condition

@@ -23,7 +23,7 @@ def commit_if_due(tx: Tx, session: StoredSession, context: CallContext) -> None:
     if due == DUE_NOW:
         _commit(tx, session, policy, context)
     elif due is not None and auto_commit_checks.schedule_at_or_before(tx, session.log_id, due):
-        context.task_signal.is_set = True  # wakes the workers after this transaction
+        context.wake_workers()
 
 
 def check_session(tx: Tx, log_id: int, context: CallContext) -> None:

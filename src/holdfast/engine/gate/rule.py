@@ -31,6 +31,10 @@ class CallContext(msgspec.Struct, frozen=True):
     count_waiting_writes: Callable[[], int]
     task_signal: TaskSignal
 
+    def wake_workers(self) -> None:
+        """Wake the workers after the commit of this call: it added a task or a check that may be due."""
+        self.task_signal.is_set = True
+
 
 class EngineResources(msgspec.Struct, frozen=True):
     """The parts of an engine that a call uses outside its transaction."""

@@ -94,8 +94,10 @@ def _find_earlier_result(
                     type="idempotency_key",
                 )
             return result
-    given_ids = [(index, message.id) for index, message in enumerate(_new_messages(op)) if message.id is not None]
-    log_ranges = lineage.log_ranges(tx, session) if given_ids else []
+    given_ids = [(index, draft.id) for index, draft in enumerate(checked.drafts) if draft.id is not None]
+    if not given_ids:
+        return None
+    log_ranges = lineage.log_ranges(tx, session)
     for index, id in given_ids:  # noqa: A001
         seq = store.find_seq(tx, log_ranges, id)
         if seq is not None:

@@ -2,6 +2,7 @@
 
 import re
 
+from holdfast.computing import job as computing
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.order import unblock_next
@@ -50,10 +51,14 @@ def failure_from(error: Exception) -> Failure:
 
 
 def _max_attempts(claimed: ClaimedTask, error: Exception) -> int:
-    """Temporary errors are retried up to the setting, unexpected errors a few times, permanent errors never."""
-    if isinstance(error, UnavailableError):
+    """Temporary errors are retried up to the setting, unexpected errors a few times, permanent errors never.
+
+    A computation whose process ends may be the cause of that, so it is retried a few times only.
+    """
+    if isinstance(error, UnavailableError) and error.details.get("service") != computing.SERVICE:
         return claimed.settings.task_attempts
-    return 1 if isinstance(error, HoldfastError) else min(MAX_UNEXPECTED_FAILURES, claimed.settings.task_attempts)
+    is_permanent = isinstance(error, HoldfastError) and not isinstance(error, UnavailableError)
+    return 1 if is_permanent else min(MAX_UNEXPECTED_FAILURES, claimed.settings.task_attempts)
 
 
 def _backoff_seconds(attempt: int, claimed: ClaimedTask, error: Exception, random_48_bits: int) -> float:

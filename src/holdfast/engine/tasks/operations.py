@@ -81,7 +81,7 @@ def retry_task(tx: Tx, principal: Principal, task_id: str, context: CallContext)
         )
     if task.status != "running":
         store.reset_for_retry(tx, task, context.now)
-        context.task_signal.is_set = True
+        context.wake_workers()
         kind.retried(tx, context, task, principal)
         unblock_next(tx, task.order_key, context)
     return _read(tx, principal, task_id)

@@ -66,7 +66,7 @@ def add_task(
     )
     tasks.insert(tx, task)
     if order is None:
-        context.task_signal.is_set = True
+        context.wake_workers()
     else:
         unblock_next(tx, order.key, context)
     return task.task_id
@@ -85,4 +85,4 @@ def unblock_next(tx: Tx, order_key: str | None, context: CallContext) -> None:
         if kind not in TASK_KINDS or TASK_KINDS[kind].blocks_after_failure(context.settings):
             return
     tasks.unblock(tx, first.task_id, context.now)
-    context.task_signal.is_set = True
+    context.wake_workers()

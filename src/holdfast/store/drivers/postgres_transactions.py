@@ -9,6 +9,7 @@ from psycopg import errors as pg
 from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store.database import Dialect, Params, Row, Statement, Tx, transaction_scope
 from holdfast.store.drivers.postgres_pipeline import Pipeline
+from holdfast.store.index import postgres_text
 
 T = TypeVar("T")
 Work = tuple[str, Callable[[Tx], T]]
@@ -17,16 +18,10 @@ DIALECT = Dialect(
     name="postgres",
     lock_row=" FOR NO KEY UPDATE",
     has_lateral_joins=True,
-    insert_text=(
-        "INSERT INTO message_text (account_id, log_id, seq, words) VALUES (?, ?, ?, to_tsvector('holdfast_text', ?))"
-    ),
-    delete_text="DELETE FROM message_text WHERE account_id = ? AND log_id = ? AND seq > ?",
-    delete_all_text="DELETE FROM message_text WHERE account_id = ?",
-    match_text=lambda _account, words: (_MATCH, [" & ".join(f"'{word}'" for word in words)]),
-)
-_MATCH = (
-    "EXISTS (SELECT 1 FROM message_text t WHERE t.account_id = m.account_id AND t.log_id = m.log_id"
-    " AND t.seq = m.seq AND t.words @@ to_tsquery('holdfast_text', ?))"
+    index_text=postgres_text.update,
+    delete_text=postgres_text.DELETE,
+    delete_all_text=postgres_text.DELETE_ALL,
+    match_text=postgres_text.match,
 )
 
 # Spelled out in full, because an operator may change the server's defaults.

@@ -1,8 +1,8 @@
 """The text index on SQLite: an FTS5 table that may lack the last 63 messages. A search scans those itself.
 
 FTS5 writes a new segment at every commit, which for a single message takes more pages than the message itself.
-Therefore a trigger adds messages to the index 64 at a time. The pending list of a PostgreSQL GIN index has the same
-purpose.
+Therefore a trigger adds messages to the index 64 at a time. `postgres_text` does the same for another
+reason.
 """
 
 from typing import Any
@@ -11,6 +11,7 @@ import apsw
 import msgspec
 
 from holdfast.model.parts import Part
+from holdfast.store.database import Tx
 from holdfast.text.words import searchable_text
 
 DELETE = (
@@ -25,11 +26,11 @@ _MATCH = (
 _decode = msgspec.json.Decoder(list[Part]).decode
 
 
-def match(account: str, words: list[str]) -> tuple[str, list[str]]:
+def match(tx: Tx, _log_id: int, words: list[str]) -> tuple[str, list[str]]:
     """An SQL condition on `messages m` that all words occur, and its parameters."""
     query = " AND ".join(f'"{word}"' for word in words)
     # The account is indexed as a term, so that the index itself skips messages of other accounts.
-    return _MATCH, [f"scope : a{account.encode().hex()} AND text : ({query})", account, query]
+    return _MATCH, [f"scope : a{tx.account.encode().hex()} AND text : ({query})", tx.account, query]
 
 
 def register(connection: apsw.Connection) -> None:

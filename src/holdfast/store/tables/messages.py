@@ -12,7 +12,6 @@ from holdfast.store.tables import tool_calls
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
-from holdfast.text.words import searchable_text
 
 MAX_SYSTEM_MESSAGES = 20
 """How many of the last system messages are searched for one with text."""
@@ -89,16 +88,17 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
             ),
         )
         tool_calls.insert(tx, log_id, seq, draft.parts)
-        if tx.dialect.insert_text:
-            tx.execute(tx.dialect.insert_text, (tx.account, log_id, seq, searchable_text(draft.parts)))
+    if tx.dialect.index_text is not None:
+        largest = max([len(draft.parts_json) for draft in drafts])
+        tx.dialect.index_text(tx, log_id, session.last_seq, session.last_seq + len(drafts), largest)
     return tokens
 
 
 def read(tx: Tx, log_ranges: Sequence[LogRange], limit: int, words: Sequence[str] | None = None) -> list[Message]:
     """Read up to `limit` messages in order; with `words`, only messages that contain all of them."""
-    condition, query = ("TRUE", []) if words is None else tx.dialect.match_text(tx.account, list(words))
     rows: list[Row] = []
     for log_range in log_ranges:
+        condition, query = ("TRUE", ()) if words is None else tx.dialect.match_text(tx, log_range.log_id, list(words))
         rows += tx.all(
             f"SELECT {_COLUMNS} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ?"
             f" AND {condition} ORDER BY m.seq LIMIT ?",

@@ -99,7 +99,7 @@ def run_program(command: Sequence[str], append_log: AppendLog) -> Iterator[Repor
 @contextmanager
 def run_writer(append_log: AppendLog, options: WriterOptions) -> Iterator[ReportingProcess]:
     args = [msgspec.json.encode(options).decode()]
-    process = ForkedProcess("holdfast.testing.faults.writer", args, start_new_session=True)
+    process = ForkedProcess(["-m", "holdfast.testing.faults.writer"], args, start_new_session=True)
     with _killed_at_end(ReportingProcess(process, append_log)) as program:
         yield program
 

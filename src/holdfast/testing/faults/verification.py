@@ -190,7 +190,10 @@ TEXT_INDEX_DIFFERENCES = {
     """,
     "postgres": """
         SELECT m.seq, t.seq FROM messages m FULL JOIN message_text t
-        ON t.account_id = m.account_id AND t.log_id = m.log_id AND t.seq = m.seq WHERE m.seq IS NULL OR t.seq IS NULL
+        ON t.account_id = m.account_id AND t.log_id = m.log_id AND t.seq = m.seq
+        WHERE m.seq IS NULL OR (t.seq IS NULL AND m.seq < (
+            SELECT MAX(i.seq) FROM message_text i WHERE i.account_id = m.account_id AND i.log_id = m.log_id
+        ))
     """,
 }
 
