@@ -164,7 +164,7 @@ def _fill_accounts(target: FixtureTarget) -> None:
     """Accounts with users, roles and keys, and settings of sessions."""
     with target.connect() as client:
         client.admin.create_account("globex", "gus")
-        client.admin.create_user("globex", "gwen", expires_in_seconds=3_600)
+        client.admin.create_user("globex", "gwen", expires_in_seconds=3_200_000_000)
         client.admin.create_user("globex", "gone")
         client.admin.delete_user("globex", "gone")
         extra = client.admin.create_key("globex", "gus")
