@@ -5,7 +5,7 @@ import msgspec
 from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.gate.session_access import require_session
 from holdfast.engine.tasks.claimed_task import ClaimedTask, Slice
-from holdfast.engine.tasks.order import Order, add_task
+from holdfast.engine.tasks.order import add_task
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
 from holdfast.errors import FailedPreconditionError
 from holdfast.model.identity import Principal
@@ -14,7 +14,7 @@ from holdfast.model.tasks import DELETION
 from holdfast.ops.sessions import DeleteSession
 from holdfast.store.database import Tx
 from holdfast.store.tables import accounts, auto_commit_checks, deleted_logs, lineage, sessions, tasks
-from holdfast.store.tables.tasks import StoredTask, order_key_of_log
+from holdfast.store.tables.tasks import StoredTask
 
 FIRST_SLICE_ROWS = 1_000
 """How many rows are deleted in the transaction of the call. A smaller session needs no task."""
@@ -47,7 +47,6 @@ def delete_session(
             resource_id=session.session_id,
             subject=session_uri(session.user_id, session.session_id),
             payload=DeletionPayload(log_ids),
-            order=Order(order_key_of_log(session.log_id)),
             steps_total=deleted_logs.count_messages(tx, log_ids),
         )
     return SessionRef(session.session_id)
