@@ -162,11 +162,11 @@ def test_the_bench_runs_and_writes_its_figures(tmp_path: Path) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert (result.returncode, result.stderr) == (0, "")
     (written,) = (tmp_path / "out").iterdir()
     figures = json.loads(written.read_text())["figures"]
-    assert len(figures) == 16
+    assert len(figures) == 18
     assert all(figure["measured"]["count"] > 0 for figure in figures)

@@ -71,7 +71,7 @@ class Pipeline:
         if len(self._pending) >= MAX_PENDING and not self._pending_syncs:
             self._pgconn.send_flush_request()
             self._receive()
-        values = [_encode(value) for value in params]
+        values = _encode(params)
         name = self._names.get(sql) or self._prepare(sql)
         if name is None:
             self._pgconn.send_query_params(_numbered_placeholders(sql), values)
@@ -183,15 +183,19 @@ class Pipeline:
         return self._transformer.load_rows(0, result.ntuples, tuple)
 
 
-def _encode(value: Any) -> bytes | None:
-    """Encode a value as text. PostgreSQL infers its type from the statement."""
-    if value is None:
-        return None
-    if type(value) is int:
-        return b"%d" % value
-    encoded = str(value).encode()
-    if b"\0" in encoded:  # libpq would take it for the end of the text
-        raise psycopg.DataError("PostgreSQL text cannot contain NUL characters")
+def _encode(params: Params) -> list[bytes | None]:
+    """Encode values as text. PostgreSQL infers their types from the statement."""
+    encoded: list[bytes | None] = []
+    for value in params:
+        if value is None:
+            encoded.append(None)
+        elif type(value) is int:
+            encoded.append(b"%d" % value)
+        else:
+            text = str(value)
+            if "\0" in text:  # libpq would take it for the end of the text
+                raise psycopg.DataError("PostgreSQL text cannot contain NUL characters")
+            encoded.append(text.encode())
     return encoded
 
 
