@@ -119,9 +119,12 @@ class _RunningBatch(Generic[J]):
                 others.append(write)
             elif not tx.needed:
                 self._send(write, tx.writes)
+        numbers: list[int] = []
         for write, tx in reading:
             self._send(write, tx.needed)
-        results = self._pipeline.fetch_last(sum(len(tx.needed) for _, tx in reading)) if reading else []
+            sent = self._pipeline.sent_count
+            numbers += range(sent - len(tx.needed), sent)
+        results = self._pipeline.fetch_numbers(numbers) if reading else []
         continued = []
         for write, tx in reading:
             own, results = results[: len(tx.needed)], results[len(tx.needed) :]

@@ -8,7 +8,7 @@ itself takes four times as much CPU time for the statements of an append.
 import functools
 import select
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import psycopg
@@ -84,18 +84,22 @@ class Pipeline:
         """Send statements, wait for all results, and return the rows of these statements."""
         for sql, params in statements:
             self.send(sql, params)
-        return self.fetch_last(len(statements))
+        return self.fetch_numbers(range(self.sent_count - len(statements), self.sent_count))
 
-    def fetch_last(self, count: int) -> list[list[Row]]:
-        """Wait for all results, and return the rows of the last `count` statements."""
+    def fetch_numbers(self, numbers: Iterable[int]) -> list[list[Row]]:
+        """Wait for all results, and return the rows of some statements, which were sent since the last call.
+
+        Statements are numbered from 0 since `open`, so that `sent_count` is the number of the next one.
+        """
         self._pgconn.send_flush_request()
         self._receive()
         results, self._results = self._results, []
-        return [self._rows(result) for result in results[len(results) - count :]]
+        first = self.succeeded_count - len(results)
+        return [self._rows(results[number - first]) for number in numbers]
 
     def run_script(self, sql: str) -> None:
         """Run statements that are separated by semicolons, which a pipeline cannot."""
-        self.fetch_last(0)
+        self.fetch_numbers(())
         self._sync()
         self._drain()
         self._pgconn.exit_pipeline_mode()

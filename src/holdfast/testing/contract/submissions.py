@@ -9,7 +9,7 @@ import pytest
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.model.identity import Principal
 from holdfast.store.database import Database, ReplyCallback, Submission, Tx
-from holdfast.store.tables import audit
+from holdfast.store.tables import accounts, audit
 
 ACME = "acme"
 ALICE = Principal(ACME, "alice")
@@ -122,6 +122,34 @@ class SubmissionContract:
         for name in set(names):
             found = database.read(name, lambda tx: audit.page(tx, 10, None))
             assert [record.id for record in found] == [f"by-{name}"]
+
+    def test_submitted_work_of_several_accounts_gets_the_results_of_its_own_reads(self, database: Database) -> None:
+        names = {f"account{number % 4}-{number:02}": f"account{number % 4}" for number in range(24)}
+        for account in set(names.values()):
+            database.write(account, lambda tx: accounts.insert(tx, tx.account, 1))
+
+        def read_and_insert(name: str) -> Callable[[Tx], tuple[Any, ...]]:
+            def work(tx: Tx) -> tuple[Any, ...]:
+                tx.limit_to(name)
+                found, own_name = tx.all_of(
+                    [("SELECT account_id FROM accounts WHERE account_id = ?", (tx.account,)), ("SELECT ?", (name,))]
+                )
+                (row,) = tx.all("SELECT ?, account_id FROM accounts WHERE account_id = ?", (name, tx.account))
+                audit.record(tx, name, Principal(tx.account, "alice"), "test", row[0], 1)
+                return (*found[0], *own_name[0], *row)
+
+            return work
+
+        replies = Replies(len(names))
+        database.submit(
+            [Submission(account, read_and_insert(name), replies.callback(name)) for name, account in names.items()]
+        )
+        assert replies.wait_for_all() == {
+            name: ((account, name, name, account), None) for name, account in names.items()
+        }
+        for account in set(names.values()):
+            stored = database.read(account, lambda tx: audit.page(tx, 100, None))
+            assert sorted(record.id for record in stored) == [name for name, owner in names.items() if owner == account]
 
     def test_submitted_work_of_any_scope_sees_earlier_writes_of_its_scope(self, database: Database) -> None:
         """Each work counts the records of its scope and adds one, as an append does with the messages of a session."""
