@@ -19,15 +19,15 @@ VERSION = 2
 
 @prebuild_decoder
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Names the user whose tree a folder holds, the sessions in it, and what else is in it."""
+    """Names the user whose tree a folder holds, the sessions in it, and the other mounts in it."""
 
     holdfast_export: int = VERSION
     account_id: str
     user_id: str
     sessions: list[Name]
     """In order of creation."""
-    others: list[str] = []
-    """The URIs of exported files and folders that are not sessions."""
+    other_mounts: list[str] = []
+    """The URIs of the exported files and folders beside the sessions."""
 
 
 def sessions_folder(folder: Path, user_id: str) -> Path:

@@ -24,8 +24,8 @@ class ExportedSession(WireStruct, frozen=True, kw_only=True):
 class ExportReport(WireStruct, frozen=True, kw_only=True):
     folder: str
     sessions: list[ExportedSession]
-    others: list[str]
-    """The URIs of exported files and folders that are not sessions."""
+    other_mounts: list[str]
+    """The URIs of the exported files and folders beside the sessions."""
 
 
 class ImportedSession(WireStruct, frozen=True, kw_only=True):

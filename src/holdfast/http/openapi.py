@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 
 from holdfast.config import AuthMode
+from holdfast.engine.tree import mounts
 from holdfast.model.parts import TOOL_FIELD_ALIASES
+from holdfast.ops.files import URI_PATTERN, uri_pattern
 from holdfast.ops.table import OPERATIONS, Operation, OperationEntry
 from holdfast.provider_formats import RESPONSE_ITEM_SUFFIXES, RESPONSE_ITEM_TYPES, ProviderFields
 
@@ -248,6 +250,8 @@ def _complete(schema: Any) -> Any:
         return _ref("AnyObject")
     if complete.get("type") == "string":
         complete["pattern"] = complete.get("pattern", NO_NUL).replace(r"$(?!\n)", "$")
+        if complete["pattern"] == URI_PATTERN:
+            complete["pattern"] = uri_pattern("|".join(mounts.scopes()))
         if "ISO 8601" in complete.get("description", ""):
             complete["format"] = "date-time"
             del complete["pattern"]

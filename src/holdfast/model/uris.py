@@ -5,7 +5,8 @@ import re
 from holdfast.errors import InvalidUriError
 
 SCHEME = "viking://"
-SCOPES = frozenset({"user", "agent", "resources", "session", "system", "temp"})
+SESSION_ALIAS = "session"
+"""The first segment that stands for the folder of the caller's sessions."""
 CALLER = ""
 """The user id in a parsed URI that names no user: the caller's own."""
 
@@ -14,6 +15,8 @@ _UNSAFE = re.compile("[^A-Za-z0-9._~:@-]")
 
 def parse_uri(uri: str) -> tuple[str, ...]:
     """Return the decoded path segments of a URI, from the root on. The alias `viking://session` is expanded.
+
+    Only the syntax is checked. The tree decides which paths exist.
 
     >>> parse_uri("viking://user/alice/sessions/chat_001/")
     ('user', 'alice', 'sessions', 'chat_001')
@@ -32,10 +35,7 @@ def parse_uri(uri: str) -> tuple[str, ...]:
         names = tuple(_decode(segment) for segment in segments)
     except UnicodeDecodeError:
         raise InvalidUriError(uri, "has a percent-escape that is not UTF-8") from None
-    if names and names[0] not in SCOPES:
-        scopes = ", ".join(sorted(SCOPES))
-        raise InvalidUriError(uri, f"begins with {names[0]!r}, which is not a scope; use one of {scopes}")
-    return ("user", CALLER, "sessions", *names[1:]) if names[:1] == ("session",) else names
+    return ("user", CALLER, "sessions", *names[1:]) if names[:1] == (SESSION_ALIAS,) else names
 
 
 def child_uri(uri: str, name: str) -> str:

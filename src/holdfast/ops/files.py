@@ -5,10 +5,19 @@ from typing import Annotated, Literal
 import msgspec
 
 from holdfast.model.files import FileEntry, FilePage
-from holdfast.model.uris import SCHEME, SCOPES
+from holdfast.model.uris import SCHEME
 from holdfast.ops.table import Operation, operation
 
-_SEGMENT = r"/\.?[A-Za-z0-9_~:@-][A-Za-z0-9._~:@-]*"
+_SEGMENT = r"\.?[A-Za-z0-9_~:@-][A-Za-z0-9._~:@-]*"
+
+
+def uri_pattern(scope: str) -> str:
+    """Return the pattern of the URIs whose first segment matches `scope`."""
+    return f"^{SCHEME}(({scope})(/{_SEGMENT})*/?)?$"
+
+
+URI_PATTERN = uri_pattern(_SEGMENT)
+"""The URIs of any scope. The tree has the scopes."""
 
 Uri = Annotated[
     str,
@@ -16,7 +25,7 @@ Uri = Annotated[
         min_length=1,
         max_length=2048,
         # Only for the schema. Invalid URIs raise an error of their own, which gives the reason.
-        extra_json_schema={"pattern": f"^{SCHEME}(({'|'.join(sorted(SCOPES))})({_SEGMENT})*/?)?$"},
+        extra_json_schema={"pattern": URI_PATTERN},
     ),
 ]
 NodeLimit = Annotated[int, msgspec.Meta(ge=1, le=10_000)]

@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast.engine.tree import mounts
+from holdfast.engine.tree.mounts import Mount
+from holdfast.engine.tree.nodes import Folder, small_folder
+from holdfast.model.identity import Principal
+from holdfast.store.database import Tx
 
 Cli = Callable[..., Any]
 
@@ -221,6 +226,21 @@ def test_an_export_can_be_imported(cli_ok: Cli, account: str, tmp_path: Path, ru
     assert {row["state"] for row in again} == {"already there"}
     expected = cli_ok("session", "messages", "chat", "-o", "json").json
     assert run_cli(*other_target, "session", "messages", "chat", "-o", "json").json == expected
+
+
+def test_an_export_prints_the_other_mounts_that_it_exported(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def artifacts_folder(_tx: Tx, _principal: Principal, uri: str) -> Folder:
+        return small_folder("artifacts", uri, 0, lambda: iter(()))
+
+    monkeypatch.setattr(mounts, "MOUNTS", (*mounts.MOUNTS, Mount("artifacts", artifacts_folder)))
+    target = ("--path", str(tmp_path / "data"))
+    run_cli(*target, "session", "new", "--id", "chat")
+    exported = run_cli(*target, "export", str(tmp_path / "all"))
+    assert exported.err.splitlines()[-1] == "Also exported: viking://artifacts."
+    exported = run_cli(*target, "export", str(tmp_path / "some"), "--session", "chat")
+    assert "Also exported" not in exported.err
 
 
 def test_a_chat_is_imported_from_the_standard_input(cli_ok: Cli) -> None:

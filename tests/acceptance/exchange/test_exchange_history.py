@@ -9,7 +9,7 @@ import pytest
 import holdfast
 from holdfast import Client, ToolPart
 from holdfast.exchange import export_sessions, file_parts, import_path
-from holdfast.exchange.exporting import copying, session_files
+from holdfast.exchange.exporting import copying, session_copy
 
 SESSION_URI = "viking://session/chat"
 
@@ -88,7 +88,7 @@ def test_an_archive_created_after_the_export_began_is_not_in_it(client: Client, 
     with client:
         commit(client, "one")
         client.add_message("chat", "user", "two")
-        for count in session_files.write_session(client, "chat", tmp_path / "chat"):
+        for count in session_copy.write_session(client, "chat", tmp_path / "chat"):
             if count == 2:
                 client.add_message("chat", "user", "three")
                 client.commit_session("chat")

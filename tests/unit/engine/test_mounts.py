@@ -1,8 +1,10 @@
 """Mounts: a mount that is added to the list is listed, read and exported, without any other change."""
 
+import json
+import re
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,9 +13,9 @@ from holdfast import Client
 from holdfast.engine.tree import mounts
 from holdfast.engine.tree.mounts import Mount
 from holdfast.engine.tree.nodes import File, Folder, small_folder, text_file
-from holdfast.engine.tree.reading import Selection
-from holdfast.errors import NotFoundError
+from holdfast.errors import InvalidUriError, NotFoundError
 from holdfast.exchange import export_sessions, import_path
+from holdfast.http.openapi import document
 from holdfast.model.identity import Principal
 from holdfast.store.database import Tx
 
@@ -54,7 +56,7 @@ def test_an_added_mount_is_listed_read_and_exported(
     assert client.ls("viking://user/alice", output="agent")[0].abstract == "Notes."
     report = export_sessions(client, tmp_path / "out")
     exported = tmp_path / "out/user/alice/notes"
-    assert report.others == [notes]
+    assert report.other_mounts == [notes]
     assert {
         path.relative_to(exported).as_posix(): path.read_text() for path in exported.rglob("*") if path.is_file()
     } == {
@@ -66,42 +68,100 @@ def test_an_added_mount_is_listed_read_and_exported(
     assert [row.state for row in import_path(client, tmp_path / "out").sessions] == ["already there"]
 
 
-def test_mounts_lie_at_different_depths_in_one_folder_and_in_each_other(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+def test_a_mount_at_a_new_top_level_path_is_listed_read_and_exported(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mount(
-        monkeypatch,
-        Mount("resources", notes_folder),
-        Mount("user/{user_id}", notes_folder),
-        Mount("user/{user_id}/deep", notes_folder),
-        Mount("agent/skills/shared", notes_folder),
-    )
+    artifacts = "viking://artifacts"
+    with pytest.raises(InvalidUriError, match="use one of agent, resources, session, system, user"):
+        client.ls(artifacts)
+    mount(monkeypatch, Mount("artifacts", notes_folder))
+    assert client.ls("viking://", simple=True) == [artifacts, "viking://user"]
+    assert client.ls(artifacts, simple=True) == [f"{artifacts}/Notes%201.md", f"{artifacts}/deep"]
+    assert f"{artifacts}/deep/a.md" in client.tree(artifacts, simple=True)
+    assert (client.stat(artifacts).is_dir, client.stat(f"{artifacts}/deep/a.md").size) == (True, 1)
+    assert client.read(f"{artifacts}/Notes%201.md") == NOTES
+    assert (client.abstract(artifacts), client.overview(artifacts)) == ("Notes of alice.", "Two notes.")
+    with pytest.raises(NotFoundError):
+        client.stat(f"{artifacts}/nothing")
+    with pytest.raises(InvalidUriError, match="use one of agent, artifacts, resources"):
+        client.ls("viking://elsewhere")
+    assert export_sessions(client, tmp_path / "out").other_mounts == [artifacts]
+    assert (tmp_path / "out/artifacts/deep/a.md").read_text() == "a"
+
+
+def test_the_openapi_document_accepts_the_uris_of_a_new_top_level_mount(monkeypatch: pytest.MonkeyPatch) -> None:
+    def accepts(uri: str) -> bool:
+        (schema,) = [
+            parameter["schema"]
+            for parameter in json.loads(document("1", "dev"))["paths"]["/api/v1/fs/ls"]["get"]["parameters"]
+            if parameter["name"] == "uri"
+        ]
+        return re.search(schema["pattern"], uri) is not None
+
+    assert not accepts("viking://artifacts/a.md")
+    mount(monkeypatch, Mount("artifacts", notes_folder))
+    assert accepts("viking://artifacts/a.md")
+    assert accepts("viking://session/chat/")
+    assert not accepts("viking://elsewhere")
+
+
+def test_mounts_lie_at_different_depths(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    mount(monkeypatch, Mount("resources", notes_folder), Mount("agent/skills/shared", notes_folder))
     assert client.ls("viking://", simple=True) == ["viking://agent", "viking://resources", "viking://user"]
     assert client.ls("viking://agent/skills", simple=True) == ["viking://agent/skills/shared"]
     assert client.stat("viking://agent").mod_time == client.stat("viking://agent/skills/shared").mod_time
-    home = [entry.name for entry in client.ls("viking://user/alice")]
-    assert home == ["deep", "sessions", "Notes 1.md"], "the mounts in a mount come first, and hide what has their name"
-    assert client.read("viking://user/alice/Notes%201.md") == NOTES
-    assert client.read("viking://user/alice/deep/deep/a.md") == "a"
-    with pytest.raises(NotFoundError):
-        client.read("viking://user/alice/deep/a.md")
     assert client.read("viking://session/chat/messages.jsonl").count("\n") == 1
-    for missing in ("viking://agent/memories", "viking://user/bob/deep", "viking://resources/x/y"):
+    for missing in ("viking://agent/memories", "viking://user/bob/sessions", "viking://resources/x/y"):
+        with pytest.raises(NotFoundError):
+            client.stat(missing)
+
+
+def test_no_mount_lies_in_another_or_is_hidden_by_the_alias_of_the_sessions() -> None:
+    paths = [f"{each.path}/" for each in mounts.MOUNTS]
+    assert [(a, b) for a, b in permutations(paths, 2) if a.startswith(b)] == []
+    assert [path for path in paths if path.startswith("session/")] == []
+
+
+@pytest.mark.parametrize(
+    ("call", "path", "expected"),
+    [
+        ("ls", "", ["agent/skills", "resources"]),
+        ("tree", "", ["agent/skills", "resources"]),
+        ("stat", "", ["agent/skills", "resources"]),
+        ("ls", "agent", ["agent/skills"]),
+        ("stat", "resources/deep", ["resources"]),
+        ("ls", "user/alice/sessions", []),
+    ],
+)
+def test_a_call_builds_only_the_mounts_that_it_needs_and_each_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch, call: str, path: str, expected: list[str]
+) -> None:
+    built: list[str] = []
+
+    def folder(tx: Tx, principal: Principal, uri: str) -> Folder:
+        built.append(uri.removeprefix("viking://"))
+        return notes_folder(tx, principal, uri)
+
+    mount(monkeypatch, Mount("resources", folder), Mount("agent/skills", folder))
+    getattr(client, call)(f"viking://{path}")
+    assert built == expected
+
+
+def test_a_missing_path_beside_the_mounts_builds_none_of_them(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def folder(_tx: Tx, _principal: Principal, uri: str) -> Folder:
+        raise AssertionError(uri)
+
+    mount(monkeypatch, Mount("agent/skills", folder))
+    for missing in ("viking://agent/memories", "viking://system", "viking://user/bob"):
         with pytest.raises(NotFoundError):
             client.stat(missing)
 
 
 def test_a_node_that_can_be_written_says_so_in_its_mode(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(*_arguments: Any) -> None:
-        raise NotImplementedError
-
-    def read(_selection: Selection) -> str:
-        return ""
-
     def folder(_tx: Tx, _principal: Principal, uri: str) -> Folder:
-        file = File(name="a.md", uri=f"{uri}/a.md", changed_at=0, read=read, write=write)
+        file = File(name="a.md", uri=f"{uri}/a.md", changed_at=0, read=lambda _: "", writable=True)
         return Folder(
-            name="resources", uri=uri, changed_at=0, children=lambda: iter([file]), child=lambda _: file, create=write
+            name="resources", uri=uri, changed_at=0, children=lambda: iter([file]), child=lambda _: file, writable=True
         )
 
     mount(monkeypatch, Mount("resources", folder))
@@ -119,7 +179,7 @@ def test_an_export_replaces_and_removes_what_is_no_longer_mounted(
         export_sessions(client, tmp_path / "out")
         (tmp_path / "out/resources/stale.md").write_text("of an earlier export")
         (tmp_path / "out/resources.txt").write_text("mine")
-        assert export_sessions(client, tmp_path / "out", ["chat"]).others == []
+        assert export_sessions(client, tmp_path / "out", ["chat"]).other_mounts == []
         assert (tmp_path / "out/resources/stale.md").exists(), "an export of some sessions leaves the rest unchanged"
         export_sessions(client, tmp_path / "out")
         assert not (tmp_path / "out/resources/stale.md").exists()

@@ -106,6 +106,8 @@ def _export(ctx: typer.Context, folder: Path, session_ids: list[str] | None) -> 
         report = lazy.load("holdfast.exchange").export_sessions(client, folder, session_ids, progress)
     output.print_rows(ctx, report.sessions, EXPORTED, report)
     _print_summary(ctx, f"{sum(row.messages for row in report.sessions):,} messages were written to {report.folder}.")
+    if report.other_mounts:
+        _print_summary(ctx, f"Also exported: {', '.join(report.other_mounts)}.")
 
 
 def _print_summary(ctx: typer.Context, sentence: str) -> None:

@@ -9,7 +9,7 @@ from holdfast.engine.tree import mounts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.nodes import File, Folder, Node
 from holdfast.engine.tree.reading import Selection
-from holdfast.errors import FailedPreconditionError, NotFoundError
+from holdfast.errors import FailedPreconditionError, InvalidUriError, NotFoundError
 from holdfast.model.files import ABSTRACT, OVERVIEW, FileEntry, FilePage
 from holdfast.model.identity import Principal
 from holdfast.model.uris import parse_uri
@@ -44,18 +44,30 @@ def _read(tx: Tx, principal: Principal, op: ReadFile, names: Names, _context: Ca
 
 
 def _abstract(tx: Tx, principal: Principal, op: ReadAbstract, names: Names, _context: CallContext) -> str:
-    return _require_file(tx, principal, op.uri, (*names, ABSTRACT)).read(Selection())
+    return _read_summary(tx, principal, op.uri, names, ABSTRACT)
 
 
 def _overview(tx: Tx, principal: Principal, op: ReadOverview, names: Names, _context: CallContext) -> str:
-    return _require_file(tx, principal, op.uri, (*names, OVERVIEW)).read(Selection())
+    return _read_summary(tx, principal, op.uri, names, OVERVIEW)
+
+
+def _read_summary(tx: Tx, principal: Principal, uri: str, names: Names, file_name: str) -> str:
+    node = _require_node(tx, principal, uri, names)
+    file = node.child(file_name) if isinstance(node, Folder) else None
+    if not isinstance(file, File):
+        raise NotFoundError("file", uri)
+    return file.read(Selection())
 
 
 def _require_node(tx: Tx, principal: Principal, uri: str, names: Names) -> Node:
     node = mounts.find(tx, principal, names)
-    if node is None:
-        raise NotFoundError("file", uri)
-    return node
+    if node is not None:
+        return node
+    scopes = mounts.scopes()
+    if names[0] not in scopes:
+        allowed = ", ".join(scopes)
+        raise InvalidUriError(uri, f"begins with {names[0]!r}, which is not a scope; use one of {allowed}")
+    raise NotFoundError("file", uri)
 
 
 def _require_file(tx: Tx, principal: Principal, uri: str, names: Names) -> File:

@@ -6,7 +6,6 @@ from typing import Union
 
 import msgspec
 
-from holdfast.engine.gate.rule import CallContext
 from holdfast.engine.tree.reading import Selection, select_from_lines, select_from_text
 from holdfast.model.files import FILE_MODE, FOLDER_MODE, WRITABLE_FILE_MODE, WRITABLE_FOLDER_MODE
 from holdfast.model.uris import child_uri
@@ -25,12 +24,11 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
     read: Callable[[Selection], str]
     size: int = 0
     """In bytes; 0 if it is not known without reading the file."""
-    write: Callable[[CallContext, str], None] | None = None
-    """Replaces the content. None for a read-only file."""
+    writable: bool = False
 
     @property
     def mode(self) -> int:
-        return FILE_MODE if self.write is None else WRITABLE_FILE_MODE
+        return WRITABLE_FILE_MODE if self.writable else FILE_MODE
 
 
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,12 +38,11 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     children: Callable[[], Iterator[Node]]
     child: Callable[[str], Node | None]
     abstract: Callable[[], str] = no_abstract
-    create: Callable[[CallContext, str, str], None] | None = None
-    """Creates a file with a name and a content. None for a read-only folder."""
+    writable: bool = False
 
     @property
     def mode(self) -> int:
-        return FOLDER_MODE if self.create is None else WRITABLE_FOLDER_MODE
+        return WRITABLE_FOLDER_MODE if self.writable else FOLDER_MODE
 
 
 def small_folder(

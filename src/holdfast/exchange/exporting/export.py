@@ -17,8 +17,8 @@ from holdfast.exchange.exporting.atomic_files import (
     temporary_path,
     write_file,
 )
-from holdfast.exchange.exporting.others import export_others, list_others, remove_others
-from holdfast.exchange.exporting.session_files import write_session
+from holdfast.exchange.exporting.other_mounts import export_other_mounts, list_other_mounts, remove_other_mounts
+from holdfast.exchange.exporting.session_copy import write_session
 from holdfast.exchange.file_names import file_name
 from holdfast.exchange.layout import MANIFEST, Manifest, read_manifest, sessions_folder
 from holdfast.exchange.reports import ExportedSession, ExportReport, ProgressCallback
@@ -44,14 +44,14 @@ def export_sessions(
     caller = client.whoami()
     all_sessions = _list_oldest_first(client)
     selected = _select(all_sessions, session_ids)
-    others = list_others(client, caller) if session_ids is None else []
+    other_mounts = list_other_mounts(client, caller) if session_ids is None else []
     with disk_errors_as_unavailable(folder):
         earlier = _earlier_export(folder, caller)
         manifest = Manifest(
             account_id=caller.account_id,
             user_id=caller.user_id,
             sessions=_manifest_order(all_sessions, selected, [] if session_ids is None else earlier.sessions),
-            others=[entry.uri for entry in others] if session_ids is None else earlier.others,
+            other_mounts=[entry.uri for entry in other_mounts] if session_ids is None else earlier.other_mounts,
         )
         target = sessions_folder(folder, caller.user_id)
         target.mkdir(parents=True, exist_ok=True)
@@ -61,20 +61,21 @@ def export_sessions(
     rows = list(_export(client, selected, target, progress))
     gone = {row.session_id for row in rows if row.state == "gone"}
     with disk_errors_as_unavailable(folder):
-        export_others(client, others, folder)
+        export_other_mounts(client, other_mounts, folder)
         if gone:
             existing = [session_id for session_id in manifest.sessions if session_id not in gone]
             manifest = msgspec.structs.replace(manifest, sessions=existing)
             write_file(folder / MANIFEST, encode_pretty(manifest))
         _remove_other_sessions(target, manifest.sessions)
-        remove_others([uri for uri in earlier.others if uri not in manifest.others], folder, target)
+        unmounted = [uri for uri in earlier.other_mounts if uri not in manifest.other_mounts]
+        remove_other_mounts(unmounted, folder, target)
     accounted_for = set(manifest.sessions) | gone
     rows += [
         ExportedSession(session_id=session_id, messages=0, state="removed")
         for session_id in earlier.sessions
         if session_id not in accounted_for
     ]
-    return ExportReport(folder=str(folder), sessions=rows, others=[entry.uri for entry in others])
+    return ExportReport(folder=str(folder), sessions=rows, other_mounts=[entry.uri for entry in other_mounts])
 
 
 def _export(
@@ -152,10 +153,10 @@ def _earlier_export(folder: Path, caller: Identity) -> Manifest:
                 f" choose another folder for user {caller.user_id} of account {caller.account_id}",
             )
         return earlier
-    others = sorted(entry.name for entry in folder.iterdir() if entry.name[0] != ".") if folder.exists() else []
-    if others:
+    foreign = sorted(entry.name for entry in folder.iterdir() if entry.name[0] != ".") if folder.exists() else []
+    if foreign:
         raise InvalidArgumentError(
-            "folder", f"{str(folder)!r} is not an export: it holds {others[0]!r}; choose a new or an empty folder"
+            "folder", f"{str(folder)!r} is not an export: it holds {foreign[0]!r}; choose a new or an empty folder"
         )
     return Manifest(account_id=caller.account_id, user_id=caller.user_id, sessions=[])
 

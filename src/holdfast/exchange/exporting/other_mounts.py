@@ -1,4 +1,4 @@
-"""Export what else is in the `viking://` tree, beside the sessions."""
+"""Export the mounts of the `viking://` tree other than the sessions."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +18,7 @@ from holdfast.model.identity import Identity
 from holdfast.model.uris import SCHEME, child_uri
 
 
-def list_others(client: Client, caller: Identity) -> list[FileEntry]:
+def list_other_mounts(client: Client, caller: Identity) -> list[FileEntry]:
     """List the files and folders beside the path to the caller's sessions."""
     users = child_uri(SCHEME, "user")
     home = child_uri(users, caller.user_id)
@@ -26,9 +26,9 @@ def list_others(client: Client, caller: Identity) -> list[FileEntry]:
     return [entry for uri in (SCHEME, users, home) for entry in list_folder(client, uri) if entry.uri not in path]
 
 
-def export_others(client: Client, others: Iterable[FileEntry], folder: Path) -> None:
+def export_other_mounts(client: Client, other_mounts: Iterable[FileEntry], folder: Path) -> None:
     """Copy files and folders to their places in `folder`. Each of them is replaced when it is complete."""
-    for entry in others:
+    for entry in other_mounts:
         target = node_path(folder, entry.uri)
         partial = temporary_path(target, "partial")
         remove_node(partial)
@@ -40,7 +40,7 @@ def export_others(client: Client, others: Iterable[FileEntry], folder: Path) -> 
         remove_node(partial)
 
 
-def remove_others(uris: Iterable[str], folder: Path, sessions: Path) -> None:
+def remove_other_mounts(uris: Iterable[str], folder: Path, sessions: Path) -> None:
     """Remove files and folders of an earlier export, but never the folder of the sessions or one that holds it."""
     for uri in uris:
         target = node_path(folder, uri)
