@@ -18,9 +18,11 @@ MAX_UNINDEXED = 15
 MAX_UNINDEXED_BYTES = 10_000
 """A larger message is indexed at once, so that neither a search nor a later append has to read many large ones."""
 
+# An array, so that the words are compared once for each message. A join would compare them once for each pair of
+# messages in a table that has not been analysed yet.
 _MATCH = (
-    "EXISTS (SELECT 1 FROM message_text t WHERE t.account_id = m.account_id AND t.log_id = m.log_id"
-    " AND t.seq = m.seq AND t.words @@ to_tsquery('holdfast_text', ?))"
+    "m.seq = ANY(ARRAY(SELECT t.seq FROM message_text t WHERE t.account_id = ? AND t.log_id = ?"
+    " AND t.words @@ to_tsquery('holdfast_text', ?)))"
 )
 _MATCH_TEXT = "SELECT to_tsvector('holdfast_text', ?) @@ to_tsquery('holdfast_text', ?)"
 _READ_UNINDEXED = (
@@ -48,9 +50,10 @@ def match(tx: Tx, log_id: int, words: list[str]) -> tuple[str, list[str | int]]:
     unindexed = _read_unindexed(tx, log_id)
     matches = tx.all_of([(_MATCH_TEXT, (text, query)) for _, text in unindexed])
     found = [seq for (seq, _), [(is_match,)] in zip(unindexed, matches, strict=True) if is_match]
+    params: list[str | int] = [tx.account, log_id, query]
     if not found:
-        return _MATCH, [query]
-    return f"({_MATCH} OR m.seq IN ({', '.join('?' * len(found))}))", [query, *found]
+        return _MATCH, params
+    return f"({_MATCH} OR m.seq IN ({', '.join('?' * len(found))}))", [*params, *found]
 
 
 def _read_unindexed(tx: Tx, log_id: int) -> list[tuple[int, str]]:
