@@ -215,10 +215,10 @@ def first_unfinished(tx: Tx, order_key: str) -> StoredTask | None:
 
 
 def find_pending(tx: Tx, order_key: str, kind: str) -> str | None:
-    """The id of a task of a kind that has an ordering key and has not begun."""
+    """The id of a task of a kind that has an ordering key and has finished no step."""
     row = tx.one(
         f"SELECT task_id FROM tasks WHERE account_id = ? AND order_key = ? AND {_IS_OPEN} AND status = 'pending'"
-        " AND kind = ? AND attempts = 0 LIMIT 1",
+        " AND kind = ? AND steps_done = 0 LIMIT 1",
         (tx.account, order_key, kind),
     )
     return None if row is None else str(row[0])
