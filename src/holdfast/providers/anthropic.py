@@ -23,6 +23,10 @@ class _Usage(msgspec.Struct, frozen=True):
     cache_read_input_tokens: TokenCount | None = None
 
 
+# msgspec prepares a type at its first use, and crashes the process if another thread uses the type meanwhile.
+msgspec.json.Decoder(_Usage)
+
+
 class AnthropicChat:
     """A model behind `POST {base_url}/v1/messages`. A JSON mode that the server rejects is not tried again."""
 

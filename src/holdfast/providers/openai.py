@@ -33,6 +33,10 @@ class _Usage(msgspec.Struct, frozen=True):
     completion_tokens_details: _TokenDetails | None = None
 
 
+# msgspec prepares a type at its first use, and crashes the process if another thread uses the type meanwhile.
+msgspec.json.Decoder(_Usage)
+
+
 class RequestVariant(NamedTuple):
     """How a request asks for JSON, and which field limits the length of the response."""
 

@@ -118,7 +118,9 @@ def main() -> None:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid:
             workers.remove(pid)
-            if os.waitstatus_to_exitcode(status) != -signal.SIGKILL:
+            exit_code = os.waitstatus_to_exitcode(status)
+            if exit_code != -signal.SIGKILL:
+                os.write(2, f"worker {pid} ended with {exit_code}\n".encode())
                 break
             workers.add(fork(partial(work, options)))
     for pid in workers:
