@@ -11,8 +11,8 @@ from holdfast.errors import InvalidArgumentError, short_repr
 T = TypeVar("T")
 
 
-def prebuild_decoder(cls: type[T]) -> type[T]:
-    """Class decorator: build msgspec's type information at import time.
+def prebuild_decoder(cls: T) -> T:
+    """Build msgspec's type information of a type at import time. It can be used as a class decorator.
 
     Two threads that build it for the same struct at the same time crash the process.
     """

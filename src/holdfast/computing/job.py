@@ -5,6 +5,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from holdfast.validation import prebuild_decoder
+
 I = TypeVar("I")  # noqa: E741 - the input of a job, as O is its output
 O = TypeVar("O")  # noqa: E741
 SERVICE = "compute"
@@ -36,6 +38,10 @@ class Job(msgspec.Struct, Generic[I, O], frozen=True):
     input_type: type[I]
     output_type: Any
     """The type of the output. `Any`, because the type of a union is not a class."""
+
+    def __post_init__(self) -> None:
+        prebuild_decoder(self.input_type)
+        prebuild_decoder(self.output_type)
 
 
 class JobRunner(Protocol):

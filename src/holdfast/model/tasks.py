@@ -7,6 +7,7 @@ import msgspec
 
 from holdfast.model.base import NonNegative, WireStruct
 from holdfast.model.summaries import EmbeddingUsage, TokenUsage
+from holdfast.validation import prebuild_decoder
 
 TaskStatus = Literal["pending", "running", "completed", "failed", "cancelled"]
 COMMIT = "session_commit"
@@ -43,6 +44,7 @@ class CommitOutcome(WireStruct, frozen=True, kw_only=True):
     """Problems during the commit, and how each was handled."""
 
 
+@prebuild_decoder
 class CommitPayload(msgspec.Struct, frozen=True):
     """What the task of a commit works on."""
 
@@ -51,6 +53,7 @@ class CommitPayload(msgspec.Struct, frozen=True):
     """The number of the archive."""
 
 
+@prebuild_decoder
 class ResummaryPayload(msgspec.Struct, frozen=True):
     """What a task that makes summaries anew works on."""
 

@@ -81,6 +81,7 @@ def operation(
         _check_audit(cls, audit)
         bases = getattr(cls, "__orig_bases__", ())
         (returns,) = (get_args(base)[0] for base in bases if get_origin(base) is Operation)
+        prebuild_decoder(returns)
         OPERATIONS[cls] = OperationEntry(
             returns=returns,
             role=role,

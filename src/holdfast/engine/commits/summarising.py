@@ -22,6 +22,7 @@ from holdfast.model.messages import Message
 from holdfast.model.summaries import Cost, Summary
 from holdfast.providers.limits import RateLimitedModel
 from holdfast.summary.prompting import prompts
+from holdfast.validation import prebuild_decoder
 
 LOCAL = "local"
 MIN_TOKEN_RATIO = 0.5
@@ -29,6 +30,7 @@ MAX_EARLIER_CHARS = 600
 NO_COST = Cost()
 
 
+@prebuild_decoder
 class SummaryResult(msgspec.Struct, frozen=True):
     """Output of a summarising step. It is checkpointed, so its encoded field names must not change."""
 

@@ -15,6 +15,7 @@ from holdfast.ops.sessions import DeleteSession
 from holdfast.store.database import Tx
 from holdfast.store.tables import accounts, auto_commit_checks, deleted_logs, lineage, sessions, tasks
 from holdfast.store.tables.tasks import StoredTask
+from holdfast.validation import prebuild_decoder
 
 FIRST_SLICE_ROWS = 1_000
 """How many rows are deleted in the transaction of the call. A smaller session needs no task."""
@@ -22,6 +23,7 @@ SLICE_ROWS = 250
 """How many rows each transaction of the task deletes. Small, so that other writers do not wait long."""
 
 
+@prebuild_decoder
 class DeletionPayload(msgspec.Struct, frozen=True):
     log_ids: list[int]
     """The logs that no session owns any more: of the session, and of deleted ancestors whose last fork it was."""

@@ -8,11 +8,13 @@ from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
 from holdfast.errors import UnavailableError
 from holdfast.store.backfills import BACKFILLS
 from holdfast.store.database import Tx
+from holdfast.validation import prebuild_decoder
 
 SLICE_ROWS = 200
 """How many rows one transaction changes. Small, so that other writers do not wait long."""
 
 
+@prebuild_decoder
 class BackfillPayload(msgspec.Struct, frozen=True):
     after: str | None = None
     """The position after the last row that was changed."""
