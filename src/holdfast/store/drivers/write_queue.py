@@ -65,8 +65,11 @@ class WriteQueue(Generic[W]):
     def _work(self) -> None:
         while (writes := self._writes.get()) is not None:
             batch = [*writes]
-            while writes is not None and len(batch) < MIN_FULL_BATCH and not self._writes.empty():
-                writes = self._writes.get()
+            while writes is not None and len(batch) < MIN_FULL_BATCH:
+                try:
+                    writes = self._writes.get_nowait()  # it must not wait: another thread may have emptied the queue
+                except queue.Empty:
+                    break
                 batch += writes or []
             if batch:
                 self._run(batch)
@@ -75,7 +78,8 @@ class WriteQueue(Generic[W]):
 
     def _run(self, batch: list[SubmittedWrite[W]]) -> None:
         """Commit a batch and reply to every write, whatever fails. Without a reply a caller would wait for ever."""
-        self._started_count += len(batch)
+        with self._lock:
+            self._started_count += len(batch)
         try:
             self._commit(batch)
         except BaseException as error:  # noqa: BLE001 - it is passed to the callers
