@@ -20,7 +20,10 @@ SLOW_VARIANTS = {
     "async",  # the asynchronous client is generated from the synchronous one
 }
 """Test parameters that `--quick` skips."""
-SLOW_FILES = {"test_provider_schemas.py"}  # importing the providers' libraries takes seconds
+SLOW_FILES = {
+    "test_provider_schemas.py",  # importing the providers' libraries takes seconds
+    "test_process.py",  # its child processes are ended by limits of seconds
+}
 
 hypothesis.settings.register_profile("quick", max_examples=10, deadline=None)
 
