@@ -19,7 +19,7 @@ Embed = Callable[[Sequence[str], YieldCpu], Any]
 
 def no_vectors(texts: Sequence[str], _yield_cpu: YieldCpu) -> Any:
     """Fail: for jobs that do not compare texts."""
-    raise NotImplementedError(f"vectors of {len(texts)} texts are needed; pass an embedder to the job")
+    raise RuntimeError(f"vectors of {len(texts)} texts are needed; pass an embedder to the job")
 
 
 class JobContext(msgspec.Struct, frozen=True):

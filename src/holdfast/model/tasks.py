@@ -54,8 +54,8 @@ class CommitPayload(msgspec.Struct, frozen=True):
 
 
 @prebuild_decoder
-class ResummaryPayload(msgspec.Struct, frozen=True):
-    """What a task that makes summaries anew works on."""
+class SessionPayload(msgspec.Struct, frozen=True):
+    """What a task on the whole session works on. The payload of a commit has its field, too."""
 
     log_id: int
 

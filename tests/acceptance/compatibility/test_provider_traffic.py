@@ -87,8 +87,11 @@ def test_recorded_traffic_is_stored_without_loss() -> None:
     file = recorded.find_data_file()
     if file is None:
         pytest.skip(f"{recorded.FILE} is not in HOLDFAST_DATA")
+    trajectories = list(recorded.load_trajectories(file))
+    assert all(row.messages for row in trajectories)
+    assert trajectories
     with holdfast.connect(":memory:") as client:
-        for row in recorded.load_trajectories(file):
+        for row in trajectories:
             session = client.session(row.id)
             for start in range(0, len(row.messages), 100):
                 session.add_messages(row.messages[start : start + 100])

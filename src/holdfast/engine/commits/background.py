@@ -10,7 +10,7 @@ from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
 from holdfast.model.archives import ArchiveState, archive_id
 from holdfast.model.identity import Principal
 from holdfast.model.summaries import Cost
-from holdfast.model.tasks import CommitPayload
+from holdfast.model.tasks import CommitPayload, SessionPayload
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, changes, sessions
 from holdfast.store.tables.tasks import Failure, StoredTask
@@ -44,9 +44,9 @@ def _spent(tx: Tx, task: StoredTask, _step: str, cost: Cost) -> None:
     archives.add_cost(tx, payload.log_id, payload.number, cost)
 
 
-def _lock(tx: Tx, task: StoredTask) -> bool:
-    """Lock the session. It is always locked before its tasks, which prevents deadlocks."""
-    return sessions.find_by_log(tx, task.decode_payload(CommitPayload).log_id, lock=True) is not None
+def lock_session(tx: Tx, task: StoredTask) -> bool:
+    """Lock the session of a commit or a resummary. It is always locked before its tasks, which prevents deadlocks."""
+    return sessions.find_by_log(tx, task.decode_payload(SessionPayload).log_id, lock=True) is not None
 
 
 def _set_state(tx: Tx, task: StoredTask, state: ArchiveState, ended_at: int | None, failure: str | None = None) -> None:
@@ -76,6 +76,6 @@ COMMIT_KIND = TaskKind(
     cancelled=_cancelled,
     retried=_retried,
     spent=_spent,
-    lock=_lock,
+    lock=lock_session,
     blocks_after_failure=_blocks_after_failure,
 )

@@ -1,6 +1,7 @@
 """Starting tasks that make the summaries of a session anew, and the kind of these tasks."""
 
 from holdfast import lazy
+from holdfast.engine.commits.background import lock_session
 from holdfast.engine.gate import session_access
 from holdfast.engine.gate.rule import CallContext, Rule, always
 from holdfast.engine.tasks.claimed_task import ClaimedTask
@@ -10,10 +11,10 @@ from holdfast.model.archives import ResummaryStarted, archive_number
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import session_uri
 from holdfast.model.summaries import Cost
-from holdfast.model.tasks import RESUMMARY, ResummaryPayload
+from holdfast.model.tasks import RESUMMARY, SessionPayload
 from holdfast.ops.commits import ResummariseSession
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, sessions, tasks
+from holdfast.store.tables import archives, tasks
 from holdfast.store.tables.tasks import StoredTask, order_key_of_log
 
 
@@ -34,7 +35,7 @@ def _start(
             user_id=session.user_id,
             resource_id=session.session_id,
             subject=session_uri(session.user_id, session.session_id),
-            payload=ResummaryPayload(session.log_id),
+            payload=SessionPayload(session.log_id),
             order=order,
             steps_total=len(numbers),
         )
@@ -46,18 +47,13 @@ def _perform(claimed: ClaimedTask) -> WriteResults:
     return write_results
 
 
-def _lock(tx: Tx, task: StoredTask) -> bool:
-    """Lock the session. It is always locked before its tasks, which prevents deadlocks."""
-    return sessions.find_by_log(tx, task.decode_payload(ResummaryPayload).log_id, lock=True) is not None
-
-
 def _spent(tx: Tx, task: StoredTask, step: str, cost: Cost) -> None:
     """Add the cost of a step to the archive that its name begins with."""
     number = archive_number(step.partition(" ")[0])
     if number is not None:
-        archives.add_cost(tx, task.decode_payload(ResummaryPayload).log_id, number, cost)
+        archives.add_cost(tx, task.decode_payload(SessionPayload).log_id, number, cost)
 
 
-RESUMMARY_KIND = TaskKind(perform=_perform, lock=_lock, spent=_spent)
+RESUMMARY_KIND = TaskKind(perform=_perform, lock=lock_session, spent=_spent)
 
 RULES: dict[type, Rule] = {ResummariseSession: Rule(_start, always)}

@@ -12,7 +12,7 @@ from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.completion import OutdatedResultsError
 from holdfast.engine.tasks.task_kind import WriteResults
 from holdfast.model.archives import archive_id
-from holdfast.model.tasks import CommitPayload, ResummaryOutcome, ResummaryPayload
+from holdfast.model.tasks import CommitPayload, ResummaryOutcome, SessionPayload
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, changes, sessions
 
@@ -24,7 +24,7 @@ class NewSummary(msgspec.Struct, frozen=True):
 
 
 def perform(claimed: ClaimedTask) -> WriteResults:
-    log_id = claimed.task.decode_payload(ResummaryPayload).log_id
+    log_id = claimed.task.decode_payload(SessionPayload).log_id
     numbers = claimed.read(lambda tx: archives.done_numbers(tx, log_id))
     claimed.plan_steps([f"{archive_id(number)} summarise" for number in numbers], 0)
     summaries: list[NewSummary] = []
