@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 import holdfast
+from holdfast.store.database import Tx
 from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.index import postgres_text
 from holdfast.store.index.postgres_text import MAX_UNINDEXED, MAX_UNINDEXED_BYTES
 from holdfast.testing.postgres import PostgresServer
 
@@ -73,3 +75,25 @@ def test_a_damaged_message_does_not_prevent_appends_and_searches(client: holdfas
     for seq in range(2, 2 * MAX_UNINDEXED):
         client.add_message("s", "user", f"word{seq}")
         assert found(client, "s", f"word{seq}") == [seq]
+
+
+def test_a_search_reads_each_index_row_once_before_the_table_is_analysed(client: holdfast.Client, url: str) -> None:
+    for _ in range(4):
+        client.batch_add_messages("s", [{"role": "user", "content": f"word{number}"} for number in range(100)])
+    database = PostgresDatabase(url)
+
+    def explain(tx: Tx) -> str:
+        row = tx.one("SELECT log_id FROM sessions WHERE account_id = 'default'")
+        assert row is not None
+        condition, params = postgres_text.match(tx, row[0], ["word7"])
+        sql = f"SELECT m.seq FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND {condition} ORDER BY m.seq"
+        lines = tx.all(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}", ("default", row[0], *params))
+        return "\n".join(line[0] for line in lines)
+
+    try:
+        plan = database.read("default", explain)
+    finally:
+        database.close()
+    scans = [line for line in plan.splitlines() if "message_text" in line and "Scan" in line and "loops=" in line]
+    assert scans, plan
+    assert all("loops=1)" in scan for scan in scans), plan
