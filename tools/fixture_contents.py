@@ -39,6 +39,8 @@ KILLED_MESSAGES = [
     {"role": ("user", "assistant")[place % 2], "content": f"Report {place} of the harbour: {TIDES}"}
     for place in range(1, 9)
 ]
+ERASED_MESSAGES = 1_200
+"""More than a deletion removes at once."""
 SPECIAL_TEXT = (
     "Gr\u00fc\u00dfe \u4f60\u597d \u0645\u0631\u062d\u0628\u0627 \U0001f469\u200d\U0001f680 e\u0301"
     " 'quoted' \"twice\" \\ {x} %s\n\n```sql\nDROP TABLE t;\n```"
@@ -281,7 +283,20 @@ def _add_pending_and_cancelled(target: FixtureTarget) -> None:
         client.commit_session("shared-name")
 
 
-PARTS: dict[int, Callable[[FixtureTarget], None]] = {1: _fill_sessions, 2: _fill_accounts, 3: _fill_commits}
+def _fill_task_kinds(target: FixtureTarget) -> None:
+    """A deleted session whose rows are not removed yet."""
+    with target.connect() as client:
+        for _ in range(ERASED_MESSAGES // 60):
+            client.batch_add_messages("erased", [_numbered(number) for number in range(1, 61)])
+        client.delete_session("erased")
+
+
+PARTS: dict[int, Callable[[FixtureTarget], None]] = {
+    1: _fill_sessions,
+    2: _fill_accounts,
+    3: _fill_commits,
+    5: _fill_task_kinds,
+}
 """What each schema added. A part runs for its schema and all later ones."""
 
 TASK_STATES = {

@@ -17,7 +17,16 @@ import pytest
 
 import holdfast
 import make_fixture_database
-from fixture_contents import DEFAULTS, KILLED_MESSAGES, MODEL, TASK_STATES, FixtureTarget, repeat_appends, task_states
+from fixture_contents import (
+    DEFAULTS,
+    ERASED_MESSAGES,
+    KILLED_MESSAGES,
+    MODEL,
+    TASK_STATES,
+    FixtureTarget,
+    repeat_appends,
+    task_states,
+)
 from fixture_description import describe
 from holdfast import Client, Settings
 from holdfast.composition import open_database
@@ -33,6 +42,7 @@ SCHEMAS = sorted({int(file.name.split(".")[0].removeprefix("schema_")) for file 
 LATEST_MIGRATIONS = [migration.number for migration in migrations.list_available("sqlite")]
 SCHEMA_WITH_KEYS = 2
 SCHEMA_WITH_TASKS = 3
+SCHEMA_WITH_TASK_KINDS = 5
 TIMEOUT_SECONDS = 60.0
 LIST_TABLES = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table'",
@@ -296,6 +306,19 @@ def test_sessions_with_unfinished_tasks_can_be_deleted(earlier: FixtureTarget) -
         assert not remaining & TASK_STATES.keys()
         assert "fork-of-archived" in remaining
         assert [message.seq for message in client.get_messages("fork-of-archived").messages] == list(range(1, 8))
+
+
+@pytest.mark.parametrize("schema", [it for it in SCHEMAS if it >= SCHEMA_WITH_TASK_KINDS])
+def test_an_unfinished_deletion_removes_the_remaining_rows(earlier: FixtureTarget, drain: Callable[[], None]) -> None:
+    earlier.connect().close()
+    rows_before = len(_read_rows(earlier)["messages"])
+    drain()
+    with earlier.connect() as client:
+        (deletion,) = [task for task in client.list_tasks(limit=1_000) if task.task_type == "session_delete"]
+    assert deletion.status == "completed"
+    assert rows_before - len(_read_rows(earlier)["messages"]) == ERASED_MESSAGES - 1_000, (
+        "the call itself removed 1,000"
+    )
 
 
 def _assert_contains(found: Any, expected: Any, path: str) -> None:
