@@ -5,7 +5,7 @@ command line that prints one line should not load numpy, an HTTP client or the p
 of an optional extra, which may not be installed.
 
 Libraries are attributes: `lazy.numpy`. Modules of Holdfast itself are loaded by name, since imports point down only
-and this module is at the bottom: `lazy.load("holdfast.engine.commits.archiving")`.
+and this module is at the bottom: `lazy.load("holdfast.engine.commits.commit_task")`.
 
 A thread that imports delays every fork: otherwise a child could wait forever for a module that a thread of its
 parent was importing.

@@ -16,9 +16,9 @@ from holdfast.client.sync.http import HttpTransport
 from holdfast.client.wire import HttpCodec
 from holdfast.composition import open_database
 from holdfast.engine import Engine
-from holdfast.engine.engine import RULES
+from holdfast.engine.engine import HANDLERS
 from holdfast.engine.gate.hooks import Hooks
-from holdfast.engine.gate.rule import CallContext, EngineResources, Rule, always
+from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
 from holdfast.engine.gate.session_access import require_session
 from holdfast.errors import InvalidArgumentError, NotFoundError, PermissionDeniedError
 from holdfast.http.app import build_app
@@ -69,9 +69,9 @@ def _handle(tx: Tx, principal: Principal, op: AskSession, answer: str, _context:
 @pytest.fixture
 def new_operation() -> Iterator[None]:
     operation("POST /sessions/{session_id}/ask", audit="{session_id}")(AskSession)
-    RULES[AskSession] = Rule(_handle, always, check=_check, prepare=_prepare)
+    HANDLERS[AskSession] = OperationHandler(_handle, writes=always, check=_check, prepare=_prepare)
     yield
-    del RULES[AskSession], OPERATIONS[AskSession]
+    del HANDLERS[AskSession], OPERATIONS[AskSession]
 
 
 @pytest.fixture

@@ -183,7 +183,7 @@ def test_a_transaction_may_import_while_a_fork_waits_for_it() -> None:
             while not sqlite._fork_lock.locked():
                 time.sleep(0.01)
             time.sleep(0.1)
-            lazy.load("holdfast.engine.commits.archiving")
+            lazy.load("holdfast.engine.commits.commit_task")
             report("imported")
 
         database = sqlite.SqliteDatabase(":memory:")

@@ -8,9 +8,9 @@ from urllib.parse import quote
 import msgspec
 
 from holdfast.config import Settings
-from holdfast.engine.engine import RULES
+from holdfast.engine.engine import HANDLERS
 from holdfast.engine.gate.ids import Ids, system_clock
-from holdfast.engine.gate.rule import CallContext, TaskSignal
+from holdfast.engine.gate.operation_handler import CallContext, TaskSignal
 from holdfast.errors import (
     FailedPreconditionError,
     HoldfastError,
@@ -82,7 +82,7 @@ class HttpCodec:
             count_waiting_writes=lambda: 0,
             task_signal=TaskSignal(),
         )
-        RULES[cls].check(context, valid)
+        HANDLERS[cls].check(context, valid)
         is_append = isinstance(valid, AddMessage | AddMessages)
         if is_append and valid.idempotency_key is None:  # type: ignore[attr-defined]  # is_append narrows it
             valid = msgspec.structs.replace(valid, idempotency_key=self.ids.new("idem"))

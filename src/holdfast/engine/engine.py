@@ -13,7 +13,7 @@ from holdfast.engine.gate.call import CheckedCall, PreparedCall
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
 from holdfast.engine.gate.models import Models
-from holdfast.engine.gate.rule import CallContext, EngineResources, Rule, TaskSignal
+from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, TaskSignal
 from holdfast.engine.kinds import TASK_KINDS
 from holdfast.engine.sessions import events, messages, sessions, tool_results
 from holdfast.engine.tasks import operations as tasks
@@ -27,18 +27,18 @@ from holdfast.store.tables import tasks as stored_tasks
 
 R = TypeVar("R")
 
-RULES: dict[type[Operation[Any]], Rule] = {
-    **sessions.RULES,
-    **messages.RULES,
-    **tool_results.RULES,
-    **events.RULES,
-    **commits.RULES,
-    **archives.RULES,
-    **resummaries.RULES,
-    **tasks.RULES,
-    **files.RULES,
-    **accounts.RULES,
-    **system.RULES,
+HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
+    **sessions.HANDLERS,
+    **messages.HANDLERS,
+    **tool_results.HANDLERS,
+    **events.HANDLERS,
+    **commits.HANDLERS,
+    **archives.HANDLERS,
+    **resummaries.HANDLERS,
+    **tasks.HANDLERS,
+    **files.HANDLERS,
+    **accounts.HANDLERS,
+    **system.HANDLERS,
 }
 
 CLEANUP_BATCH_ROWS = 1_000
@@ -93,22 +93,22 @@ class Engine:
         `strict=False` also accepts numbers as strings, as in a query string.
         """
         self._operation_count += 1
-        entry, rule = OPERATIONS[cls], RULES[cls]
+        entry, handler = OPERATIONS[cls], HANDLERS[cls]
         access.require_role(principal, entry, cls.__name__)
         op = validate_operation(cls, fields, strict=strict)
         account = access.account_of(principal, entry, op)
         context = self.new_context()
         self._poll_if_due(context.now)
-        checked = rule.check(context, op)
-        may_wait = account is None or rule.prepare is not None or self._has_hooks
-        return CheckedCall(principal, op, entry, rule, account, checked, context, may_wait)
+        checked = handler.check(context, op)
+        may_wait = account is None or handler.prepare is not None or self._has_hooks
+        return CheckedCall(principal, op, entry, handler, account, checked, context, may_wait)
 
     def prepare(self, call: CheckedCall[R]) -> PreparedCall[R]:
         """Do what a call needs before its transaction. This may wait, if the call says so."""
         if self.hooks.before:
             call = self._run_before_hooks(call)
         account = call.account or access.find_account_of_task(self.db, call.op)
-        prepared, prepare = call.checked, call.rule.prepare
+        prepared, prepare = call.checked, call.handler.prepare
         if prepare is not None:
             prepared = prepare(self._resources, call.principal, call.op, prepared)
         return PreparedCall(call, self._resources, account, prepared)

@@ -1,6 +1,6 @@
 """The table of the kinds of tasks."""
 
-from holdfast.engine.commits.background import COMMIT_KIND
+from holdfast.engine.commits.commit_kind import COMMIT_KIND
 from holdfast.engine.commits.resummaries import RESUMMARY_KIND
 from holdfast.engine.sessions.deletion import DELETION_KIND
 from holdfast.engine.tasks.backfill import BACKFILL_KIND

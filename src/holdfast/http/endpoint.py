@@ -73,7 +73,7 @@ class Endpoint:
         await responses.send(response, send)
 
     async def _authorise(self, route: Route, headers: Headers) -> AuthenticatedCaller:
-        """Identify the caller, and apply the rate limit. The operation's own rule checks the role."""
+        """Identify the caller, and apply the rate limit. The engine checks the role."""
         caller = await self._state.authenticator.identify(headers)
         if caller.is_operator and route.entry.scope == "tenant":
             raise PermissionDeniedError(

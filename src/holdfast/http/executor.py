@@ -51,7 +51,7 @@ class EngineExecutor:
         checked: CheckedCall[R] = check() if body_size <= MAX_INLINE_BYTES else await self.in_thread(check)
         result: R
         if checked.may_wait:
-            threads = self._waiters if checked.rule.waits_for_tasks else self._preparers
+            threads = self._waiters if checked.handler.waits_for_tasks else self._preparers
             result = await self._loop.run_in_executor(threads, lambda: self.engine.prepare(checked).run())
             return result
         prepared = self.engine.prepare(checked)

@@ -23,7 +23,7 @@ from pathlib import Path
 import msgspec
 
 PRELOADED = (
-    "holdfast.engine.commits.archiving",
+    "holdfast.engine.commits.commit_task",
     "holdfast.computing.summaries",
     "holdfast.http.server",
     "holdfast.providers.openai",

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from holdfast.engine import Engine
-from holdfast.engine.engine import RULES
+from holdfast.engine.engine import HANDLERS
 from holdfast.engine.gate.access import RANK
 from holdfast.errors import HoldfastError, InvalidArgumentError, PermissionDeniedError
 from holdfast.model.identity import Key, Principal
@@ -141,7 +141,7 @@ def test_an_operation_is_refused_exactly_to_lower_roles(cls: type[Operation[Any]
 
 
 def test_every_operation_has_a_rule_and_every_rule_an_operation() -> None:
-    assert set(RULES) == set(OPERATIONS)
+    assert set(HANDLERS) == set(OPERATIONS)
 
 
 def test_no_two_operations_share_a_route() -> None:

@@ -8,7 +8,7 @@ import pytest
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.gate.ids import system_clock
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tasks.order import Order, add_task
 from holdfast.engine.tasks.task_kind import TASK_KINDS, TaskKind, WriteResults

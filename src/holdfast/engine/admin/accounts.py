@@ -1,7 +1,7 @@
 """Administration of accounts, users and keys, and the audit log."""
 
 from holdfast.engine.admin import keys
-from holdfast.engine.gate.rule import CallContext, Rule, always
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.errors import AlreadyExistsError, ConflictError, NotFoundError
 from holdfast.model.identity import (
     Account,
@@ -147,18 +147,18 @@ def _list_audit(
     return AuditPage(page, page[-1].id if len(records) > op.limit else None)
 
 
-RULES: dict[type, Rule] = {
-    CreateAccount: Rule(_create_account, writes=always),
-    ListAccounts: Rule(_list_accounts),
-    DeleteAccount: Rule(_delete_account, writes=always),
-    CreateUser: Rule(_create_user, writes=always),
-    ListUsers: Rule(_list_users),
-    DeleteUser: Rule(_delete_user, writes=always),
-    SetRole: Rule(_set_role, writes=always),
-    RotateKey: Rule(_create_key, writes=always),
-    CreateKey: Rule(_create_key, writes=always),
-    ListKeys: Rule(_list_keys),
-    RevokeKey: Rule(_revoke_key, writes=always),
-    ListAudit: Rule(_list_audit),
-    ListOperatorAudit: Rule(_list_audit),
+HANDLERS: dict[type, OperationHandler] = {
+    CreateAccount: OperationHandler(_create_account, writes=always),
+    ListAccounts: OperationHandler(_list_accounts),
+    DeleteAccount: OperationHandler(_delete_account, writes=always),
+    CreateUser: OperationHandler(_create_user, writes=always),
+    ListUsers: OperationHandler(_list_users),
+    DeleteUser: OperationHandler(_delete_user, writes=always),
+    SetRole: OperationHandler(_set_role, writes=always),
+    RotateKey: OperationHandler(_create_key, writes=always),
+    CreateKey: OperationHandler(_create_key, writes=always),
+    ListKeys: OperationHandler(_list_keys),
+    RevokeKey: OperationHandler(_revoke_key, writes=always),
+    ListAudit: OperationHandler(_list_audit),
+    ListOperatorAudit: OperationHandler(_list_audit),
 }

@@ -5,7 +5,7 @@ import time
 from typing import get_args
 
 from holdfast.config import Settings
-from holdfast.engine.gate.rule import CallContext, EngineResources, Rule, always
+from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
 from holdfast.engine.gate.session_access import require_session
 from holdfast.errors import DeadlineExceededError
 from holdfast.model.identity import OPERATOR, Identity, Principal
@@ -57,7 +57,7 @@ def _health(tx: Tx, _principal: Principal, _op: CheckHealth, _prepared: None, _c
 def _queues(
     tx: Tx, principal: Principal, _op: WaitUntilIdle, _prepared: None, context: CallContext
 ) -> dict[str, QueueCounts]:
-    """Count the queued work. The rule declares a write, which runs after all writes that were accepted before it."""
+    """Count the queued work. Its handler declares a write, which runs after all writes that were accepted before it."""
     return {
         "writes": QueueCounts(context.count_waiting_writes()),
         "tasks": _queue_counts(tasks.counts(tx, principal.account_id, principal.user_id)),
@@ -173,13 +173,13 @@ def _session_stats(
     )
 
 
-RULES: dict[type, Rule] = {
-    WhoAmI: Rule(_who_am_i),
-    GetSystemStatus: Rule(_status),
-    CheckHealth: Rule(_health),
-    WaitUntilIdle: Rule(_queues, always, prepare=_wait_until_idle, waits_for_tasks=True),
-    ObserveComponent: Rule(_observe_component),
-    ObserveSystem: Rule(_observe_system),
-    GetMemoryStats: Rule(_memory_stats),
-    GetSessionStats: Rule(_session_stats),
+HANDLERS: dict[type, OperationHandler] = {
+    WhoAmI: OperationHandler(_who_am_i),
+    GetSystemStatus: OperationHandler(_status),
+    CheckHealth: OperationHandler(_health),
+    WaitUntilIdle: OperationHandler(_queues, writes=always, prepare=_wait_until_idle, waits_for_tasks=True),
+    ObserveComponent: OperationHandler(_observe_component),
+    ObserveSystem: OperationHandler(_observe_system),
+    GetMemoryStats: OperationHandler(_memory_stats),
+    GetSessionStats: OperationHandler(_session_stats),
 }

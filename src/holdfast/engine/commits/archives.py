@@ -5,7 +5,7 @@ from holdfast.context.tool_outputs import OutputBudget
 from holdfast.context.window import ContextInput, Overview, assemble
 from holdfast.engine.commits.tool_outputs import output_reader
 from holdfast.engine.gate import session_access
-from holdfast.engine.gate.rule import CallContext, Rule
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
 from holdfast.errors import NotFoundError
 from holdfast.model.archives import (
     Archive,
@@ -188,9 +188,9 @@ def _archive_ids(tx: Tx, session: StoredSession, ranges: list[tuple[int, int]], 
     return [archive_id(number) for number in sorted(numbers)]
 
 
-RULES: dict[type, Rule] = {
-    ListArchives: Rule(_list),
-    GetSessionArchive: Rule(_get),
-    GetSessionContext: Rule(_get_context),
-    ExpandContext: Rule(_expand),
+HANDLERS: dict[type, OperationHandler] = {
+    ListArchives: OperationHandler(_list),
+    GetSessionArchive: OperationHandler(_get),
+    GetSessionContext: OperationHandler(_get_context),
+    ExpandContext: OperationHandler(_expand),
 }

@@ -3,7 +3,7 @@
 from holdfast.context.auto_commit_policy import DUE_NOW, SessionActivity, due_at
 from holdfast.engine.commits import commits
 from holdfast.engine.gate import access
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import AutoCommitPolicy
 from holdfast.store.database import Tx

@@ -3,7 +3,7 @@
 from holdfast.context.archive_boundary import CallEvent, find_call_spans, last_sealable_seq
 from holdfast.engine.commits.archives import require_archive
 from holdfast.engine.gate import session_access
-from holdfast.engine.gate.rule import CallContext, Rule, always
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.engine.tasks.operations import retry_task
 from holdfast.engine.tasks.order import Order, add_task
 from holdfast.errors import FailedPreconditionError
@@ -116,4 +116,7 @@ def _retry_archive(tx: Tx, principal: Principal, op: RetryArchive, _prepared: No
     return retry_task(tx, principal, archive.task_id, context)
 
 
-RULES: dict[type, Rule] = {CommitSession: Rule(_commit, always), RetryArchive: Rule(_retry_archive, always)}
+HANDLERS: dict[type, OperationHandler] = {
+    CommitSession: OperationHandler(_commit, writes=always),
+    RetryArchive: OperationHandler(_retry_archive, writes=always),
+}

@@ -1,9 +1,9 @@
 """Starting tasks that make the summaries of a session anew, and the kind of these tasks."""
 
 from holdfast import lazy
-from holdfast.engine.commits.background import lock_session
+from holdfast.engine.commits.commit_kind import lock_session
 from holdfast.engine.gate import session_access
-from holdfast.engine.gate.rule import CallContext, Rule, always
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tasks.order import Order, add_task
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
@@ -43,7 +43,7 @@ def _start(
 
 
 def _perform(claimed: ClaimedTask) -> WriteResults:
-    write_results: WriteResults = lazy.load("holdfast.engine.commits.resummarising").perform(claimed)
+    write_results: WriteResults = lazy.load("holdfast.engine.commits.resummary_task").perform(claimed)
     return write_results
 
 
@@ -56,4 +56,4 @@ def _spent(tx: Tx, task: StoredTask, step: str, cost: Cost) -> None:
 
 RESUMMARY_KIND = TaskKind(perform=_perform, lock=lock_session, spent=_spent)
 
-RULES: dict[type, Rule] = {ResummariseSession: Rule(_start, always)}
+HANDLERS: dict[type, OperationHandler] = {ResummariseSession: OperationHandler(_start, writes=always)}

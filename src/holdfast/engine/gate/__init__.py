@@ -1,1 +1,1 @@
-"""The parts of the gate that every operation passes: access control, rules, the clock and the ids."""
+"""The parts of the gate that every operation passes: access control, handlers, the clock and the ids."""

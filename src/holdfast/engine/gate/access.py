@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import asdict
 
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.errors import NotFoundError, PermissionDeniedError
 from holdfast.model.identity import OPERATOR, AccessRole, Principal
 from holdfast.ops.table import Operation, OperationEntry

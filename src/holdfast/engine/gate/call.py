@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from holdfast.engine.gate import access
-from holdfast.engine.gate.rule import CallContext, EngineResources, Rule
+from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler
 from holdfast.model.identity import Principal
 from holdfast.ops.table import Operation, OperationEntry
 from holdfast.store.database import ReplyCallback, Submission, Tx
@@ -19,11 +19,11 @@ class CheckedCall(msgspec.Struct, Generic[R], frozen=True):
     principal: Principal
     op: Operation[R]
     entry: OperationEntry
-    rule: Rule
+    handler: OperationHandler
     account: str | None
     """The account of the transaction. None if the database must be asked for it."""
     checked: Any
-    """What the rule's `check` returned."""
+    """What the handler's `check` returned."""
     context: CallContext
     may_wait: bool
     """Whether preparing it may wait. If so, prepare and run it in a thread that may wait, not on an event loop."""
@@ -37,11 +37,11 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
     account: str
     """The account of the transaction."""
     prepared: Any
-    """What the rule's `prepare` returned, or its `check` if it prepares nothing."""
+    """What the handler's `prepare` returned, or its `check` if it prepares nothing."""
 
     @property
     def writes(self) -> bool:
-        return self.call.rule.writes(self.call.op)
+        return self.call.handler.writes(self.call.op)
 
     def run(self) -> R:
         """Run the transaction in this thread."""
@@ -63,7 +63,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
     def _transaction(self, tx: Tx) -> R:
         call = self.call
-        result: R = call.rule.handle(tx, call.principal, call.op, self.prepared, call.context)
+        result: R = call.handler.handle(tx, call.principal, call.op, self.prepared, call.context)
         if call.entry.audit is not None:
             resource = access.audited_resource(call.entry.audit, call.op, result)
             access.record_audit(tx, call.principal, type(call.op).__name__, resource, call.context)

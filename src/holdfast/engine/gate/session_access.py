@@ -3,7 +3,7 @@
 import msgspec
 
 from holdfast.engine.gate import access
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.errors import ConflictError, NotFoundError
 from holdfast.model.identity import Principal
 from holdfast.store.database import Tx

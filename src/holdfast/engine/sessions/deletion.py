@@ -2,7 +2,7 @@
 
 import msgspec
 
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.gate.session_access import require_session
 from holdfast.engine.tasks.claimed_task import ClaimedTask, Slice
 from holdfast.engine.tasks.order import add_task

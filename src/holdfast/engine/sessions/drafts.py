@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.config import Settings
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.errors import InvalidArgumentError, short_repr
 from holdfast.model.messages import NewMessage
 from holdfast.model.parts import (

@@ -4,7 +4,7 @@ An event id consists of the log id, the seq of the last message and the number o
 works as a cursor at any time and on any server: the events after it are always the same.
 """
 
-from holdfast.engine.gate.rule import CallContext, Rule
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
 from holdfast.engine.gate.session_access import require_session
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import Event, EventPage
@@ -53,4 +53,4 @@ def _id(session: StoredSession, seq: int, change_number: int) -> str:
     return f"{session.log_id:x}-{seq}-{change_number}"
 
 
-RULES: dict[type, Rule] = {ReadEvents: Rule(_read)}
+HANDLERS: dict[type, OperationHandler] = {ReadEvents: OperationHandler(_read)}

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.engine.commits import auto_commits
 from holdfast.engine.gate import session_access
-from holdfast.engine.gate.rule import CallContext, Rule, always
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.engine.sessions.drafts import CheckedMessages, make_drafts
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.model.identity import Principal
@@ -173,8 +173,8 @@ def _get(tx: Tx, principal: Principal, op: GetMessages, _prepared: None, _contex
     return MessagePage(session.session_id, found, found[-1].seq + 1 if has_more else None)
 
 
-RULES: dict[type, Rule] = {
-    AddMessage: Rule(_append, always, _check),
-    AddMessages: Rule(_append, always, _check),
-    GetMessages: Rule(_get),
+HANDLERS: dict[type, OperationHandler] = {
+    AddMessage: OperationHandler(_append, writes=always, check=_check),
+    AddMessages: OperationHandler(_append, writes=always, check=_check),
+    GetMessages: OperationHandler(_get),
 }

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.engine.gate.rule import CallContext, Rule, always
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.engine.gate.session_access import get_or_create_session, insert_session, new_session, require_session
 from holdfast.engine.sessions.deletion import delete_session
 from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
@@ -227,14 +227,14 @@ def _already_exists(session_id: str) -> AlreadyExistsError:
     return AlreadyExistsError(f"Session {session_id} already exists", resource=session_id, type="session")
 
 
-RULES: dict[type, Rule] = {
-    CreateSession: Rule(_create, always, _check_creation),
-    GetSession: Rule(_get, lambda op: op.auto_create),
-    ListSessions: Rule(_list, check=_parse_cursor),
-    UpdateSession: Rule(_update, always, _check_metadata),
-    ConfigureSession: Rule(_configure, always, _check_config),
-    DeleteSession: Rule(delete_session, always),
-    ForkSession: Rule(_fork, always),
-    RecordUse: Rule(_record_use, always, _check_use),
-    ListUsage: Rule(_list_usage),
+HANDLERS: dict[type, OperationHandler] = {
+    CreateSession: OperationHandler(_create, writes=always, check=_check_creation),
+    GetSession: OperationHandler(_get, writes=lambda op: op.auto_create),
+    ListSessions: OperationHandler(_list, check=_parse_cursor),
+    UpdateSession: OperationHandler(_update, writes=always, check=_check_metadata),
+    ConfigureSession: OperationHandler(_configure, writes=always, check=_check_config),
+    DeleteSession: OperationHandler(delete_session, writes=always),
+    ForkSession: OperationHandler(_fork, writes=always),
+    RecordUse: OperationHandler(_record_use, writes=always, check=_check_use),
+    ListUsage: OperationHandler(_list_usage),
 }

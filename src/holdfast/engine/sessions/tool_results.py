@@ -3,7 +3,7 @@
 import itertools
 import re
 
-from holdfast.engine.gate.rule import CallContext, Rule
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
 from holdfast.engine.gate.session_access import require_session
 from holdfast.errors import NotFoundError
 from holdfast.model.identity import Principal
@@ -53,8 +53,8 @@ def _read_slice(
     return tool_result
 
 
-RULES: dict[type, Rule] = {
-    ListToolResults: Rule(_list),
-    ReadToolResult: Rule(_read),
-    SearchToolResult: Rule(_search),
+HANDLERS: dict[type, OperationHandler] = {
+    ListToolResults: OperationHandler(_list),
+    ReadToolResult: OperationHandler(_read),
+    SearchToolResult: OperationHandler(_search),
 }

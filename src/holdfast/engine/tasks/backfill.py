@@ -2,7 +2,7 @@
 
 import msgspec
 
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, Slice
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
 from holdfast.errors import UnavailableError

@@ -10,7 +10,7 @@ import msgspec
 from holdfast.computing.job import Embed, I, Job, JobRunner, O, no_vectors
 from holdfast.config import Settings
 from holdfast.engine.gate.models import Models
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.model.summaries import Cost, replace_source_ids
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import steps, tasks

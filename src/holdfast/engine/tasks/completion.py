@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.order import unblock_next
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults

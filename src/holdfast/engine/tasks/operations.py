@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.engine.gate.rule import CallContext, Rule, always
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.engine.tasks.order import unblock_next
 from holdfast.engine.tasks.task_kind import TASK_KINDS, TaskKind
 from holdfast.errors import FailedPreconditionError, NotFoundError
@@ -139,9 +139,9 @@ def _to_task(task: StoredTask, *, to_operator: bool = False) -> Task:
     )
 
 
-RULES: dict[type, Rule] = {
-    GetTask: Rule(_get),
-    ListTasks: Rule(_list),
-    CancelTask: Rule(_cancel, always),
-    RetryTask: Rule(_retry, always),
+HANDLERS: dict[type, OperationHandler] = {
+    GetTask: OperationHandler(_get),
+    ListTasks: OperationHandler(_list),
+    CancelTask: OperationHandler(_cancel, writes=always),
+    RetryTask: OperationHandler(_retry, writes=always),
 }

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.task_kind import TASK_KINDS
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from holdfast.config import Settings
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.model.identity import Principal
 from holdfast.model.summaries import Cost

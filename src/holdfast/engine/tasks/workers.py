@@ -18,7 +18,7 @@ from holdfast.computing.job import JobRunner
 from holdfast.computing.thread import ThreadRunner
 from holdfast.config import Settings
 from holdfast.engine.gate.models import Models
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks import completion, failures
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError, Observer
 from holdfast.engine.tasks.task_kind import TaskKind

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from holdfast.engine.gate.rule import CallContext, Rule
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
 from holdfast.engine.tree import mounts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.nodes import File, Folder, Node
@@ -123,11 +123,11 @@ def _parse_uri(_context: CallContext, op: Any) -> Names:
     return parse_uri(op.uri)
 
 
-RULES: dict[type, Rule] = {
-    ListFiles: Rule(_list, check=_parse_uri),
-    ShowTree: Rule(_tree, check=_parse_uri),
-    StatFile: Rule(_stat, check=_parse_uri),
-    ReadFile: Rule(_read, check=_parse_uri),
-    ReadAbstract: Rule(_abstract, check=_parse_uri),
-    ReadOverview: Rule(_overview, check=_parse_uri),
+HANDLERS: dict[type, OperationHandler] = {
+    ListFiles: OperationHandler(_list, check=_parse_uri),
+    ShowTree: OperationHandler(_tree, check=_parse_uri),
+    StatFile: OperationHandler(_stat, check=_parse_uri),
+    ReadFile: OperationHandler(_read, check=_parse_uri),
+    ReadAbstract: OperationHandler(_abstract, check=_parse_uri),
+    ReadOverview: OperationHandler(_overview, check=_parse_uri),
 }

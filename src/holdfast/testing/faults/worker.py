@@ -92,7 +92,7 @@ def work(options: WorkerOptions) -> None:
 
 def preload() -> None:
     """Load what every worker needs once, so that forked workers start quickly."""
-    for module in ("holdfast.engine.commits.archiving", "holdfast.providers.openai", "httpx2"):
+    for module in ("holdfast.engine.commits.commit_task", "holdfast.providers.openai", "httpx2"):
         importlib.import_module(module)
     StaticEmbedder().embed(["warm"])
 

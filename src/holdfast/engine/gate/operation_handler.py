@@ -1,4 +1,4 @@
-"""The rule of an operation: what it checks and prepares before its transaction, and what it does inside."""
+"""The handler of an operation: what it checks and prepares before its transaction, and what it does inside."""
 
 from collections.abc import Callable
 from typing import Any
@@ -60,7 +60,7 @@ def never(_op: Any) -> bool:
     return False
 
 
-class Rule(msgspec.Struct, frozen=True):
+class OperationHandler(msgspec.Struct, frozen=True):
     handle: Callable[[Tx, Principal, Any, Any, CallContext], Any]
     """Runs inside the transaction, possibly more than once. It must have no effect except through `tx`.
 

@@ -18,7 +18,7 @@ from holdfast.context import tool_outputs
 from holdfast.engine.commits.archives import read_messages
 from holdfast.engine.commits.summarising import Conversation, SummaryResult, summarise_archive
 from holdfast.engine.commits.tool_outputs import OutputLimits, restore_outputs
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.completion import OutdatedResultsError
 from holdfast.engine.tasks.task_kind import WriteResults

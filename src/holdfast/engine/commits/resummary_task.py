@@ -5,9 +5,9 @@ from functools import partial
 import msgspec
 
 from holdfast.computing.summaries import EarlierSummaries, RenderedArchive
-from holdfast.engine.commits.archiving import make_conversation, read_archive, render
+from holdfast.engine.commits.commit_task import make_conversation, read_archive, render
 from holdfast.engine.commits.summarising import SummaryResult, summarise_archive
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.completion import OutdatedResultsError
 from holdfast.engine.tasks.task_kind import WriteResults

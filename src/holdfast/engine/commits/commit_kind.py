@@ -4,7 +4,7 @@ import msgspec
 
 from holdfast import lazy
 from holdfast.config import Settings
-from holdfast.engine.gate.rule import CallContext
+from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
 from holdfast.model.archives import ArchiveState, archive_id
@@ -18,7 +18,7 @@ from holdfast.store.tables.tasks import Failure, StoredTask
 
 def _perform(claimed: ClaimedTask) -> WriteResults:
     """Summarise an archive. The summariser is imported with the first task: a client that never commits needs none."""
-    write_results: WriteResults = lazy.load("holdfast.engine.commits.archiving").perform(claimed)
+    write_results: WriteResults = lazy.load("holdfast.engine.commits.commit_task").perform(claimed)
     return write_results
 
 
