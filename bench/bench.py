@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 import report
 from measure import Figure
@@ -14,6 +15,7 @@ from scale import FULL, QUICK, Scale, Setup
 from server import commits_under_load, http_appends, postgres
 from speed import appends, commits, deletions, length, reads, startup, threads
 
+T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"
 
 PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
@@ -70,23 +72,33 @@ def main() -> None:
     console = report.terminal()
     figures: list[Figure] = []
     options.dir.mkdir(parents=True, exist_ok=True)
-    # One process per part: the heap that a part leaves would change the figures of the next by some percent.
     parts = options.only or [*PARTS, *quality.PARTS]
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
-        for name in (name for name in parts if name in PARTS):
-            figures += processes.submit(measure, name, options.dir, scale).result()
-        context_figures = [
-            figure
-            for name in parts
-            if name in quality.PARTS
-            for figure in processes.submit(quality.measure, name, options.dir, scale).result()
-        ]
+    call = call_here if options.quick else call_in_new_process
+    for name in (name for name in parts if name in PARTS):
+        figures += call(measure, name, options.dir, scale)
+    context_figures = [
+        figure
+        for name in parts
+        if name in quality.PARTS
+        for figure in call(quality.measure, name, options.dir, scale)
+    ]
     if figures:
         report.show(console, figures)
     if context_figures:
         quality.show(console, context_figures)
     file = report.write(options.out, figures, context_figures, scale, quick=options.quick)
     console.print(f"Written to {file}", highlight=False, soft_wrap=True)
+
+
+def call_in_new_process(function: Callable[..., list[T]], *arguments: object) -> list[T]:
+    """The heap that one part leaves would change the figures of the next by some percent."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
+        return processes.submit(function, *arguments).result()
+
+
+def call_here(function: Callable[..., list[T]], *arguments: object) -> list[T]:
+    """A new process for each part would take most of the time of a quick run."""
+    return function(*arguments)
 
 
 def measure(name: str, parent: Path, scale: Scale) -> list[Figure]:

@@ -21,6 +21,8 @@ class Scale(msgspec.Struct, frozen=True):
     raw_sql_batches: int
     """Number of batches in each round of the raw SQL loop. A batch has the statements of 64 appends."""
     read_rounds: int
+    live_messages: int
+    """Number of live messages that a short commit archives."""
     commit_rounds: int
     long_commit_rounds: int
     long_commit_factor: int
@@ -34,7 +36,12 @@ class Scale(msgspec.Struct, frozen=True):
     server_rounds: int
     server_seconds: float
     """Duration of each phase of a round."""
+    appends_alone_seconds: float
+    """Duration of the appends over HTTP before and after the commits, together."""
+    appends_phase_seconds: float
+    """How long appends run before the commits are checked again."""
     postgres_rounds: int
+    postgres_warm_up_seconds: float
     sample_step: int
     """Only every `sample_step`-th recorded trajectory and conversation is measured."""
 
@@ -49,6 +56,7 @@ FULL = Scale(
     thread_seconds=2.0,
     raw_sql_batches=60,
     read_rounds=400,
+    live_messages=500,
     commit_rounds=60,
     long_commit_rounds=20,
     long_commit_factor=10,
@@ -59,31 +67,38 @@ FULL = Scale(
     startups=9,
     server_rounds=8,
     server_seconds=0.6,
+    appends_alone_seconds=6.0,
+    appends_phase_seconds=0.5,
     postgres_rounds=1_500,
+    postgres_warm_up_seconds=0.5,
     sample_step=1,
 )
 QUICK = Scale(
-    append_rounds=300,
-    long_session_messages=2_000,
+    append_rounds=100,
+    long_session_messages=1_000,
     growth_blocks=2,
     growth_rounds=50,
     forks=5,
     thread_rounds=1,
-    thread_seconds=0.4,
-    raw_sql_batches=8,
-    read_rounds=20,
-    commit_rounds=6,
-    long_commit_rounds=2,
+    thread_seconds=0.1,
+    raw_sql_batches=2,
+    read_rounds=5,
+    live_messages=100,
+    commit_rounds=2,
+    long_commit_rounds=1,
     long_commit_factor=2,
     commit_until_done_rounds=1,
-    archives=5,
-    committing_sessions=10,
-    deleted_messages=2_000,
-    startups=2,
+    archives=2,
+    committing_sessions=2,
+    deleted_messages=1_200,
+    startups=1,
     server_rounds=1,
-    server_seconds=0.3,
-    postgres_rounds=50,
-    sample_step=12,
+    server_seconds=0.1,
+    appends_alone_seconds=0.2,
+    appends_phase_seconds=0.1,
+    postgres_rounds=20,
+    postgres_warm_up_seconds=0.05,
+    sample_step=20,
 )
 
 

@@ -29,8 +29,6 @@ from texts import Texts
 
 CLIENTS = 8
 MESSAGES = 50
-ALONE_SECONDS = 6.0
-PHASE_SECONDS = 0.5
 MAX_SECONDS = 120.0
 APPENDS_PER_HEALTH_CHECK = 20
 COMMIT = b"/commit HTTP/1.1\r\n"
@@ -93,7 +91,7 @@ def measure(setup: Setup) -> list[Figure]:
 
 
 def _run(setup: Setup, place: str, sessions: int) -> Run:
-    folder = setup.folder / place
+    folder, scale = setup.folder / place, setup.scale
     _prepare(folder, sessions)
     command = ["env", f"HOLDFAST_COMPUTE={place}", *HOLDFAST, str(folder)]
     requests = _requests()
@@ -104,18 +102,18 @@ def _run(setup: Setup, place: str, sessions: int) -> Run:
         load.connected([server.port], CLIENTS) as clients,
     ):
         client.wait_for_task(str(client.commit_session("warm").task_id))
-        load.run_clients(clients, requests, PHASE_SECONDS)
-        alone = [load.run_clients(clients, requests, ALONE_SECONDS / 2)]
+        load.run_clients(clients, requests, scale.appends_phase_seconds)
+        alone = [load.run_clients(clients, requests, scale.appends_alone_seconds / 2)]
         cpu, started = process.cpu_seconds(server.pid), time.perf_counter()
         with_commits, during = _with_commits(requests, sessions), list[LoadResult]()
         while len(tasks := _committed(during)) < sessions:
-            during.append(load.run_clients(clients, with_commits, PHASE_SECONDS))
+            during.append(load.run_clients(clients, with_commits, scale.appends_phase_seconds))
         while tasks and time.perf_counter() - started < MAX_SECONDS:
-            during.append(load.run_clients(clients, requests, PHASE_SECONDS))
+            during.append(load.run_clients(clients, requests, scale.appends_phase_seconds))
             while tasks and client.get_task(tasks[0]).status == "completed":
                 tasks.popleft()
         seconds, cpu = time.perf_counter() - started, process.cpu_seconds(server.pid) - cpu
-        alone.append(load.run_clients(clients, requests, ALONE_SECONDS / 2))
+        alone.append(load.run_clients(clients, requests, scale.appends_alone_seconds / 2))
     if tasks:
         raise AssertionError(f"{len(tasks)} commits were not done after {seconds:.0f} s")
     health = sorted(wall for result in during for wall, sent in _timed(result) if sent is HEALTH)

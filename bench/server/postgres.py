@@ -16,7 +16,6 @@ from server.http_appends import HOLDFAST, TEXTS, ClientGroup, Workload, build_re
 from texts import Texts
 
 WARM_UP = 100
-WARM_UP_SECONDS = 0.5
 CREATE_RAW = (
     b"CREATE TABLE raw (account_id text, log_id bigint, seq bigint, id text NOT NULL, role text NOT NULL,"
     b" parts text NOT NULL, tokens bigint NOT NULL, created_at bigint NOT NULL, PRIMARY KEY (account_id, log_id, seq))"
@@ -124,7 +123,7 @@ def _over_http(setup: Setup, url: str) -> list[Figure]:
 
 def _run(setup: Setup, groups: list[ClientGroup]) -> None:
     for group in groups:
-        group.run(WARM_UP_SECONDS)
+        group.run(setup.scale.postgres_warm_up_seconds)
     freeze_heap()
     with setup.progress() as progress:
         for number in progress.track(range(setup.scale.server_rounds), description="both databases over HTTP"):

@@ -23,7 +23,6 @@ from measure import (
 from scale import Setup
 from texts import Texts
 
-LIVE = 500
 BATCH = 100
 
 
@@ -38,14 +37,14 @@ def measure(setup: Setup) -> list[Figure]:
 
 def _measure_calls(setup: Setup) -> list[Figure]:
     """Measure the call alone, without background work."""
-    rounds = setup.scale.commit_rounds
+    rounds, live_count = setup.scale.commit_rounds, setup.scale.live_messages
     texts = Texts(seed=7)
     log = raw.connect_insert_log(setup.folder / "raw.db")
     no_workers = holdfast.Settings(worker_threads=0)
-    body, long_count = texts.one(), LIVE * setup.scale.long_commit_factor
+    body, long_count = texts.one(), live_count * setup.scale.long_commit_factor
     with holdfast.connect(setup.folder / "calls.db", settings=no_workers) as client:
         for number in range(rounds):
-            _fill(client, f"short-{number}", texts, LIVE)
+            _fill(client, f"short-{number}", texts, live_count)
         for number in range(setup.scale.long_commit_rounds):
             _fill(client, f"long-{number}", texts, long_count)
         for name in ("raw.db", "calls.db"):
@@ -66,7 +65,7 @@ def _measure_calls(setup: Setup) -> list[Figure]:
     growth = long.p50 / short.p50
     return [
         Figure(
-            name=f"the call: commit {LIVE} live messages",
+            name=f"the call: commit {live_count} live messages",
             measured=short,
             baseline_name="a raw WAL+FULL insert",
             baseline=inserts,
@@ -76,7 +75,7 @@ def _measure_calls(setup: Setup) -> list[Figure]:
         Figure(
             name=f"the call: commit {long_count:,} live messages",
             measured=long,
-            baseline_name=f"one of {LIVE}",
+            baseline_name=f"one of {live_count}",
             baseline=short,
             ratio=growth,
             checks=[check_at_most(1.5, growth, "≤ 1.5x")],
@@ -85,7 +84,7 @@ def _measure_calls(setup: Setup) -> list[Figure]:
 
 
 def _measure_until_done(setup: Setup) -> list[Figure]:
-    figures = []
+    figures, live_count = [], setup.scale.live_messages
     for summariser in ("local", "model"):
         with ExitStack() as stack:
             settings = holdfast.Settings()
@@ -100,8 +99,8 @@ def _measure_until_done(setup: Setup) -> list[Figure]:
             )
             rounds = setup.scale.commit_until_done_rounds
             for number in range(rounds + 1):
-                _add_conversation(client, f"s{number}")
-                _add_conversation(calls_client, f"s{number}")
+                _add_conversation(client, f"s{number}", live_count)
+                _add_conversation(calls_client, f"s{number}", live_count)
 
             def commit_and_wait(number: int, client: Client = client) -> None:
                 task = client.wait_for_task(str(client.commit_session(f"s{number}").task_id))
@@ -119,7 +118,7 @@ def _measure_until_done(setup: Setup) -> list[Figure]:
             )
         figures.append(
             Figure(
-                name=f"commit {LIVE} messages until done, " + ("no model" if summariser == "local" else "0-ms model"),
+                name=f"commit {live_count} messages until done, " + ("no model" if summariser == "local" else "0-ms model"),
                 measured=measured,
                 baseline_name="the call alone",
                 baseline=calls,
@@ -227,7 +226,7 @@ def _fill(client: Client, session: str, texts: Texts, count: int) -> None:
         remaining -= len(batch)
 
 
-def _add_conversation(client: Client, session: str, count: int = LIVE) -> None:
+def _add_conversation(client: Client, session: str, count: int) -> None:
     """Add messages of the test conversations, one after another, with ids that make them unique."""
     source = [message for conversation in CONVERSATIONS for message in conversation.messages]
     messages = [{**source[place % len(source)], "id": f"{session}-{place}"} for place in range(count)]
