@@ -77,10 +77,7 @@ def main() -> None:
     for name in (name for name in parts if name in PARTS):
         figures += call(measure, name, options.dir, scale)
     context_figures = [
-        figure
-        for name in parts
-        if name in quality.PARTS
-        for figure in call(quality.measure, name, options.dir, scale)
+        figure for name in parts if name in quality.PARTS for figure in call(quality.measure, name, options.dir, scale)
     ]
     if figures:
         report.show(console, figures)

@@ -118,7 +118,8 @@ def _measure_until_done(setup: Setup) -> list[Figure]:
             )
         figures.append(
             Figure(
-                name=f"commit {live_count} messages until done, " + ("no model" if summariser == "local" else "0-ms model"),
+                name=f"commit {live_count} messages until done, "
+                + ("no model" if summariser == "local" else "0-ms model"),
                 measured=measured,
                 baseline_name="the call alone",
                 baseline=calls,

@@ -16,6 +16,8 @@ from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import running_server
 
 ROOT_KEY = "the-operators-key"
+ALICE = ("acme", "alice", "root")
+"""The account, user and role of the caller in most tests."""
 
 
 class Instance(msgspec.Struct, frozen=True):
@@ -25,9 +27,23 @@ class Instance(msgspec.Struct, frozen=True):
     api_key: str | None
     database: str
     """The path or URL of the database."""
+    is_shared: bool
+    """Whether later tests use it, too."""
 
 
-@pytest.fixture(scope="module")
+class Connector(msgspec.Struct, frozen=True):
+    """Opens clients of one kind: synchronous, or asynchronous in an event loop."""
+
+    loop: EventLoop | None
+
+    def open(self, instance: Instance, settings: Settings, account: str, user: str, role: Any) -> Any:
+        target: dict[str, Any] = {"target": instance.target, "api_key": instance.api_key, "settings": settings}
+        if self.loop is None:
+            return holdfast.connect(**target, account=account, user=user, role=role)
+        return Awaited(holdfast.connect_async(**target, account=account, user=user, role=role), self.loop)
+
+
+@pytest.fixture(scope="session")
 def loop() -> Iterator[EventLoop]:
     loop = EventLoop()
     yield loop
@@ -35,26 +51,35 @@ def loop() -> Iterator[EventLoop]:
 
 
 class InstancePool:
-    """Instances that many tests share. Each is created at its first use and emptied after each test.
+    """Instances that many tests share, each with its client. It is created at its first use and emptied after each test.
 
-    Creating one takes longer than most tests: a server has to start, and PostgreSQL has to create about twenty tables.
+    Creating one takes longer than most tests: a server has to start, and PostgreSQL has to create about twenty tables
+    and to start a process for each connection.
     """
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self._instances: dict[tuple[str, int], tuple[Instance, holdfast.Client]] = {}
+        self._clients: dict[tuple[Instance, Connector, int], Any] = {}
 
     def get(self, kind: str, threads: int, new_database: Callable[[], str]) -> Instance:
         if (kind, threads) not in self._instances:
             database = new_database()
-            instance = Instance(database, None, database)
+            instance = Instance(database, None, database, is_shared=True)
             if kind.startswith("http"):
                 server = running_server(database, root_api_key=ROOT_KEY, auth_mode="trusted", worker_threads=threads)
-                instance = Instance(self._stack.enter_context(server).url, ROOT_KEY, database)
+                instance = Instance(self._stack.enter_context(server).url, ROOT_KEY, database, is_shared=True)
             no_workers = Settings(worker_threads=0)
             operator = holdfast.connect(instance.target, api_key=instance.api_key, settings=no_workers)
             self._instances[kind, threads] = instance, self._stack.enter_context(operator)
         return self._instances[kind, threads][0]
+
+    def client_of_alice(self, instance: Instance, connector: Connector, settings: Settings) -> Any:
+        key = instance, connector, settings.worker_threads
+        if key not in self._clients:
+            client = self._clients[key] = connector.open(instance, settings, *ALICE)
+            self._stack.callback(client.close)
+        return self._clients[key]
 
     def empty(self, kind: str, threads: int) -> None:
         _, operator = self._instances[kind, threads]
@@ -63,7 +88,7 @@ class InstancePool:
 
 
 @pytest.fixture(scope="session")
-def instances() -> Iterator[InstancePool]:
+def instances(loop: EventLoop) -> Iterator[InstancePool]:
     with ExitStack() as stack:
         yield InstancePool(stack)
 
@@ -88,7 +113,7 @@ def instance(
 
     if request.param == "sqlite":
         database = new_database()
-        yield Instance(database, None, database)
+        yield Instance(database, None, database, is_shared=False)
         return
     yield instances.get(request.param, settings.worker_threads, new_database)
     instances.empty(request.param, settings.worker_threads)
@@ -96,16 +121,15 @@ def instance(
 
 @pytest.fixture(params=["sync", "async"])
 def connect_as(
-    request: pytest.FixtureRequest, instance: Instance, settings: Settings, loop: EventLoop
+    request: pytest.FixtureRequest, instance: Instance, settings: Settings, loop: EventLoop, instances: InstancePool
 ) -> Iterator[Callable[..., Any]]:
+    connector = Connector(loop if request.param == "async" else None)
     clients: list[Any] = []
 
     def connect(account: str, user: str, role: Any = "root") -> Any:
-        target: dict[str, Any] = {"target": instance.target, "api_key": instance.api_key, "settings": settings}
-        if request.param == "sync":
-            client: Any = holdfast.connect(**target, account=account, user=user, role=role)
-        else:
-            client = Awaited(holdfast.connect_async(**target, account=account, user=user, role=role), loop)
+        if instance.is_shared and (account, user, role) == ALICE:
+            return instances.client_of_alice(instance, connector, settings)
+        client = connector.open(instance, settings, account, user, role)
         clients.append(client)
         return client
 
@@ -116,7 +140,7 @@ def connect_as(
 
 @pytest.fixture
 def client(connect_as: Callable[..., Any]) -> Any:
-    return connect_as("acme", "alice")
+    return connect_as(*ALICE)
 
 
 @pytest.fixture
