@@ -51,7 +51,7 @@ def loop() -> Iterator[EventLoop]:
 
 
 class InstancePool:
-    """Instances that many tests share, each with its client. It is created at its first use and emptied after each test.
+    """Instances and clients that many tests share. An instance is created at its first use and emptied after each test.
 
     Creating one takes longer than most tests: a server has to start, and PostgreSQL has to create about twenty tables
     and to start a process for each connection.
