@@ -36,6 +36,8 @@ class Dialect(msgspec.Struct, frozen=True):
     """Removes all messages of an account from the text index."""
     match_text: "Callable[[Tx, int, list[str]], tuple[str, Params]]"
     """For a log and words: an SQL condition on `messages m` that all the words occur, and its parameters."""
+    unreadable_row: tuple[type[Exception], ...]
+    """Errors of a statement that reads a damaged row. The transaction can go on after them."""
 
 
 class Tx(Protocol):

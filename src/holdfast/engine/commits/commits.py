@@ -14,7 +14,7 @@ from holdfast.ops.commits import CommitSession, RetryArchive
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, changes, lineage, messages, tool_calls
 from holdfast.store.tables import sessions as store
-from holdfast.store.tables.archives import StoredArchive
+from holdfast.store.tables.archive_rows import StoredArchive
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.tables.tasks import order_key_of_log
 

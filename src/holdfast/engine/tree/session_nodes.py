@@ -38,7 +38,7 @@ from holdfast.session_files import RELATIONS_HEADER, encode_pretty, relation, se
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, session_info, usages
 from holdfast.store.tables import sessions as store
-from holdfast.store.tables.archives import StoredArchive
+from holdfast.store.tables.archive_rows import StoredArchive
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
