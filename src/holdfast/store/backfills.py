@@ -10,8 +10,9 @@ from typing import Literal
 import msgspec
 
 from holdfast.store import checksums
+from holdfast.store.checked import checksum_backfill
 from holdfast.store.database import Tx
-from holdfast.store.tables import checksum_backfill, tasks
+from holdfast.store.tables import tasks
 
 
 class Backfilled(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -90,6 +91,12 @@ class Database(Protocol):
 
     def migrate(self, now: int) -> None:
         """Bring the schema up to date. Safe to call from many processes at once."""
+
+    def copy_to(self, target: Path, progress: Callable[[int, int], None]) -> None:
+        """Write a consistent copy of an SQLite database to a new file, while others write.
+
+        `progress` is called with the number of copied pages and of all pages.
+        """
 
     def close(self) -> None:
         """Finish running transactions and release all resources. Calling it again does nothing."""

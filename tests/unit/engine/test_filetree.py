@@ -14,8 +14,9 @@ from holdfast.model.parts import ToolPart
 from holdfast.ops.commits import CommitSession
 from holdfast.ops.files import ListFiles, ReadFile, ShowTree
 from holdfast.ops.sessions import AddMessages, RecordUse
+from holdfast.store.checked import salvage
 from holdfast.store.database import Database
-from holdfast.store.tables import archives, salvage
+from holdfast.store.tables import archives
 from holdfast.store.tables import sessions as stored_sessions
 
 ALICE = Principal("acme", "alice", "root")

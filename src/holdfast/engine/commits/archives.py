@@ -21,10 +21,10 @@ from holdfast.model.archives import (
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
 from holdfast.ops.commits import ExpandContext, GetSessionArchive, GetSessionContext, ListArchives
+from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives as store
 from holdfast.store.tables import lineage, messages
-from holdfast.store.tables.archive_rows import StoredArchive
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.text import citations, tokens
 

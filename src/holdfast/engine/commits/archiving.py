@@ -26,9 +26,9 @@ from holdfast.model.archives import archive_id, archive_uri
 from holdfast.model.messages import Message
 from holdfast.model.summaries import EmbeddingUsage, RenderedSummary
 from holdfast.model.tasks import CommitOutcome, CommitPayload, TaskUsage, TotalUsage
+from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, changes, sessions, usages
-from holdfast.store.tables.archive_rows import StoredArchive
 from holdfast.text import tokens
 
 

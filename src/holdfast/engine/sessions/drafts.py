@@ -23,7 +23,7 @@ from holdfast.model.parts import (
 )
 from holdfast.provider_formats import is_droppable_field
 from holdfast.storable import storable_json, storable_text, to_plain_str
-from holdfast.store.tables.message_rows import Extra
+from holdfast.store.checked.message_rows import Extra
 from holdfast.store.tables.messages import Draft
 from holdfast.store.tables.tool_results import LargeOutput, id_of_content
 from holdfast.store.timestamps import storable_micros

@@ -73,7 +73,7 @@ class PostgresTx:
     def all_of(self, statements: Sequence[Statement]) -> list[list[Row]]:
         if not self.has_written:
             self.has_written = not all(sql.startswith("SELECT") for sql, _ in statements)
-        self.statement = statements[-1]
+        self.statement = statements[-1] if statements else None
         return self._pipeline.fetch(statements)
 
     def run_script(self, sql: str) -> None:

@@ -20,8 +20,9 @@ from holdfast.errors import DataDamagedError, FailedPreconditionError, Unavailab
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Statement, Submission, Tx, transaction_scope
 from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
+from holdfast.store.drivers.sqlite_backup import CopyProgress, copy_database
 from holdfast.store.drivers.sqlite_errors import STATEMENT_ERRORS, STORAGE_ERRORS, translated_errors
-from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, close_connection
+from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, busy_handler, close_connection
 from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 from holdfast.store.index import sqlite_text
 from holdfast.store.row_errors import ROW_ERRORS, damage_error
@@ -149,6 +150,14 @@ class SqliteDatabase:
                 f"{self.file} is a database of another program; name another file ({error.__cause__})"
             ) from error
 
+    def copy_to(self, target: Path, progress: CopyProgress) -> None:
+        if self.file == ":memory:":
+            with self.group.exclusive():
+                copy_database(self._get_writer(), target, progress)
+            return
+        with self._readers.connection() as connection:
+            copy_database(connection, target, progress)
+
     def close(self) -> None:
         with self._queue_lock:
             self._closing = True
@@ -221,7 +230,7 @@ class SqliteDatabase:
 
     def _open(self, pragmas: str) -> apsw.Connection:
         connection = apsw.Connection(self.file, vfs=self._vfs)
-        connection.set_busy_handler(_busy_handler(self._busy_timeout_ms / 1_000))
+        connection.set_busy_handler(busy_handler(self._busy_timeout_ms / 1_000))
         # SQLite's own LOWER handles only ASCII.
         connection.create_scalar_function("lower", _lower, 1, deterministic=True)
         self._configure(connection, pragmas)
@@ -271,25 +280,6 @@ def _create_folder(folder: Path) -> None:
             service="sqlite",
             reason=type(error).__name__,
         ) from error
-
-
-def _busy_handler(timeout: float) -> Callable[[int], bool]:
-    """A busy handler that retries at a constant interval until the timeout.
-
-    SQLite's own busy timeout waits longer after each attempt, so that it misses the short time between two commits
-    of a busy process.
-    """
-    deadline = 0.0
-
-    def wait_and_retry(previous_calls: int) -> bool:
-        nonlocal deadline
-        now = time.monotonic()
-        if previous_calls == 0:
-            deadline = now + timeout
-        time.sleep(POLL_SECONDS)
-        return now < deadline
-
-    return wait_and_retry
 
 
 def _run(transaction: Callable[[Tx], T], tx: SqliteTx) -> T:

@@ -6,9 +6,9 @@ import msgspec
 
 from holdfast.model.archives import ArchiveInfo, ArchiveState, MessageRange, archive_id, archive_uri
 from holdfast.model.summaries import Cost, RenderedSummary, RollingSummary, Summary, TokenUsage, replace_source_ids
+from holdfast.store.checked import archive_rows
+from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
-from holdfast.store.tables import archive_rows
-from holdfast.store.tables.archive_rows import StoredArchive
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 

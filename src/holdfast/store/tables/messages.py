@@ -6,11 +6,12 @@ import msgspec
 
 from holdfast.model.messages import Message, Role, seq_from_id
 from holdfast.model.parts import Part
+from holdfast.store.checked import salvage
+from holdfast.store.checked.message_rows import COLUMNS
 from holdfast.store.checksums import checksum_of, seed_of_log
 from holdfast.store.database import Tx
-from holdfast.store.tables import salvage, tool_calls
+from holdfast.store.tables import tool_calls
 from holdfast.store.tables.lineage import LogRange
-from holdfast.store.tables.message_rows import COLUMNS
 from holdfast.store.tables.sessions import StoredSession
 
 MAX_SYSTEM_MESSAGES = 20
@@ -110,7 +111,7 @@ def _read_range(tx: Tx, log_range: LogRange, limit: int) -> list[Message]:
         rows = []
     # Sequence numbers have no gaps: a missing one is damage too.
     intact = salvage.decode_intact(tx, log_range.log_id, rows) if len(rows) == last - first + 1 else None
-    return salvage.read_range(tx, log_range, limit) if intact is None else intact
+    return salvage.read_range(tx, log_range.log_id, first, log_range.last, limit) if intact is None else intact
 
 
 def _search_range(tx: Tx, log_range: LogRange, limit: int, words: Sequence[str]) -> list[Message]:
@@ -188,9 +189,9 @@ def find_seq(tx: Tx, log_ranges: Sequence[LogRange], id: str) -> int | None:
 
 def read_stored(tx: Tx, log_ranges: Sequence[LogRange]) -> list[StoredMessage]:
     return [
-        StoredMessage(id, role, parts, extra, created_at, seq, is_damaged)
-        for log_range in log_ranges
-        for id, role, created_at, seq, _, extra, parts, is_damaged in salvage.read_rows(tx, log_range)  # noqa: A001
+        StoredMessage(row[0], row[1], row[6], row[5], row[2], row[3], row[7])
+        for each in log_ranges
+        for row in salvage.read_rows(tx, each.log_id, each.first, each.last)
     ]
 
 

@@ -5,9 +5,9 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.store.checked import archive_rows, message_rows
 from holdfast.store.checksums import checksum_of, seed_of_log
 from holdfast.store.database import Row, Tx
-from holdfast.store.tables import archive_rows, message_rows
 
 Key = tuple[str, int, int]
 """The account, the log and the number of a message or an archive."""

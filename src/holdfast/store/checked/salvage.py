@@ -11,10 +11,9 @@ import msgspec
 
 from holdfast.model.messages import Message, Role
 from holdfast.model.parts import TextPart
+from holdfast.store.checked.message_rows import COLUMNS, decode
 from holdfast.store.checksums import are_intact, seed_of_log
 from holdfast.store.database import Row, Tx
-from holdfast.store.tables.lineage import LogRange
-from holdfast.store.tables.message_rows import COLUMNS, decode
 from holdfast.store.timestamps import from_micros
 
 MAX_GAP = 1_000
@@ -27,38 +26,37 @@ _OF_LOG = "account_id = ? AND log_id = ?"
 _CHARS_PER_TOKEN = 4
 
 
-def read_range(tx: Tx, log_range: LogRange, limit: int) -> list[Message]:
-    """Read up to `limit` messages of a range, with placeholders."""
+def read_range(tx: Tx, log_id: int, first: int, last: int, limit: int) -> list[Message]:
+    """Read up to `limit` of the messages `first` to `last` of a log, with placeholders."""
     found: list[Message] = []
-    for first, last in _seqs_and_gaps(tx, log_range, limit):
+    for start, end in _seqs_and_gaps(tx, log_id, first, last, limit):
         if len(found) >= limit:
             break
-        if first == last:
-            found.append(read_one(tx, log_range.log_id, first))
-        elif last - first < MAX_GAP:
-            found += [_placeholder(tx, log_range.log_id, seq, MISSING) for seq in range(first, last + 1)]
+        if start == end:
+            found.append(read_one(tx, log_id, start))
+        elif end - start < MAX_GAP:
+            found += [_placeholder(tx, log_id, seq, MISSING) for seq in range(start, end + 1)]
         else:
-            found.append(missing_range(first, last))
+            found.append(missing_range(start, end))
     return found[:limit]
 
 
-def _seqs_and_gaps(tx: Tx, log_range: LogRange, limit: int) -> Iterator[tuple[int, int]]:
+def _seqs_and_gaps(tx: Tx, log_id: int, first: int, last: int, limit: int) -> Iterator[tuple[int, int]]:
     """Yield the sequence numbers of a range in order: each that exists as (seq, seq), and each gap as (first, last)."""
-    expected = log_range.first
-    for seq in _existing_seqs(tx, log_range, limit):
+    expected = first
+    for seq in _existing_seqs(tx, log_id, first, last, limit):
         if seq < expected:
             continue
         if seq > expected:
             yield expected, seq - 1
         yield seq, seq
         expected = seq + 1
-    if expected <= log_range.last:
-        end = min(log_range.last, log_range.first + limit - 1)
+    if expected <= last:
+        end = min(last, first + limit - 1)
         yield expected, max(end, expected)
 
 
-def _existing_seqs(tx: Tx, log_range: LogRange, limit: int) -> list[int]:
-    log_id, first, last = log_range.log_id, log_range.first, log_range.last
+def _existing_seqs(tx: Tx, log_id: int, first: int, last: int, limit: int) -> list[int]:
     try:
         rows = tx.all(
             f"SELECT DISTINCT seq FROM messages WHERE {_OF_LOG} AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
@@ -98,21 +96,19 @@ def decode_intact(tx: Tx, log_id: int, rows: Sequence[Row]) -> list[Message] | N
         return None
 
 
-def read_rows(tx: Tx, log_range: LogRange) -> list[Row]:
+def read_rows(tx: Tx, log_id: int, first: int, last: int) -> list[Row]:
     """Read the checked columns of a short range of messages, and for each whether it is damaged."""
     found: list[Row] = []
-    for seq in range(log_range.first, log_range.last + 1):
+    for seq in range(first, last + 1):
         try:
-            rows = tx.all(
-                f"SELECT {COLUMNS} FROM messages WHERE {_OF_LOG} AND seq = ?", (tx.account, log_range.log_id, seq)
-            )
+            rows = tx.all(f"SELECT {COLUMNS} FROM messages WHERE {_OF_LOG} AND seq = ?", (tx.account, log_id, seq))
         except tx.dialect.unreadable_row:
             rows = []
-        intact = [row for row in rows if decode_intact(tx, log_range.log_id, [row]) is not None]
+        intact = [row for row in rows if decode_intact(tx, log_id, [row]) is not None]
         if intact:
             found.append((*intact[0][:-1], False))
         else:
-            stored_id = _stored_value(tx, log_range.log_id, seq, "id")
+            stored_id = _stored_value(tx, log_id, seq, "id")
             found.append((stored_id, None, None, seq, None, None, None, True))
     return found
 

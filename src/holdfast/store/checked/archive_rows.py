@@ -18,8 +18,8 @@ CHECKED_COLUMNS = (
 )
 """The columns of `checksum`, in order. The summaries are larger and seldom read: they have `summary_checksum`."""
 NAMES = CHECKED_COLUMNS.split(", ")
-_COLUMNS = f"{CHECKED_COLUMNS}, checksum"
-_SUMMARIES = "summary, earlier, summary_checksum"
+COLUMNS = f"{CHECKED_COLUMNS}, checksum"
+SUMMARIES = "summary, earlier, summary_checksum"
 NEW_ROW: dict[str, Any] = dict.fromkeys(NAMES, 0) | {
     **dict.fromkeys(("ended_at", "failure")),
     **dict.fromkeys(("abstract", "overview", "rolling_abstract", "rolling"), ""),
@@ -77,12 +77,14 @@ class StoredArchive(msgspec.Struct, frozen=True):
         )
 
 
-def insert_row(tx: Tx, log_id: int, values: Row, summaries: Row) -> None:
-    seed = seed_of_log(tx.account, log_id)
+def insert_row(tx: Tx, log_id: int, values: Row, summaries: Row, account: str | None = None) -> None:
+    """Insert an archive of the transaction's account, or of `account` if the transaction is the operator's."""
+    owner = account or tx.account
+    seed = seed_of_log(owner, log_id)
     row = (*values, checksum_of(values, seed), *summaries, checksum_of(summaries, seed))
     tx.execute(
-        f"INSERT INTO archives (account_id, log_id, {_COLUMNS}, {_SUMMARIES}) VALUES (?, ?{', ?' * len(row)})",
-        (tx.account, log_id, *row),
+        f"INSERT INTO archives (account_id, log_id, {COLUMNS}, {SUMMARIES}) VALUES (?, ?{', ?' * len(row)})",
+        (owner, log_id, *row),
     )
 
 
@@ -100,7 +102,7 @@ def select(tx: Tx, log_id: int, condition: str, params: Params) -> list[StoredAr
     """Read archives of a log. `condition` may end with an order and a limit."""
     query = f"FROM archives WHERE {_OF_LOG} AND {condition}"
     try:
-        rows = tx.all(f"SELECT {_COLUMNS} {query}", (tx.account, log_id, *params))
+        rows = tx.all(f"SELECT {COLUMNS} {query}", (tx.account, log_id, *params))
     except tx.dialect.unreadable_row:
         numbers = tx.all(f"SELECT number {query}", (tx.account, log_id, *params))
         return [_read_one(tx, log_id, row[0]) for row in numbers]
@@ -112,7 +114,7 @@ def select(tx: Tx, log_id: int, condition: str, params: Params) -> list[StoredAr
 
 def _read_one(tx: Tx, log_id: int, number: int) -> StoredArchive:
     try:
-        row = tx.all(f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND number = ?", (tx.account, log_id, number))[0]
+        row = tx.all(f"SELECT {COLUMNS} FROM archives WHERE {_OF_LOG} AND number = ?", (tx.account, log_id, number))[0]
     except tx.dialect.unreadable_row:
         return _stored((number, *[None] * len(NAMES)), is_intact=False)
     return _stored(row, is_intact=are_intact(tx, "archives", [row], seed_of_log(tx.account, log_id)))
@@ -140,7 +142,7 @@ def _stored(row: Row, *, is_intact: bool) -> StoredArchive:
 def read_summaries(tx: Tx, log_id: int, number: int) -> Row | None:
     """The stored summaries, or None if they are damaged or do not exist."""
     try:
-        row = tx.one(f"SELECT {_SUMMARIES} FROM archives WHERE {_OF_LOG} AND number = ?", (tx.account, log_id, number))
+        row = tx.one(f"SELECT {SUMMARIES} FROM archives WHERE {_OF_LOG} AND number = ?", (tx.account, log_id, number))
     except tx.dialect.unreadable_row:
         return None
     is_whole = row is not None and are_intact(tx, "archives", [row], seed_of_log(tx.account, log_id))
@@ -153,7 +155,7 @@ def change(tx: Tx, log_id: int, number: int, compute: Callable[[dict[str, Any]],
     The checksum of a damaged archive does not change: it stays recognisable.
     """
     row = tx.one(
-        f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND number = ?{tx.dialect.lock_row}",
+        f"SELECT {COLUMNS} FROM archives WHERE {_OF_LOG} AND number = ?{tx.dialect.lock_row}",
         (tx.account, log_id, number),
     )
     if row is None:
