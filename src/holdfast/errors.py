@@ -109,6 +109,21 @@ class UnavailableError(HoldfastError):
         super().__init__(message, service=service, reason=reason)
 
 
+class DataDamagedError(HoldfastError):
+    """Stored data is damaged. `details` has the `table` and, where it is known, the `row`.
+
+    A retry cannot succeed. `holdfast doctor --deep` finds all damage.
+    """
+
+    code = "DATA_DAMAGED"
+    status = 500
+
+    def __init__(self, message: str, *, table: str, row: str = "") -> None:
+        super().__init__(
+            f"{message}; run `holdfast doctor --deep` to list all damage, and restore a backup", table=table, row=row
+        )
+
+
 class UnauthenticatedError(HoldfastError):
     """The API key is missing or invalid."""
 

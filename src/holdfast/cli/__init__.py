@@ -9,6 +9,7 @@ import typer
 from holdfast.cli import errors, options, output
 from holdfast.cli.commands import (
     admin,
+    backups,
     commits,
     exchange,
     files,
@@ -50,6 +51,7 @@ app.add_typer(tasks.app, name="task")
 app.add_typer(resummarise.app)
 app.add_typer(files.app)
 app.add_typer(exchange.app)
+app.add_typer(backups.app)
 app.add_typer(admin.app, name="admin")
 app.add_typer(system.app)
 app.add_typer(worker.app)

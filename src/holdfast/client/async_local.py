@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TypeVar
 
 from holdfast import forking
@@ -11,9 +12,11 @@ from holdfast.composition import Target, open_engine
 from holdfast.engine import Engine
 from holdfast.errors import FailedPreconditionError
 from holdfast.model.identity import Principal
+from holdfast.model.system import Backup
 from holdfast.ops.table import Operation
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class AsyncLocalTransport:
@@ -39,9 +42,15 @@ class AsyncLocalTransport:
         self._threads = ThreadPoolExecutor(self.THREADS, thread_name_prefix="holdfast")
 
     async def call(self, op: Operation[R]) -> R:
+        return await self._run(lambda engine: engine.call(self.principal, op))
+
+    async def back_up(self, target: Path, *, overwrite: bool) -> Backup:
+        return await self._run(lambda engine: engine.back_up(self.principal, target, overwrite=overwrite))
+
+    async def _run(self, work: Callable[[Engine], T]) -> T:
         if self._closed:
             raise FailedPreconditionError("this client was closed; connect again to use it")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._call, op)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run_in_thread, work)
 
     async def close(self) -> None:
         """Wait for all running operations, including those of cancelled callers, then close the engine."""
@@ -51,11 +60,11 @@ class AsyncLocalTransport:
         await asyncio.get_running_loop().run_in_executor(None, self._finish)
         _open_transports.discard(self)
 
-    def _call(self, op: Operation[R]) -> R:
+    def _run_in_thread(self, work: Callable[[Engine], T]) -> T:
         with self._opening:
             if self._engine is None:
                 self._engine = self._open_engine()
-        return self._engine.call(self.principal, op)
+        return work(self._engine)
 
     def _finish(self) -> None:
         self._threads.shutdown(wait=True)

@@ -1,10 +1,12 @@
 """The transport to an engine in this process."""
 
+from pathlib import Path
 from typing import TypeVar
 
 from holdfast.composition import Target, open_engine
 from holdfast.engine import Engine
 from holdfast.model.identity import Principal
+from holdfast.model.system import Backup
 from holdfast.ops.table import Operation
 
 R = TypeVar("R")
@@ -19,6 +21,9 @@ class LocalTransport:
 
     def call(self, op: Operation[R]) -> R:
         return self.engine.call(self.principal, op)
+
+    def back_up(self, target: Path, *, overwrite: bool) -> Backup:
+        return self.engine.back_up(self.principal, target, overwrite=overwrite)
 
     def close(self) -> None:
         self.engine.close()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -130,6 +131,11 @@ class HttpCodec:
                 max_connections=None, max_keepalive_connections=64, keepalive_expiry=KEEPALIVE_SECONDS
             ),
         }
+
+    def backup_error(self, target: Path) -> FailedPreconditionError:
+        return FailedPreconditionError(
+            f"a server writes no files for its clients; run `holdfast backup {target}` on the machine of {self.url}"
+        )
 
     def unreachable_error(self, error: Exception, *, sent: bool) -> UnavailableError:
         reason = str(error) or type(error).__name__

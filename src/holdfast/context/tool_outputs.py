@@ -82,15 +82,18 @@ def restore_within_tokens(
     tokens_left, chars_left = budget.tokens, MAX_RESTORED_CHARS
     for at in reversed(indexes):
         for number, part in reversed(list(_stored_outputs(messages[at]))):
-            output = None
+            output, is_damaged = None, False
             if part.tool_output_chars <= min(chars_left, tokens_left * MAX_CHARS_PER_TOKEN):
                 output = read(part.tool_result_id)
+                is_damaged = output is None
                 chars_left -= part.tool_output_chars
             shown = budget.count(part.tool_output)
             tokens = _estimate_more(part, shown) if output is None else max(0, budget.count(output) - shown)
             reserved = 0 if output is None else max(0, budget.count_upper_bound(output) - shown - tokens)
             if output is None or tokens + reserved > tokens_left:
                 why = _why_left_out(part, tokens + reserved, tokens_left)
+                if is_damaged:
+                    why = f"output {part.tool_result_id} is damaged; its beginning is shown"
                 left_out.append(_receipt_line(messages[at], part, tokens, reserved, why))
                 continue
             tokens_left -= tokens + reserved

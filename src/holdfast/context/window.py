@@ -63,6 +63,7 @@ REASONS = {
     "failed": "its summary failed; retry it",
     "cancelled": "its summary was cancelled; retry it",
     "live": "live messages are always shown",
+    "damaged": "the archive of these messages is damaged, so they are shown themselves",
 }
 
 
@@ -108,9 +109,18 @@ def assemble(stored: ContextInput, budget: int, read: OutputReader) -> SessionCo
             reserved=reserved + sum(line.reserved for line in included),
             counted_by=stored.counted_by,
             included=included,
-            left_out=[*overview.left_out, *restored.left_out],
+            left_out=[*overview.left_out, *restored.left_out, *_damaged_lines(messages)],
         ),
     )
+
+
+def _damaged_lines(messages: Sequence[Message]) -> list[ReceiptLine]:
+    """Return a line for each damaged message, of which a placeholder is shown."""
+    return [
+        ReceiptLine(what="damaged", first_seq=message.seq, last_seq=message.seq, tokens=0, why=message.text)
+        for message in messages
+        if message.damaged
+    ]
 
 
 def _include_system_message(stored: ContextInput) -> list[Message]:
@@ -149,7 +159,7 @@ def _active_lines(
         first, last = stored_range.first_seq, stored_range.last_seq
         shown_tokens = stored_range.tokens + sum(change for at, change in changes if first <= at <= last)
         shown_range = msgspec.structs.replace(stored_range, tokens=max(0, shown_tokens))
-        what = "live" if stored_range.number is None else "archive"
+        what = "live" if stored_range.state == "live" else "archive"
         lines.append(_receipt_line(what, shown_range, REASONS[stored_range.state]))
     return lines
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
+from holdfast import lazy
 from holdfast.computing.runners import open_runner
 from holdfast.config import Settings
 from holdfast.engine.admin import accounts, keys, system
@@ -19,7 +21,9 @@ from holdfast.engine.sessions import events, messages, sessions, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
+from holdfast.errors import PermissionDeniedError
 from holdfast.model.identity import Principal
+from holdfast.model.system import Backup
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
 from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback
 from holdfast.store.tables import append_results, auto_commit_checks
@@ -139,6 +143,15 @@ class Engine:
             before = self.clock() - hours * MICROS_PER_HOUR
             while self.db.write(EVERY_ACCOUNT, partial(delete, before=before, limit=CLEANUP_BATCH_ROWS)):
                 pass
+
+    def back_up(self, principal: Principal, target: Path, *, overwrite: bool) -> Backup:
+        """Write a checked copy of the database, with the rows of all accounts, to a file."""
+        if principal.role != "root":
+            raise PermissionDeniedError("a backup has the data of all accounts; only the role root may make one")
+        backup: Backup = lazy.load("holdfast.store.backups").back_up(
+            self.db, target, lambda *_: None, overwrite=overwrite
+        )
+        return backup
 
     def start_workers(self, *, polls: bool) -> None:
         """Run background tasks in threads of this process from now on.

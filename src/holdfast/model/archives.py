@@ -22,7 +22,8 @@ class MessageRange(msgspec.Struct, frozen=True):
 
     number: int | None
     """The archive's number, or None for live messages."""
-    state: ArchiveState | Literal["live"]
+    state: ArchiveState | Literal["live", "damaged"]
+    """`damaged`: no readable archive has these messages, although they were archived."""
     first_seq: int
     last_seq: int
     tokens: int
@@ -68,6 +69,8 @@ class ArchiveInfo(WireStruct, frozen=True, kw_only=True):
     """Time at which the archive was done, failed or cancelled."""
     failure: dict[str, Any] | None
     token_usage: TokenUsage
+    damaged: bool = False
+    """The stored archive is damaged: its summary is not available, and `failure` says so."""
 
 
 class Archive(WireStruct, frozen=True, kw_only=True):
@@ -107,7 +110,7 @@ class ContextStats(WireStruct, frozen=True, rename="camel"):
 class ReceiptLine(WireStruct, frozen=True, kw_only=True):
     """An item that a context includes or leaves out."""
 
-    what: Literal["system", "live", "archive", "overview", "rolling_overview", "rules", "tool_output"]
+    what: Literal["system", "live", "archive", "overview", "rolling_overview", "rules", "tool_output", "damaged"]
     archive_id: str | None = None
     first_seq: int
     last_seq: int

@@ -45,6 +45,8 @@ class Message(WireStruct, frozen=True, omit_defaults=True, gc=False):
     message_kind: str | None = None
     source_message_ids: list[str] | None = None
     metadata: dict[str, Any] | None = None
+    damaged: bool = False
+    """The stored message is damaged or missing. Its only part is a text that says so."""
 
     @property
     def text(self) -> str:

@@ -58,3 +58,22 @@ class SessionStats(WireStruct, frozen=True, kw_only=True):
     skills_used: int
     first_message_at: datetime | None
     last_message_at: datetime | None
+
+
+class Backup(WireStruct, frozen=True, kw_only=True):
+    """A backup that was written and checked."""
+
+    file: str
+    bytes: int
+    damaged_rows: int
+    """More than 0 only if damage was allowed."""
+
+
+class Restored(WireStruct, frozen=True, kw_only=True):
+    """A database that was restored from a backup."""
+
+    file: str
+    bytes: int
+    damaged_rows: int
+    previous_file: str | None
+    """Where the replaced database is now."""

@@ -5,9 +5,12 @@ rows to change. Until the task is completed, readers cope with both forms of a r
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import msgspec
 
+from holdfast.store import checksums
+from holdfast.store.checked import checksum_backfill
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks
 
@@ -30,4 +33,17 @@ def _move_old_tasks(tx: Tx, _after: str | None, limit: int) -> Backfilled:
     return Backfilled(moved, "" if moved else None)
 
 
-BACKFILLS: dict[str, Backfill] = {"0005_tasks": _move_old_tasks}
+def _add_checksums(tx: Tx, after: str | None, limit: int) -> Backfilled:
+    """Add checksums to messages, then to archives. The position is the table, and the key of the last row."""
+    table, position = _decode_position(after) if after else ("messages", checksum_backfill.FIRST)
+    added = checksum_backfill.add(tx, table, position, limit)
+    if added.last is not None:
+        return Backfilled(added.rows, msgspec.json.encode((table, added.last)).decode())
+    checksums.mark_checked(tx, table)
+    next_position = None if table == "archives" else msgspec.json.encode(("archives", checksum_backfill.FIRST)).decode()
+    return Backfilled(added.rows, next_position)
+
+
+_decode_position = msgspec.json.Decoder(tuple[Literal["messages", "archives"], checksum_backfill.Key]).decode
+
+BACKFILLS: dict[str, Backfill] = {"0005_tasks": _move_old_tasks, "0006_checksums": _add_checksums}

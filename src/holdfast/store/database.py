@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -36,6 +37,8 @@ class Dialect(msgspec.Struct, frozen=True):
     """Removes all messages of an account from the text index."""
     match_text: "Callable[[Tx, int, list[str]], tuple[str, Params]]"
     """For a log and words: an SQL condition on `messages m` that all the words occur, and its parameters."""
+    unreadable_row: tuple[type[Exception], ...]
+    """Errors of a statement that reads a damaged row. The transaction can go on after them."""
 
 
 class Tx(Protocol):
@@ -88,6 +91,12 @@ class Database(Protocol):
 
     def migrate(self, now: int) -> None:
         """Bring the schema up to date. Safe to call from many processes at once."""
+
+    def copy_to(self, target: Path, progress: Callable[[int, int], None]) -> None:
+        """Write a consistent copy of an SQLite database to a new file, while others write.
+
+        `progress` is called with the number of copied pages and of all pages.
+        """
 
     def close(self) -> None:
         """Finish running transactions and release all resources. Calling it again does nothing."""

@@ -1,5 +1,7 @@
 """Checks of a database, for its health and for `holdfast doctor`. They change nothing."""
 
+from typing import Literal
+
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 
@@ -10,6 +12,12 @@ _FIND_SCHEMA = {
     "sqlite": "SELECT name FROM sqlite_master WHERE name = 'schema_migrations'",
     "postgres": "SELECT to_regclass('schema_migrations')::text",
 }
+
+_COUNT_TEXT_DIFFERENCES = """
+SELECT (SELECT COUNT(*) FROM messages WHERE n <= (SELECT COALESCE(MAX(id), 0) FROM message_text_docsize)
+            AND n NOT IN (SELECT id FROM message_text_docsize)),
+       (SELECT COUNT(*) FROM message_text_docsize WHERE id NOT IN (SELECT n FROM messages))
+"""
 
 
 class _RollBack(Exception):  # noqa: N818 - not an error: it makes a test write roll back
@@ -50,9 +58,33 @@ def check_write(database: Database, now: int) -> None:
     raise AssertionError("unreachable: the write ends with an exception")
 
 
-def find_corruption(database: Database) -> list[str] | None:
-    """The problems that SQLite finds in the file, at most `MAX_PROBLEMS`. None if the database is not SQLite."""
-    if database.read(EVERY_ACCOUNT, lambda tx: tx.dialect.name) != "sqlite":
+def find_corruption(
+    database: Database, check: Literal["quick_check", "integrity_check"], limit: int = MAX_PROBLEMS
+) -> list[str] | None:
+    """The problems that SQLite finds in the file, at most `limit`. None if the database is not SQLite.
+
+    `quick_check` does not compare indexes and tables.
+    """
+    if not _is_sqlite(database):
         return None
-    rows = database.read(EVERY_ACCOUNT, lambda tx: tx.all(f"PRAGMA quick_check({MAX_PROBLEMS})"))
-    return [] if rows == [("ok",)] else [str(row[0]) for row in rows]
+    rows = database.read(EVERY_ACCOUNT, lambda tx: tx.all(f"PRAGMA {check}({limit})"))
+    problems = [] if rows == [("ok",)] else [str(row[0]) for row in rows]
+    if check == "integrity_check":
+        orphans = database.read(EVERY_ACCOUNT, lambda tx: tx.all("PRAGMA foreign_key_check"))
+        problems += [f"a row of {table} refers to a missing row of {parent}" for table, _, parent, *_ in orphans]
+    return problems
+
+
+def find_text_index_problems(database: Database) -> list[str]:
+    """Compare the rows of SQLite's text index with the messages. The last messages may not be indexed yet."""
+    if not _is_sqlite(database):
+        return []
+    row = database.read(EVERY_ACCOUNT, lambda tx: tx.one(_COUNT_TEXT_DIFFERENCES))
+    missing, orphaned = row or (0, 0)
+    problems = {f"{missing} messages are not in the text index": missing}
+    problems[f"{orphaned} entries of the text index have no message"] = orphaned
+    return [problem for problem, count in problems.items() if count]
+
+
+def _is_sqlite(database: Database) -> bool:
+    return database.read(EVERY_ACCOUNT, lambda tx: tx.dialect.name) == "sqlite"

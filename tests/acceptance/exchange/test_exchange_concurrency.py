@@ -13,6 +13,7 @@ from holdfast.client.sync.transport import Transport
 from holdfast.errors import ConflictError
 from holdfast.exchange import export_sessions, file_parts, import_path
 from holdfast.model.messages import Message
+from holdfast.model.system import Backup
 
 PART_CHARS = 150
 """Shorter than a message: a part ends inside of a line."""
@@ -32,6 +33,9 @@ class ChangingTransport:
         if self.number in {None, self.calls}:
             self.change()
         return self.inner.call(op)
+
+    def back_up(self, target: Path, *, overwrite: bool) -> Backup:
+        return self.inner.back_up(target, overwrite=overwrite)
 
     def close(self) -> None:
         pass

@@ -17,6 +17,7 @@ from holdfast import Client, ToolPart
 from holdfast.client.sync.transport import Transport
 from holdfast.errors import ConflictError, InvalidArgumentError, UnavailableError
 from holdfast.exchange import export_sessions, import_path
+from holdfast.model.system import Backup
 
 LOG = "line: ok\n" * 2_000
 
@@ -83,6 +84,9 @@ class FailingTransport:
         if self.calls_left == 0:
             raise KilledError
         return self.inner.call(op)
+
+    def back_up(self, target: Path, *, overwrite: bool) -> Backup:
+        return self.inner.back_up(target, overwrite=overwrite)
 
     def close(self) -> None:
         pass

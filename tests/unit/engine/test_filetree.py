@@ -14,9 +14,9 @@ from holdfast.model.parts import ToolPart
 from holdfast.ops.commits import CommitSession
 from holdfast.ops.files import ListFiles, ReadFile, ShowTree
 from holdfast.ops.sessions import AddMessages, RecordUse
+from holdfast.store.checked import salvage
 from holdfast.store.database import Database
 from holdfast.store.tables import archives
-from holdfast.store.tables import messages as stored_messages
 from holdfast.store.tables import sessions as stored_sessions
 
 ALICE = Principal("acme", "alice", "root")
@@ -78,7 +78,7 @@ def test_listing_a_session_reads_no_messages(engine: Engine, monkeypatch: pytest
     def read(*_args: object) -> None:
         raise AssertionError("messages were read")
 
-    monkeypatch.setattr(stored_messages, "_messages", read)
+    monkeypatch.setattr(salvage, "decode", read)
     entries = engine.call(ALICE, ShowTree(uri="viking://", level_limit=9, show_all_hidden=True)).entries
     assert len(entries) == 14
     with pytest.raises(AssertionError, match="were read"):

@@ -1,4 +1,4 @@
-"""The checks of `holdfast doctor`. They change nothing; a check that finds a problem suggests a fix."""
+"""The checks of `holdfast doctor`. They change nothing without `--fix`; one that finds a problem suggests a remedy."""
 
 import os
 import platform
@@ -13,13 +13,14 @@ import msgspec
 import holdfast
 from holdfast import lazy
 from holdfast.cli.options import DATABASE_SCHEMES, SERVER_SCHEMES, SharedOptions, without_password
+from holdfast.cli.progress import progress_bar
 from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.config_file import SettingsSource
 from holdfast.engine.gate.ids import system_clock
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.base import WireStruct
-from holdfast.store import diagnostics
+from holdfast.store import damage, diagnostics
 from holdfast.store.database import Database
 from holdfast.store.timestamps import from_micros
 
@@ -29,6 +30,10 @@ LOW_FREE_BYTES = 1024**3
 """With less free space the check warns."""
 MIN_CLOCK_MICROS = 1_767_225_600_000_000
 """The start of 2026. An earlier clock is wrong."""
+
+MAX_CHECKED_ROWS = 2_000
+"""How many rows of each table are checked without --deep."""
+DAMAGE_REMEDY = "restore a backup; or run `holdfast backup --allow-damage`, then `holdfast doctor --fix`"
 
 SQLITE_HEADER = b"SQLite format 3\0"
 
@@ -49,7 +54,16 @@ class Finding(WireStruct, frozen=True):
     """What to do about a problem."""
 
 
-def run_checks(shared: SharedOptions) -> Iterator[Finding]:
+class Depth(msgspec.Struct, frozen=True):
+    """How thoroughly the database is checked."""
+
+    deep: bool = False
+    """Check every row and the whole file."""
+    fix: bool = False
+    """Put readable rows in place of damaged ones."""
+
+
+def run_checks(shared: SharedOptions, depth: Depth) -> Iterator[Finding]:
     version = f"{platform.python_version()} on {platform.system()}; holdfast {holdfast.__version__}"
     yield Finding("python", "ok", version)
     yield _check_clock()
@@ -67,11 +81,13 @@ def run_checks(shared: SharedOptions) -> Iterator[Finding]:
     yield from (_check_extra(name, target) for name in EXTRAS)
     if target is not None and target.startswith(SERVER_SCHEMES):
         yield from _check_server(shared, with_short_timeouts, target)
+        if depth != Depth():
+            yield Finding("integrity", "fail", "a server is not checked deeply", "run this on its machine, with --path")
     elif target is not None and target.startswith(DATABASE_SCHEMES):
-        yield from _check_database(target, with_short_timeouts, without_password(target))
+        yield from _check_database(target, with_short_timeouts, without_password(target), depth)
     else:
         yield _describe_sqlite()
-        yield from _check_file(settings.database_file(target), with_short_timeouts)
+        yield from _check_file(settings.database_file(target), with_short_timeouts, depth)
 
 
 def _describe_settings(settings: Settings, source: SettingsSource) -> Finding:
@@ -121,14 +137,14 @@ def _check_components(client: "holdfast.Client") -> Iterator[Finding]:
         yield Finding(component.name, "ok" if is_ok else "fail", component.status)
 
 
-def _check_file(file: str, settings: Settings) -> Iterator[Finding]:
+def _check_file(file: str, settings: Settings, depth: Depth) -> Iterator[Finding]:
     if file == ":memory:":
         yield Finding("database", "warn", ":memory: stores nothing", "give a folder or a file with --path")
         return
     if _is_other_format(Path(file)):
         yield Finding("database", "fail", f"{file} is not an SQLite database", "give another file with --path")
     elif Path(file).is_file():
-        yield from _check_database(file, settings, file)
+        yield from _check_database(file, settings, file, depth)
     else:
         yield _check_new_file(Path(file))
     yield _check_space(Path(file))
@@ -153,7 +169,7 @@ def _check_new_file(file: Path) -> Finding:
     return Finding("database", "ok", f"does not exist yet; the first use creates {file}")
 
 
-def _check_database(target: str, settings: Settings, label: str) -> Iterator[Finding]:
+def _check_database(target: str, settings: Settings, label: str, depth: Depth) -> Iterator[Finding]:
     """Run the database checks in order. Each needs the one before it, so they stop at the first problem."""
     try:
         database = open_database(target, settings)
@@ -164,8 +180,11 @@ def _check_database(target: str, settings: Settings, label: str) -> Iterator[Fin
         for name, check in DATABASE_CHECKS.items():
             finding = _run_check(name, check, database, label)
             yield finding
-            if finding.state != "ok":
+            if finding.state != "ok" and not (depth.deep and name == "integrity"):
                 return
+        if depth.fix:
+            yield from _fix(database)
+        yield from _check_rows(database, depth)
     finally:
         database.close()
 
@@ -198,12 +217,34 @@ def _check_writing(database: Database, _label: str) -> Finding:
 
 
 def _check_integrity(database: Database, _label: str) -> Finding:
-    problems = diagnostics.find_corruption(database)
+    problems = diagnostics.find_corruption(database, "quick_check")
     if problems is None:
         return Finding("integrity", "ok", "not checked: PostgreSQL has its own checks")
     if not problems:
         return Finding("integrity", "ok", "no corruption found")
     return Finding("integrity", "fail", "; ".join(problems), "restore the file from a backup")
+
+
+def _check_rows(database: Database, depth: Depth) -> Iterator[Finding]:
+    """Check the checksums of all rows, or of some."""
+    max_rows = None if depth.deep or depth.fix else MAX_CHECKED_ROWS
+    count = 0
+    with progress_bar("checking rows") as progress:
+        found = (
+            damage.find(database, progress) if max_rows is None else damage.find_in_rows(database, progress, max_rows)
+        )
+        for each in found:
+            count += 1
+            yield Finding("rows", "fail", each.describe(), DAMAGE_REMEDY)
+    if not count:
+        checked = "every row was checked" if max_rows is None else f"up to {max_rows} rows of each table were checked"
+        yield Finding("rows", "ok", f"no damage found; {checked}")
+
+
+def _fix(database: Database) -> Iterator[Finding]:
+    with progress_bar("repairing") as progress:
+        for repaired in lazy.load("holdfast.store.repair").repair(database, progress, system_clock):
+            yield Finding("repair", "ok" if repaired.is_done else "warn", repaired.result)
 
 
 DATABASE_CHECKS = {

@@ -112,16 +112,28 @@ def status(ctx: typer.Context) -> None:
         raise typer.Exit(EXIT_UNAVAILABLE)
 
 
-@app.command(epilog=help_texts.example("doctor", "doctor --path ./data -o json"))
-def doctor(ctx: typer.Context) -> None:
+@app.command(epilog=help_texts.example("doctor", "doctor --path ./data --deep"))
+def doctor(
+    ctx: typer.Context,
+    deep: Annotated[bool, typer.Option("--deep", help="Check every row and the whole file for damage.")] = False,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix",
+            help="Put readable rows in place of damaged ones, which are kept in quarantine, and rebuild damaged"
+            " indexes. Make a backup first.",
+        ),
+    ] = False,
+) -> None:
     """Check the installation and the database, and suggest fixes.
 
-    Nothing is changed. The result of each check is ok, warn or fail; the exit code is 1 if a check fails.
+    Nothing is changed without --fix. The result of each check is ok, warn or fail; the exit code is 1 if a check fails.
     """
     shared = options.get(ctx)
     shared.validate_target()
     findings = []
-    for finding in lazy.load("holdfast.cli.commands.doctor").run_checks(shared):
+    checks = lazy.load("holdfast.cli.commands.doctor")
+    for finding in checks.run_checks(shared, checks.Depth(deep=deep or fix, fix=fix)):
         findings.append(finding)
         if shared.output != "json":
             text = f"{finding.result}; {finding.remedy}" if finding.remedy else finding.result

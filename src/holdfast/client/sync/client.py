@@ -12,6 +12,7 @@ from holdfast.client.target import resolve_connection
 from holdfast.config import Settings
 from holdfast.engine.gate.ids import Ids, system_clock
 from holdfast.model.identity import AccessRole
+from holdfast.model.system import Backup
 
 
 def connect(
@@ -55,6 +56,14 @@ class Client(Operations):
     def close(self) -> None:
         """Close the client: its connections, or its embedded engine."""
         self._transport.close()
+
+    def backup(self, target: str | Path, *, overwrite: bool = False) -> Backup:
+        """Write a checked copy of an SQLite database to the file `target`, while the database is in use.
+
+        The copy has everything that was acknowledged before this call, of all accounts. `holdfast restore` restores
+        it. An embedded client with the role `root` can do this, a client of a server cannot.
+        """
+        return self._transport.back_up(Path(target), overwrite=overwrite)
 
     @property
     def admin(self) -> Admin:

@@ -2,10 +2,12 @@
 
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast import lazy
 from holdfast.client.wire import NOT_EXECUTED_STATUSES, HttpCodec, Request, delay_with_retry_after
+from holdfast.model.system import Backup
 from holdfast.ops.table import Operation
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ class HttpTransport:
                 sent = sent or response.status_code not in NOT_EXECUTED_STATUSES
                 time.sleep(delay_with_retry_after(response.headers, delay))
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def back_up(self, target: Path, *, overwrite: bool) -> Backup:  # noqa: ARG002
+        raise self._codec.backup_error(target)
 
     def close(self) -> None:
         self._closed = True

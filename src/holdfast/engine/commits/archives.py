@@ -1,5 +1,7 @@
 """Reading archives, the session's context, and the messages that a reference names."""
 
+import msgspec
+
 from holdfast.context import tool_outputs
 from holdfast.context.tool_outputs import OutputBudget
 from holdfast.context.window import ContextInput, Overview, assemble
@@ -19,10 +21,10 @@ from holdfast.model.archives import (
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
 from holdfast.ops.commits import ExpandContext, GetSessionArchive, GetSessionContext, ListArchives
+from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives as store
 from holdfast.store.tables import lineage, messages
-from holdfast.store.tables.archives import StoredArchive
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.text import citations, tokens
 
@@ -68,14 +70,16 @@ def _get_context(
 
 
 def _context_input(tx: Tx, session: StoredSession, context: CallContext) -> ContextInput:
+    overview = _overview(tx, session)
     ranges = store.unfinished_ranges(tx, session.log_id)
+    ranges = _with_uncovered_ranges(ranges, overview, session.live_from - 1)
     if session.live_count > 0:
         live_tokens = session.tokens_total - session.tokens_archived
         ranges.append(MessageRange(None, "live", session.live_from, session.last_seq, live_tokens))
     shown_messages: list[Message] = []
     for first, last in _merge_adjacent(ranges):
         shown_messages += read_messages(tx, session, first, last)
-    overview = _overview(tx, session)
+    ranges = [_with_tokens(message_range, shown_messages) for message_range in ranges]
     unfinished_numbers = [message_range.number for message_range in ranges if message_range.number is not None]
     return ContextInput(
         ranges=ranges,
@@ -87,6 +91,31 @@ def _context_input(tx: Tx, session: StoredSession, context: CallContext) -> Cont
         failed_archives=sum(message_range.state == "failed" for message_range in ranges),
         counted_by=context.settings.token_counter,
     )
+
+
+def _with_uncovered_ranges(ranges: list[MessageRange], overview: Overview | None, last: int) -> list[MessageRange]:
+    """Add ranges for the archived messages up to `last` that neither an unfinished archive nor the overview has.
+
+    Their archives are damaged, so the messages are shown instead.
+    """
+    covered_through = 0 if overview is None else overview.last_seq
+    complete: list[MessageRange] = []
+    for message_range in [*ranges, MessageRange(None, "live", last + 1, last + 1, 0)]:
+        if covered_through + 1 < message_range.first_seq <= last + 1:
+            complete.append(MessageRange(None, "damaged", covered_through + 1, message_range.first_seq - 1, 0))
+        if message_range.first_seq <= last:
+            complete.append(message_range)
+        covered_through = max(covered_through, message_range.last_seq)
+    return complete
+
+
+def _with_tokens(message_range: MessageRange, shown: list[Message]) -> MessageRange:
+    """Count the tokens of a range whose archive, which has them, is damaged."""
+    if message_range.state != "damaged":
+        return message_range
+    first, last = message_range.first_seq, message_range.last_seq
+    tokens_shown = sum(message.tokens for message in shown if first <= message.seq <= last)
+    return msgspec.structs.replace(message_range, tokens=tokens_shown)
 
 
 def _merge_adjacent(ranges: list[MessageRange]) -> list[tuple[int, int]]:

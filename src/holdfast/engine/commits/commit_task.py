@@ -26,9 +26,9 @@ from holdfast.model.archives import archive_id, archive_uri
 from holdfast.model.messages import Message
 from holdfast.model.summaries import EmbeddingUsage, RenderedSummary
 from holdfast.model.tasks import CommitOutcome, CommitPayload, TaskUsage, TotalUsage
+from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, changes, sessions, usages
-from holdfast.store.tables.archives import StoredArchive
 from holdfast.text import tokens
 
 
@@ -89,7 +89,8 @@ def read_archive(tx: Tx, payload: CommitPayload) -> ArchiveInput:
     archive = archives.find(tx, payload.log_id, payload.number)
     if session is None or archive is None:
         raise LeaseLostError
-    messages = summary.without_system_messages(read_messages(tx, session, archive.first_seq, archive.last_seq))
+    stored = read_messages(tx, session, archive.first_seq, archive.last_seq)
+    messages = summary.without_system_messages([message for message in stored if not message.damaged])
     return ArchiveInput(archive, messages, restore_outputs(tx, messages, OutputLimits()))
 
 

@@ -11,10 +11,10 @@ from holdfast.model.archives import Committed, MessageRange, SkipReason, archive
 from holdfast.model.identity import Principal
 from holdfast.model.tasks import COMMIT, CommitPayload, Task
 from holdfast.ops.commits import CommitSession, RetryArchive
+from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, changes, lineage, messages, tool_calls
 from holdfast.store.tables import sessions as store
-from holdfast.store.tables.archives import StoredArchive
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.tables.tasks import order_key_of_log
 

@@ -1,6 +1,5 @@
 """Validate new messages and turn them into drafts: accepted spellings are normalised, tokens counted, parts encoded."""
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,8 +23,9 @@ from holdfast.model.parts import (
 )
 from holdfast.provider_formats import is_droppable_field
 from holdfast.storable import storable_json, storable_text, to_plain_str
-from holdfast.store.tables.messages import Draft, Extra
-from holdfast.store.tables.tool_results import LargeOutput
+from holdfast.store.checked.message_rows import Extra
+from holdfast.store.tables.messages import Draft
+from holdfast.store.tables.tool_results import LargeOutput, id_of_content
 from holdfast.store.timestamps import storable_micros
 from holdfast.text import tokens
 from holdfast.validation import convert
@@ -162,7 +162,7 @@ def _extract_large_outputs(parts: list[Part], message_index: int, settings: Sett
         content = as_text(part.tool_output)
         result_id, chars, kept_output = "", 0, part.tool_output
         if len(content) > settings.tool_output_threshold:
-            result_id = f"tr_{hashlib.sha256(content.encode()).hexdigest()[:40]}"
+            result_id = id_of_content(content)
             chars, kept_output = len(content), content[: settings.tool_output_preview]
             outputs.append(LargeOutput(message_index, number, result_id, content, part.tool_id, part.tool_name))
         parts[number] = msgspec.structs.replace(

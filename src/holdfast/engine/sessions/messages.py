@@ -115,10 +115,16 @@ def _result_if_same(
     last = first + len(checked.drafts) - 1
     stored_messages = store.read_stored(tx, lineage.log_ranges(tx, session, first, last))
     is_same = len(stored_messages) == len(checked.drafts) and all(
-        (stored.role, stored.extra) == (draft.role, draft.extra)
-        and _same_parts(stored.parts_json, draft.parts_json)
+        # A damaged message cannot be compared. The caller has sent its id before, so this is a retry.
+        (
+            stored.is_damaged
+            or (
+                (stored.role, stored.extra) == (draft.role, draft.extra)
+                and _same_parts(stored.parts_json, draft.parts_json)
+                and (message.created_at is None or stored.created_at == draft.created_at)
+            )
+        )
         and message.id in {None, stored.id}
-        and (message.created_at is None or stored.created_at == draft.created_at)
         for stored, draft, message in zip(stored_messages, checked.drafts, _new_messages(op), strict=True)
     )
     if not is_same:

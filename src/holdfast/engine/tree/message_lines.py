@@ -7,6 +7,7 @@ import msgspec
 from holdfast.model.messages import Message
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage, messages
+from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
 
 BATCH_MESSAGES = 500
@@ -20,16 +21,28 @@ def message_lines(tx: Tx, session: StoredSession, first: int, last: int) -> Iter
     if first > last:
         return
     for log_range in lineage.log_ranges(tx, session, first, last):
-        for start in range(log_range.first, log_range.last + 1, BATCH_MESSAGES):
-            seqs = range(start, min(start + BATCH_MESSAGES, log_range.last + 1))
+        for seqs in _batches(tx, log_range):
             yield from (f"{_encode(message).decode()}\n" for message in read_batches(tx, log_range.log_id, seqs))
+
+
+def _batches(tx: Tx, log_range: LogRange) -> Iterator[Sequence[int]]:
+    """Yield the sequence numbers of a range in batches. Of a long gap, which is damage, only one batch is included."""
+    start = log_range.first
+    while start <= log_range.last:
+        seqs = range(start, min(start + BATCH_MESSAGES, log_range.last + 1))
+        yield seqs
+        start = seqs[-1] + 1
+        if not messages.sizes(tx, log_range.log_id, seqs):
+            start = messages.next_seq(tx, LogRange(log_range.log_id, start, log_range.last)) or log_range.last + 1
 
 
 def read_batches(tx: Tx, log_id: int, seqs: Sequence[int]) -> Iterator[Message]:
     """Read messages of a log. A batch has at most `BATCH_BYTES`, or one message that is larger."""
     batch: list[int] = []
     batch_bytes = 0
-    for seq, size in messages.sizes(tx, log_id, seqs):
+    sizes = messages.sizes(tx, log_id, seqs)
+    for seq in seqs:
+        size = sizes.get(seq, 0)
         if batch and batch_bytes + size > BATCH_BYTES:
             yield from messages.read_seqs(tx, log_id, batch)
             batch, batch_bytes = [], 0

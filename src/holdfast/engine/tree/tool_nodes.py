@@ -82,7 +82,13 @@ def _tool_folder(tx: Tx, session: StoredSession, log_ranges: list[LogRange], too
 
 
 def _output_loader(tx: Tx, tool_result_id: str) -> Callable[[], str]:
-    return lambda: tool_results.read_content(tx, tool_result_id) or ""
+    def load() -> str:
+        content = tool_results.read_content(tx, tool_result_id)
+        if content is None:
+            raise tool_results.damage_error(tool_result_id)
+        return content
+
+    return load
 
 
 def _call_rows(tx: Tx, log_ranges: list[LogRange], tool_id: str, skip: int) -> Iterator[dict[str, Any]]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import psycopg
@@ -89,6 +90,12 @@ class PostgresDatabase:
                 migrations.record(tx, migration, now)
 
         self.write(EVERY_ACCOUNT, apply)
+
+    def copy_to(self, target: Path, progress: Callable[[int, int], None]) -> None:  # noqa: ARG002
+        raise FailedPreconditionError(
+            f"holdfast copies SQLite files only; back PostgreSQL up with `pg_dump --format=custom --file={target} URL`"
+            " and restore with `pg_restore --dbname=URL --clean --if-exists FILE`, or use `pg_basebackup`"
+        )
 
     def close(self) -> None:
         with self._lock:

@@ -24,6 +24,7 @@ from holdfast.store.drivers.postgres_transactions import (
     commit,
     roll_back,
 )
+from holdfast.store.row_errors import ROW_ERRORS, damage_error
 
 J = TypeVar("J", bound=PendingWrite[Work[object]])
 
@@ -88,7 +89,7 @@ class _RunningBatch(Generic[J]):
         except psycopg.Error:
             raise
         except Exception as error:  # noqa: BLE001 - it is passed to the caller of this write
-            write.error = error
+            write.error = damage_error(error, tx.statement) if isinstance(error, ROW_ERRORS) else error
             return not tx.has_written
         return True
 

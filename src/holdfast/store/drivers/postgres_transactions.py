@@ -10,6 +10,7 @@ from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store.database import Dialect, Params, Row, Statement, Tx, transaction_scope
 from holdfast.store.drivers.postgres_pipeline import Pipeline
 from holdfast.store.index import postgres_text
+from holdfast.store.row_errors import ROW_ERRORS, damage_error
 
 T = TypeVar("T")
 Work = tuple[str, Callable[[Tx], T]]
@@ -22,6 +23,7 @@ DIALECT = Dialect(
     delete_text=postgres_text.DELETE,
     delete_all_text=postgres_text.DELETE_ALL,
     match_text=postgres_text.match,
+    unreadable_row=(),
 )
 
 # Spelled out in full, because an operator may change the server's defaults.
@@ -44,13 +46,15 @@ class Connection(psycopg.Connection[Row]):
 
 
 class PostgresTx:
-    __slots__ = ("_pipeline", "account", "has_written")
+    __slots__ = ("_pipeline", "account", "has_written", "statement")
     dialect = DIALECT
 
     def __init__(self, pipeline: Pipeline, account: str) -> None:
         self._pipeline = pipeline
         self.account = account
         self.has_written = False
+        self.statement: Statement | None = None
+        """The last query, which a damage error names."""
 
     def limit_to(self, scope: str) -> None:
         pass
@@ -69,6 +73,7 @@ class PostgresTx:
     def all_of(self, statements: Sequence[Statement]) -> list[list[Row]]:
         if not self.has_written:
             self.has_written = not all(sql.startswith("SELECT") for sql, _ in statements)
+        self.statement = statements[-1] if statements else None
         return self._pipeline.fetch(statements)
 
     def run_script(self, sql: str) -> None:
@@ -86,18 +91,21 @@ class NotCommittedError(Exception):
 
 def run_transaction(account: str, transaction: Callable[[Tx], T], begin: str, connection: Connection) -> T:
     pipeline = connection.statements
+    tx = PostgresTx(pipeline, account)
     with transaction_scope:
         try:
             pipeline.open()
             pipeline.send(begin)
             pipeline.send(SET_ACCOUNT, (account,))
-            result = transaction(PostgresTx(pipeline, account))
+            result = transaction(tx)
             commit(pipeline, is_read=begin == BEGIN_READ)
         except psycopg.Error as error:
             roll_back(connection)
             raise _not_committed(connection, error) from error
         except BaseException as error:
             roll_back(connection, is_interrupted=not isinstance(error, Exception))
+            if isinstance(error, ROW_ERRORS):
+                raise damage_error(error, tx.statement) from error
             raise
         return result
 

@@ -16,14 +16,16 @@ from typing import Any, TypeVar
 import apsw
 
 from holdfast import forking
-from holdfast.errors import FailedPreconditionError, UnavailableError
+from holdfast.errors import DataDamagedError, FailedPreconditionError, UnavailableError
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Statement, Submission, Tx, transaction_scope
 from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
-from holdfast.store.drivers.sqlite_errors import STORAGE_ERRORS, translated_errors
-from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, close_connection
+from holdfast.store.drivers.sqlite_backup import CopyProgress, copy_database
+from holdfast.store.drivers.sqlite_errors import STATEMENT_ERRORS, STORAGE_ERRORS, translated_errors
+from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, busy_handler, close_connection
 from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 from holdfast.store.index import sqlite_text
+from holdfast.store.row_errors import ROW_ERRORS, damage_error
 
 T = TypeVar("T")
 Work = tuple[str, Callable[[Tx], T]]
@@ -36,6 +38,7 @@ DIALECT = Dialect(
     delete_text=sqlite_text.DELETE,
     delete_all_text=sqlite_text.DELETE_ALL,
     match_text=sqlite_text.match,
+    unreadable_row=(apsw.CorruptError, UnicodeDecodeError),
 )
 
 WRITER_PRAGMAS = """
@@ -57,12 +60,14 @@ READER_PRAGMAS = """
 
 
 class SqliteTx:
-    __slots__ = ("_execute", "account")
+    __slots__ = ("_execute", "account", "statement")
     dialect = DIALECT
 
     def __init__(self, cursor: apsw.Cursor, account: str) -> None:
         self._execute = cursor.execute
         self.account = account
+        self.statement: Statement | None = None
+        """The last query, which a damage error names."""
 
     def limit_to(self, scope: str) -> None:
         pass
@@ -71,10 +76,12 @@ class SqliteTx:
         self._execute(sql, params)
 
     def one(self, sql: str, params: Params = ()) -> Row | None:
+        self.statement = sql, params
         rows = self._execute(sql, params).fetchall()
         return rows[0] if rows else None
 
     def all(self, sql: str, params: Params = ()) -> list[Row]:
+        self.statement = sql, params
         return self._execute(sql, params).fetchall()
 
     def all_of(self, statements: Sequence[Statement]) -> list[list[Row]]:
@@ -136,10 +143,20 @@ class SqliteDatabase:
 
         try:
             self._write_exclusively(apply)
-        except apsw.SQLError as error:
+        except DataDamagedError as error:
+            if not isinstance(error.__cause__, apsw.SQLError):
+                raise
             raise FailedPreconditionError(
-                f"{self.file} is a database of another program; name another file ({error})"
+                f"{self.file} is a database of another program; name another file ({error.__cause__})"
             ) from error
+
+    def copy_to(self, target: Path, progress: CopyProgress) -> None:
+        if self.file == ":memory:":
+            with self.group.exclusive():
+                copy_database(self._get_writer(), target, progress)
+            return
+        with self._readers.connection() as connection:
+            copy_database(connection, target, progress)
 
     def close(self) -> None:
         with self._queue_lock:
@@ -213,7 +230,7 @@ class SqliteDatabase:
 
     def _open(self, pragmas: str) -> apsw.Connection:
         connection = apsw.Connection(self.file, vfs=self._vfs)
-        connection.set_busy_handler(_busy_handler(self._busy_timeout_ms / 1_000))
+        connection.set_busy_handler(busy_handler(self._busy_timeout_ms / 1_000))
         # SQLite's own LOWER handles only ASCII.
         connection.create_scalar_function("lower", _lower, 1, deterministic=True)
         self._configure(connection, pragmas)
@@ -265,23 +282,13 @@ def _create_folder(folder: Path) -> None:
         ) from error
 
 
-def _busy_handler(timeout: float) -> Callable[[int], bool]:
-    """A busy handler that retries at a constant interval until the timeout.
-
-    SQLite's own busy timeout waits longer after each attempt, so that it misses the short time between two commits
-    of a busy process.
-    """
-    deadline = 0.0
-
-    def wait_and_retry(previous_calls: int) -> bool:
-        nonlocal deadline
-        now = time.monotonic()
-        if previous_calls == 0:
-            deadline = now + timeout
-        time.sleep(POLL_SECONDS)
-        return now < deadline
-
-    return wait_and_retry
+def _run(transaction: Callable[[Tx], T], tx: SqliteTx) -> T:
+    try:
+        return transaction(tx)
+    except STATEMENT_ERRORS as error:
+        raise damage_error(error, tx.statement, str(error)) from error
+    except ROW_ERRORS as error:
+        raise damage_error(error, tx.statement) from error
 
 
 def _run_batch(connection: apsw.Connection, batch: Sequence[PendingWrite[Work[object]]]) -> None:
@@ -296,7 +303,7 @@ def _run_batch(connection: apsw.Connection, batch: Sequence[PendingWrite[Work[ob
         account, transaction = write.work
         changes_before = connection.total_changes()
         try:
-            write.outcome = transaction(SqliteTx(cursor, account))
+            write.outcome = _run(transaction, SqliteTx(cursor, account))
         except STORAGE_ERRORS:
             raise
         except Exception as error:  # noqa: BLE001 - it is passed to the caller of this write
@@ -320,7 +327,7 @@ def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: Sequence[PendingWrite
         write.outcome = write.error = None
         execute("SAVEPOINT write")
         try:
-            write.outcome = transaction(SqliteTx(cursor, account))
+            write.outcome = _run(transaction, SqliteTx(cursor, account))
         except STORAGE_ERRORS:
             raise
         except Exception as error:  # noqa: BLE001 - as above
@@ -334,7 +341,7 @@ def _run_read(connection: apsw.Connection, account: str, transaction: Callable[[
     with translated_errors, transaction_scope:
         try:
             connection.execute("BEGIN")
-            return transaction(SqliteTx(connection.cursor(), account))
+            return _run(transaction, SqliteTx(connection.cursor(), account))
         finally:
             if connection.in_transaction:  # an I/O error rolls it back automatically
                 connection.execute("ROLLBACK")

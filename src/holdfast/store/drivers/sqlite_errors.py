@@ -2,7 +2,7 @@
 
 import apsw
 
-from holdfast.errors import UnavailableError
+from holdfast.errors import DataDamagedError, HoldfastError, UnavailableError
 
 # Errors of the whole file rather than of one statement.
 STORAGE_ERRORS = (
@@ -21,6 +21,10 @@ STORAGE_ERRORS = (
 )
 
 
+# Errors of one statement. Correct statements on intact rows do not raise them.
+STATEMENT_ERRORS = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.TooBigError, apsw.SQLError)
+
+
 class _ErrorTranslation:
     """A context manager that raises UnavailableError in place of a storage error."""
 
@@ -35,7 +39,9 @@ class _ErrorTranslation:
 translated_errors = _ErrorTranslation()
 
 
-def _unavailable(error: apsw.Error) -> UnavailableError:
+def _unavailable(error: apsw.Error) -> HoldfastError:
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        return DataDamagedError(f"the file is damaged, or not a Holdfast database ({error})", table="unknown")
     match error:
         case apsw.FullError():
             message = "the disk is full: nothing was written; free some space and try again"
@@ -43,8 +49,6 @@ def _unavailable(error: apsw.Error) -> UnavailableError:
             message = "another process kept the database locked: nothing was written; try again"
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | apsw.NoFTS5Error():
             message = "the database file cannot be opened for writing: check its folder and permissions"
-        case apsw.CorruptError() | apsw.NotADBError():
-            message = "the file is damaged or not a Holdfast database: restore it from a backup"
         case _:
             message = "the disk failed: the outcome of this call is unknown until it is tried again"
     return UnavailableError(f"{message} ({error})", service="sqlite", reason=type(error).__name__)

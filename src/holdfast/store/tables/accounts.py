@@ -11,6 +11,7 @@ _TABLES = (
     "calls",
     "watches",
     "archives",
+    "quarantine",
     "changes",
     "keys",
     "users",

@@ -6,65 +6,29 @@ import msgspec
 
 from holdfast.model.archives import ArchiveInfo, ArchiveState, MessageRange, archive_id, archive_uri
 from holdfast.model.summaries import Cost, RenderedSummary, RollingSummary, Summary, TokenUsage, replace_source_ids
+from holdfast.store.checked import archive_rows
+from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
-_COLUMNS = (
-    "number, first_seq, last_seq, tokens, task_id, state, created_at, ended_at, failure, abstract, overview,"
-    " overview_tokens, rolling_abstract, rolling, rolling_tokens, prompt_tokens, completion_tokens, total_tokens,"
-    " cached_tokens, reasoning_tokens, embedding_tokens, rules_tokens, rules_left_out"
-)
 _OF_LOG = "account_id = ? AND log_id = ?"
 _UNFINISHED = "state <> 'done'"
 """Spelled exactly as in the partial index on unfinished archives, so that queries can use it."""
 _decode_summary = msgspec.json.Decoder(Summary).decode
 _decode_failure = msgspec.json.Decoder(dict[str, Any]).decode
-_decode_seqs = msgspec.json.Decoder(list[int]).decode
+_COST_COLUMNS = (
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "embedding_tokens",
+)
+NO_NUMBER = 2**62
+"""Larger than the number of any archive."""
+COPIED_AT_ONCE = 100
 _encode = msgspec.json.Encoder().encode
-
-
-class StoredArchive(msgspec.Struct, frozen=True):
-    """A row of `archives`.
-
-    `rolling` is the overview of the session up to this archive: the archive's own overview and a summary of the
-    earlier archives.
-    """
-
-    number: int
-    first_seq: int
-    last_seq: int
-    tokens: int
-    task_id: str
-    state: ArchiveState
-    created_at: int
-    ended_at: int | None
-    failure: str | None
-    abstract: str
-    overview: str
-    overview_tokens: int
-    rolling_abstract: str
-    rolling: str
-    rolling_tokens: int
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-    cached_tokens: int
-    reasoning_tokens: int
-    embedding_tokens: int
-    rules_tokens: int
-    rules_left_out: str
-
-    @property
-    def left_out_rule_seqs(self) -> list[int]:
-        """Sequence numbers of the messages with rules that did not fit in `rolling`."""
-        return _decode_seqs(self.rules_left_out)
-
-    @property
-    def usage(self) -> TokenUsage:
-        return TokenUsage(
-            self.prompt_tokens, self.completion_tokens, self.total_tokens, self.cached_tokens, self.reasoning_tokens
-        )
 
 
 class ArchiveTotals(msgspec.Struct, frozen=True):
@@ -79,35 +43,29 @@ class ArchiveTotals(msgspec.Struct, frozen=True):
 
 
 def insert(tx: Tx, log_id: int, number: int, sealed: MessageRange, task_id: str, now: int) -> None:
-    tx.execute(
-        "INSERT INTO archives (account_id, log_id, number, first_seq, last_seq, tokens, task_id, state, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            tx.account,
-            log_id,
-            number,
-            sealed.first_seq,
-            sealed.last_seq,
-            sealed.tokens,
-            task_id,
-            sealed.state,
-            now,
-        ),
-    )
+    values = archive_rows.NEW_ROW | {
+        "number": number,
+        "first_seq": sealed.first_seq,
+        "last_seq": sealed.last_seq,
+        "tokens": sealed.tokens,
+        "task_id": task_id,
+        "state": sealed.state,
+        "created_at": now,
+    }
+    archive_rows.insert_row(tx, log_id, tuple(values.values()), (None, None))
 
 
 def find(tx: Tx, log_id: int, number: int) -> StoredArchive | None:
-    row = tx.one(f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND number = ?", (tx.account, log_id, number))
-    return StoredArchive(*row) if row else None
+    """Find an archive. Raises an error if it is damaged."""
+    found = archive_rows.select(tx, log_id, "number = ?", (number,))
+    if found and found[0].is_damaged:
+        raise archive_rows.damage_error(number)
+    return found[0] if found else None
 
 
 def page(tx: Tx, log_id: int, *, after: int, limit: int) -> list[StoredArchive]:
-    """Return up to `limit` archives with a number greater than `after`, in order."""
-    rows = tx.all(
-        f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND number > ? ORDER BY number LIMIT ?",
-        (tx.account, log_id, after, limit),
-    )
-    return [StoredArchive(*row) for row in rows]
+    """Return up to `limit` archives with a number greater than `after`, in order, with damaged ones."""
+    return archive_rows.select(tx, log_id, "number > ? ORDER BY number LIMIT ?", (after, limit))
 
 
 def numbers_in_range(tx: Tx, log_id: int, first: int, last: int) -> list[int]:
@@ -129,31 +87,29 @@ def last_number_and_time(tx: Tx, log_id: int) -> tuple[int, int]:
 
 def first_in_state(tx: Tx, log_id: int, state: Literal["pending", "failed", "cancelled"]) -> StoredArchive | None:
     """Return the earliest unfinished archive in `state`."""
-    row = tx.one(
-        f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND state = ? AND {_UNFINISHED} ORDER BY number LIMIT 1",
-        (tx.account, log_id, state),
-    )
-    return StoredArchive(*row) if row else None
+    found = archive_rows.select(tx, log_id, f"state = ? AND {_UNFINISHED} ORDER BY number LIMIT 1", (state,))
+    return found[0] if found else None
 
 
 def unfinished_ranges(tx: Tx, log_id: int) -> list[MessageRange]:
-    """Return the message ranges of all unfinished archives, in order."""
-    rows = tx.all(
-        "SELECT number, state, first_seq, last_seq, tokens FROM archives"
-        f" WHERE {_OF_LOG} AND {_UNFINISHED} ORDER BY number",
-        (tx.account, log_id),
-    )
-    return [MessageRange(*row) for row in rows]
+    """Return the message ranges of all unfinished archives, in order, without damaged ones."""
+    return [
+        MessageRange(archive.number, archive.state, archive.first_seq, archive.last_seq, archive.tokens)
+        for archive in archive_rows.select(tx, log_id, f"{_UNFINISHED} ORDER BY number", ())
+        if not archive.is_damaged
+    ]
 
 
 def latest_done(tx: Tx, log_id: int, before: int | None = None) -> StoredArchive | None:
-    """Return the newest finished archive; with `before`, the newest with a smaller number."""
-    bound, params = ("", ()) if before is None else (" AND number < ?", (before,))
-    row = tx.one(
-        f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND state = 'done'{bound} ORDER BY number DESC LIMIT 1",
-        (tx.account, log_id, *params),
-    )
-    return StoredArchive(*row) if row else None
+    """Return the newest finished archive that is not damaged; with `before`, the newest with a smaller number."""
+    bound = NO_NUMBER if before is None else before
+    while found := archive_rows.select(
+        tx, log_id, "state = 'done' AND number < ? ORDER BY number DESC LIMIT 1", (bound,)
+    ):
+        if not found[0].is_damaged:
+            return found[0]
+        bound = min(found[0].number, bound - 1)
+    return None
 
 
 def done_numbers(tx: Tx, log_id: int) -> list[int]:
@@ -174,9 +130,8 @@ def first_done_seq(tx: Tx, log_id: int) -> int:
 
 
 def read_summaries(tx: Tx, log_id: int, number: int) -> tuple[Summary | None, Summary | None]:
-    """Return the summary of an archive and the combined summary of all earlier archives."""
-    row = tx.one(f"SELECT summary, earlier FROM archives WHERE {_OF_LOG} AND number = ?", (tx.account, log_id, number))
-    own, earlier = row or (None, None)
+    """Return the summary of an archive and the combined summary of all earlier archives. None if it is damaged."""
+    own, earlier = archive_rows.read_summaries(tx, log_id, number) or (None, None)
     return own and _decode_summary(replace_source_ids(own)), earlier and _decode_summary(replace_source_ids(earlier))
 
 
@@ -196,56 +151,49 @@ def totals(tx: Tx, log_id: int) -> ArchiveTotals:
 def set_state(
     tx: Tx, log_id: int, number: int, state: ArchiveState, *, ended_at: int | None, failure: str | None
 ) -> None:
-    tx.execute(
-        f"UPDATE archives SET state = ?, ended_at = ?, failure = ? WHERE {_OF_LOG} AND number = ?",
-        (state, ended_at, failure, tx.account, log_id, number),
-    )
+    archive_rows.change(tx, log_id, number, lambda _: {"state": state, "ended_at": ended_at, "failure": failure})
 
 
 def add_cost(tx: Tx, log_id: int, number: int, cost: Cost) -> None:
-    tx.execute(
-        "UPDATE archives SET prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?,"
-        " total_tokens = total_tokens + ?, cached_tokens = cached_tokens + ?, reasoning_tokens = reasoning_tokens + ?,"
-        f" embedding_tokens = embedding_tokens + ? WHERE {_OF_LOG} AND number = ?",
-        (*msgspec.structs.astuple(cost.llm), cost.embedding_tokens, tx.account, log_id, number),
+    spent = msgspec.structs.asdict(cost.llm) | {"embedding_tokens": cost.embedding_tokens}
+    archive_rows.change(
+        tx, log_id, number, lambda values: {name: values[name] + tokens for name, tokens in spent.items()}
     )
 
 
 def write_summary(tx: Tx, log_id: int, number: int, summary: Summary, rendered: RenderedSummary) -> None:
     """Store the summary of an archive and its text."""
-    tx.execute(
-        "UPDATE archives SET abstract = ?, overview = ?, overview_tokens = ?, rules_tokens = ?, summary = ?"
-        f" WHERE {_OF_LOG} AND number = ?",
-        (
-            rendered.abstract,
-            rendered.overview,
-            rendered.overview_tokens,
-            rendered.rules_tokens,
-            _encode_summary(summary),
-            tx.account,
-            log_id,
-            number,
-        ),
+    archive_rows.change(
+        tx,
+        log_id,
+        number,
+        lambda _: {
+            "abstract": rendered.abstract,
+            "overview": rendered.overview,
+            "overview_tokens": rendered.overview_tokens,
+            "rules_tokens": rendered.rules_tokens,
+        },
     )
+    _, earlier = archive_rows.read_summaries(tx, log_id, number) or (None, None)
+    archive_rows.write_summaries(tx, log_id, number, _encode_summary(summary), earlier)
 
 
 def write_rolling_summary(tx: Tx, log_id: int, number: int, rolling: RollingSummary) -> None:
     """Store the session's summary up to an archive."""
     earlier, rendered = rolling.earlier, rolling.text
-    tx.execute(
-        "UPDATE archives SET rolling_abstract = ?, rolling = ?, rolling_tokens = ?, earlier = ?, rules_left_out = ?"
-        f" WHERE {_OF_LOG} AND number = ?",
-        (
-            rendered.abstract,
-            rendered.overview,
-            rendered.overview_tokens,
-            None if earlier is None else _encode_summary(earlier),
-            _encode(rendered.rules_left_out).decode(),
-            tx.account,
-            log_id,
-            number,
-        ),
+    archive_rows.change(
+        tx,
+        log_id,
+        number,
+        lambda _: {
+            "rolling_abstract": rendered.abstract,
+            "rolling": rendered.overview,
+            "rolling_tokens": rendered.overview_tokens,
+            "rules_left_out": _encode(rendered.rules_left_out).decode(),
+        },
     )
+    own, _ = archive_rows.read_summaries(tx, log_id, number) or (None, None)
+    archive_rows.write_summaries(tx, log_id, number, own, None if earlier is None else _encode_summary(earlier))
 
 
 def _encode_summary(summary: Summary) -> str:
@@ -264,16 +212,16 @@ def done_through(tx: Tx, log_id: int, at: int) -> int:
 
 def copy_to_fork(tx: Tx, parent: StoredSession, log_id: int, through: int) -> None:
     """Copy the finished archives of `parent` up to message `through` to a fork's log, without their token usage."""
-    columns = (
-        "number, first_seq, last_seq, tokens, task_id, state, created_at, ended_at, abstract, overview,"
-        " overview_tokens, rolling_abstract, rolling, rolling_tokens, summary, earlier, rules_tokens,"
-        " rules_left_out"
-    )
-    tx.execute(
-        f"INSERT INTO archives (account_id, log_id, {columns}) SELECT account_id, ?, {columns} FROM archives"
-        f" WHERE {_OF_LOG} AND last_seq <= ?",
-        (log_id, tx.account, parent.log_id, through),
-    )
+    after = 0
+    while copied := archive_rows.select(
+        tx, parent.log_id, "number > ? AND last_seq <= ? ORDER BY number LIMIT ?", (after, through, COPIED_AT_ONCE)
+    ):
+        for archive in copied:
+            if not archive.is_damaged:
+                values = msgspec.structs.asdict(archive) | dict.fromkeys(_COST_COLUMNS, 0) | {"failure": None}
+                summaries = archive_rows.read_summaries(tx, parent.log_id, archive.number) or (None, None)
+                archive_rows.insert_row(tx, log_id, tuple(values[name] for name in archive_rows.NAMES), summaries)
+        after = max(archive.number for archive in copied)
 
 
 def info(session: StoredSession, archive: StoredArchive) -> ArchiveInfo:
@@ -292,4 +240,5 @@ def info(session: StoredSession, archive: StoredArchive) -> ArchiveInfo:
         ended_at=None if archive.ended_at is None else from_micros(archive.ended_at),
         failure=None if archive.failure is None else _decode_failure(archive.failure),
         token_usage=archive.usage,
+        damaged=archive.is_damaged,
     )

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from holdfast.errors import DataDamagedError
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 
@@ -19,8 +20,25 @@ def log_ranges(tx: Tx, session: StoredSession, first: int = 1, last: int | None 
     end = session.last_seq if last is None else min(last, session.last_seq)
     own = LogRange(session.log_id, session.fork_seq + 1, session.last_seq)
     inherited = _inherited(tx, session.log_id) if first <= session.fork_seq else []
+    if inherited or first <= session.fork_seq:
+        _require_gapless(session, inherited)
     clipped = (LogRange(each.log_id, max(each.first, first), min(each.last, end)) for each in [*inherited, own])
     return [log_range for log_range in clipped if log_range.first <= log_range.last]
+
+
+def _require_gapless(session: StoredSession, inherited: list[LogRange]) -> None:
+    """Raise an error unless the inherited ranges are the messages 1 to `fork_seq`."""
+    expected = 1
+    for each in inherited:
+        if each.first != expected or each.last < each.first:
+            break
+        expected = each.last + 1
+    if expected != session.fork_seq + 1:
+        raise DataDamagedError(
+            f"the lineage of session {session.session_id} is damaged: its ranges do not end at {session.fork_seq}",
+            table="lineage",
+            row=session.session_id,
+        )
 
 
 def branch(tx: Tx, parent: StoredSession, at: int, log_id: int) -> None:

@@ -1,41 +1,28 @@
 """Messages: an append-only log per session. Each has a sequence number, a token count and a text index entry."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from holdfast.model.messages import Message, Role, seq_from_id
 from holdfast.model.parts import Part
-from holdfast.store.database import Row, Tx
+from holdfast.store.checked import salvage
+from holdfast.store.checked.message_rows import COLUMNS
+from holdfast.store.checksums import checksum_of, seed_of_log
+from holdfast.store.database import Tx
 from holdfast.store.tables import tool_calls
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
-from holdfast.store.timestamps import from_micros
 
 MAX_SYSTEM_MESSAGES = 20
 """How many of the last system messages are searched for one with text."""
 CHARS_PER_TOKEN = 4
-_COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
-_decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
+_OF_RANGE = "account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
 
 _INSERT = (
     "INSERT INTO messages (account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through, author,"
-    " created_at, added_at, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " created_at, added_at, extra, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-
-
-class Extra(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Fields that few messages have, stored as JSON in the column `extra`."""
-
-    peer_id: str | None = None
-    turn_id: str | None = None
-    message_kind: str | None = None
-    source_message_ids: list[str] | None = None
-    metadata: dict[str, Any] | None = None
-
-
-_decode_extra = msgspec.json.Decoder(Extra).decode
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -61,14 +48,18 @@ class StoredMessage(msgspec.Struct, frozen=True):
     extra: str | None
     created_at: int
     seq: int
+    is_damaged: bool
+    """Whether the other fields cannot be compared."""
 
 
 def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft], ids: Sequence[str], now: int) -> int:
     """Store `drafts` after the last message of a locked session. Return the session's new number of tokens."""
     tokens = session.tokens_total
     log_id = session.log_id
+    seed = seed_of_log(tx.account, log_id)
     for seq, (draft, id) in enumerate(zip(drafts, ids, strict=True), session.last_seq + 1):  # noqa: A001
         tokens += draft.tokens
+        checked = (id, draft.role, draft.created_at, seq, draft.tokens, draft.extra, draft.parts_json)
         tx.execute(
             _INSERT,
             (
@@ -85,6 +76,7 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
                 draft.created_at,
                 now,
                 draft.extra,
+                checksum_of(checked, seed),
             ),
         )
         tool_calls.insert(tx, log_id, seq, draft.parts)
@@ -95,40 +87,82 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
 
 
 def read(tx: Tx, log_ranges: Sequence[LogRange], limit: int, words: Sequence[str] | None = None) -> list[Message]:
-    """Read up to `limit` messages in order; with `words`, only messages that contain all of them."""
-    rows: list[Row] = []
+    """Read up to `limit` messages in order; with `words`, only messages that contain all of them.
+
+    A placeholder takes the place of a damaged or missing message.
+    """
+    found: list[Message] = []
     for log_range in log_ranges:
-        condition, query = ("TRUE", ()) if words is None else tx.dialect.match_text(tx, log_range.log_id, list(words))
-        rows += tx.all(
-            f"SELECT {_COLUMNS} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ?"
-            f" AND {condition} ORDER BY m.seq LIMIT ?",
-            (tx.account, log_range.log_id, log_range.first, log_range.last, *query, limit - len(rows)),
-        )
-        if len(rows) == limit:
+        left = limit - len(found)
+        if left <= 0:
             break
-    return _messages(rows)
+        found += _search_range(tx, log_range, left, words) if words is not None else _read_range(tx, log_range, left)
+    return found
+
+
+def _read_range(tx: Tx, log_range: LogRange, limit: int) -> list[Message]:
+    first, last = log_range.first, min(log_range.last, log_range.first + limit - 1)
+    try:
+        rows = tx.all(
+            f"SELECT {COLUMNS} FROM messages WHERE {_OF_RANGE} ORDER BY seq LIMIT ?",
+            (tx.account, log_range.log_id, first, last, limit),
+        )
+    except tx.dialect.unreadable_row:
+        rows = []
+    # Sequence numbers have no gaps: a missing one is damage too.
+    intact = salvage.decode_intact(tx, log_range.log_id, rows) if len(rows) == last - first + 1 else None
+    return salvage.read_range(tx, log_range.log_id, first, log_range.last, limit) if intact is None else intact
+
+
+def _search_range(tx: Tx, log_range: LogRange, limit: int, words: Sequence[str]) -> list[Message]:
+    condition, query = tx.dialect.match_text(tx, log_range.log_id, list(words))
+    found = (
+        "FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ?"
+        f" AND {condition} ORDER BY m.seq LIMIT ?"
+    )
+    params = (tx.account, log_range.log_id, log_range.first, log_range.last, *query, limit)
+    try:
+        rows = tx.all(f"SELECT {COLUMNS} {found}", params)
+    except tx.dialect.unreadable_row:
+        seqs = tx.all(f"SELECT m.seq {found}", params)
+        return [salvage.read_one(tx, log_range.log_id, row[0]) for row in seqs]
+    return salvage.decode_rows(tx, log_range.log_id, rows)
 
 
 def read_seqs(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[Message]:
-    """Read the messages of a log with the given sequence numbers, in order."""
-    rows = tx.all(
-        f"SELECT {_COLUMNS} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq IN ({_marks(seqs)})"
-        " ORDER BY m.seq",
-        (tx.account, log_id, *seqs),
-    )
-    return _messages(rows)
-
-
-def sizes(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[tuple[int, int]]:
-    """List the sequence number and the size in bytes of messages of a log, in order, without reading the messages."""
-    return [
-        (seq, size)
-        for seq, size in tx.all(
-            "SELECT seq, OCTET_LENGTH(parts) FROM messages WHERE account_id = ? AND log_id = ?"
-            f" AND seq IN ({_marks(seqs)}) ORDER BY seq",
+    """Read the messages of a log with the given sequence numbers, which are in order."""
+    try:
+        rows = tx.all(
+            f"SELECT {COLUMNS} FROM messages WHERE account_id = ? AND log_id = ? AND seq IN ({_marks(seqs)})"
+            " ORDER BY seq",
             (tx.account, log_id, *seqs),
         )
-    ]
+    except tx.dialect.unreadable_row:
+        rows = []
+    intact = salvage.decode_intact(tx, log_id, rows) if len(rows) == len(seqs) else None
+    return [salvage.read_one(tx, log_id, seq) for seq in seqs] if intact is None else intact
+
+
+def sizes(tx: Tx, log_id: int, seqs: Sequence[int]) -> dict[int, int]:
+    """Return the sizes in bytes of messages of a log by sequence number, without reading the messages."""
+    try:
+        rows = tx.all(
+            "SELECT seq, OCTET_LENGTH(parts) FROM messages WHERE account_id = ? AND log_id = ?"
+            f" AND seq IN ({_marks(seqs)})",
+            (tx.account, log_id, *seqs),
+        )
+    except tx.dialect.unreadable_row:
+        return {}
+    return {seq: size for seq, size in rows if isinstance(size, int)}
+
+
+def next_seq(tx: Tx, log_range: LogRange) -> int | None:
+    """Return the first sequence number of a range at which there is a message."""
+    row = tx.one(
+        f"SELECT seq FROM messages WHERE {_OF_RANGE} ORDER BY seq LIMIT 1",
+        (tx.account, log_range.log_id, log_range.first, log_range.last),
+    )
+    return row[0] if row else None
 
 
 def _marks(values: Sequence[int]) -> str:
@@ -154,14 +188,11 @@ def find_seq(tx: Tx, log_ranges: Sequence[LogRange], id: str) -> int | None:
 
 
 def read_stored(tx: Tx, log_ranges: Sequence[LogRange]) -> list[StoredMessage]:
-    rows: list[Row] = []
-    for log_range in log_ranges:
-        rows += tx.all(
-            "SELECT id, role, parts, extra, created_at, seq FROM messages"
-            " WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ? ORDER BY seq",
-            (tx.account, log_range.log_id, log_range.first, log_range.last),
-        )
-    return [StoredMessage(*row) for row in rows]
+    return [
+        StoredMessage(row[0], row[1], row[6], row[5], row[2], row[3], row[7])
+        for each in log_ranges
+        for row in salvage.read_rows(tx, each.log_id, each.first, each.last)
+    ]
 
 
 def last_seq_of_role(tx: Tx, log_ranges: Sequence[LogRange], role: Role) -> int:
@@ -184,11 +215,12 @@ def latest_system_message(tx: Tx, log_ranges: Sequence[LogRange]) -> Message | N
     """
     for log_range in reversed(log_ranges):
         rows = tx.all(
-            f"SELECT {_COLUMNS} FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
+            f"SELECT {COLUMNS} FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
             " AND role = 'system' ORDER BY seq DESC LIMIT ?",
             (tx.account, log_range.log_id, log_range.first, log_range.last, MAX_SYSTEM_MESSAGES),
         )
-        with_text = next((message for message in _messages(rows) if message.text.strip()), None)
+        found = salvage.decode_rows(tx, log_range.log_id, rows)
+        with_text = next((message for message in found if message.text.strip()), None)
         if with_text is not None:
             return with_text
     return None
@@ -238,18 +270,3 @@ def delete_after(tx: Tx, log_id: int, seq: int) -> None:
     tx.execute(tx.dialect.delete_text, (tx.account, log_id, seq))
     tool_calls.delete_after(tx, log_id, seq)
     tx.execute("DELETE FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq))
-
-
-def _messages(rows: Sequence[Row]) -> list[Message]:
-    # Joining the JSON arrays and decoding once is faster than decoding each row.
-    parts_by_row = _decode_parts("[" + ",".join([row[6] for row in rows]) + "]")
-    return [
-        Message(id, role, parts, from_micros(created_at), seq, tokens)
-        if extra is None
-        else _with_extra(Message(id, role, parts, from_micros(created_at), seq, tokens), extra)
-        for (id, role, created_at, seq, tokens, extra, _), parts in zip(rows, parts_by_row, strict=True)  # noqa: A001
-    ]
-
-
-def _with_extra(message: Message, extra: str) -> Message:
-    return msgspec.structs.replace(message, **msgspec.structs.asdict(_decode_extra(extra)))

@@ -1,12 +1,14 @@
 """Large tool outputs. The content is stored once per account by its hash; rows link it to message parts."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.errors import DataDamagedError
 from holdfast.model.messages import ToolResult, ToolResultSlice
-from holdfast.store.database import Tx
+from holdfast.store.database import Params, Row, Tx
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.timestamps import from_micros
 
@@ -80,13 +82,13 @@ def read(
 ) -> ToolResultSlice | None:
     """Read the characters from `offset` to `offset + limit` of an output in a message of `log_ranges`."""
     for log_range in log_ranges:
-        row = tx.one(
-            "SELECT t.tool_name, SUBSTR(b.content, ?, ?), b.chars FROM tool_results t"
+        row = _find(
+            tx,
+            tool_result_id,
+            "SELECT t.tool_name, b.content, b.chars FROM tool_results t"
             " JOIN blobs b ON b.account_id = t.account_id AND b.hash = t.hash"
             " WHERE t.account_id = ? AND t.log_id = ? AND t.seq BETWEEN ? AND ? AND t.hash = ? LIMIT 1",
             (
-                offset + 1,
-                limit or 2**31 - 1,
                 tx.account,
                 log_range.log_id,
                 log_range.first,
@@ -95,7 +97,10 @@ def read(
             ),
         )
         if row:
-            tool_name, content, chars = row
+            tool_name, whole, chars = row
+            if _is_damaged(tool_result_id, whole) or len(whole) != chars:
+                raise damage_error(tool_result_id)
+            content = whole[offset : None if limit is None else offset + limit]
             return ToolResultSlice(
                 tool_result_id=tool_result_id,
                 tool_name=tool_name,
@@ -105,6 +110,13 @@ def read(
                 has_more=offset + len(content) < chars,
             )
     return None
+
+
+def _find(tx: Tx, tool_result_id: str, sql: str, params: Params) -> Row | None:
+    try:
+        return tx.one(sql, params)
+    except tx.dialect.unreadable_row:
+        raise damage_error(tool_result_id) from None
 
 
 def list_of_tool(
@@ -126,9 +138,25 @@ def list_of_tool(
 
 
 def read_content(tx: Tx, tool_result_id: str) -> str | None:
-    """Read the whole content of an output."""
-    row = tx.one("SELECT content FROM blobs WHERE account_id = ? AND hash = ?", (tx.account, tool_result_id))
-    return None if row is None else str(row[0])
+    """Read the whole content of an output. None if it does not exist or is damaged."""
+    try:
+        row = tx.one("SELECT content FROM blobs WHERE account_id = ? AND hash = ?", (tx.account, tool_result_id))
+    except tx.dialect.unreadable_row:
+        return None
+    return None if row is None or _is_damaged(tool_result_id, row[0]) else str(row[0])
+
+
+def id_of_content(content: str) -> str:
+    """The id of an output: a hash of its content."""
+    return f"tr_{hashlib.sha256(content.encode()).hexdigest()[:40]}"
+
+
+def _is_damaged(tool_result_id: str, content: object) -> bool:
+    return not isinstance(content, str) or id_of_content(content) != tool_result_id
+
+
+def damage_error(tool_result_id: str) -> DataDamagedError:
+    return DataDamagedError(f"the tool output {tool_result_id} is damaged", table="blobs", row=tool_result_id)
 
 
 def sizes(tx: Tx, log_id: int, after: int) -> list[tuple[int, int]]:

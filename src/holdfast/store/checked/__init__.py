@@ -1,0 +1,1 @@
+"""Rows with a checksum: messages and archives."""
