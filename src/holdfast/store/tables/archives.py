@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.model.archives import ArchiveInfo, ArchiveState, MessageRange, archive_id, archive_uri
 from holdfast.model.summaries import Cost, RenderedSummary, RollingSummary, Summary, TokenUsage, replace_source_ids
-from holdfast.store.database import Tx
+from holdfast.store.database import NOW, Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
@@ -80,8 +80,8 @@ class ArchiveTotals(msgspec.Struct, frozen=True):
 
 def insert(tx: Tx, log_id: int, number: int, sealed: MessageRange, task_id: str, now: int) -> None:
     tx.execute(
-        "INSERT INTO archives (account_id, log_id, number, first_seq, last_seq, tokens, task_id, state, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO archives (account_id, log_id, number, first_seq, last_seq, tokens, task_id, state, created_at,"
+        f" sealed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, {NOW})",
         (
             tx.account,
             log_id,
@@ -119,12 +119,10 @@ def numbers_in_range(tx: Tx, log_id: int, first: int, last: int) -> list[int]:
     return [row[0] for row in rows]
 
 
-def last_number_and_time(tx: Tx, log_id: int) -> tuple[int, int]:
-    """Return the number and the creation time of the newest archive, or 0 and 0 if there is none."""
-    row = tx.one(
-        f"SELECT number, created_at FROM archives WHERE {_OF_LOG} ORDER BY number DESC LIMIT 1", (tx.account, log_id)
-    )
-    return (row[0], row[1]) if row else (0, 0)
+def last_number(tx: Tx, log_id: int) -> int:
+    """Return the number of the newest archive, or 0 if there is none."""
+    row = tx.one(f"SELECT number FROM archives WHERE {_OF_LOG} ORDER BY number DESC LIMIT 1", (tx.account, log_id))
+    return int(row[0]) if row else 0
 
 
 def first_in_state(tx: Tx, log_id: int, state: Literal["pending", "failed", "cancelled"]) -> StoredArchive | None:
@@ -265,7 +263,7 @@ def done_through(tx: Tx, log_id: int, at: int) -> int:
 def copy_to_fork(tx: Tx, parent: StoredSession, log_id: int, through: int) -> None:
     """Copy the finished archives of `parent` up to message `through` to a fork's log, without their token usage."""
     columns = (
-        "number, first_seq, last_seq, tokens, task_id, state, created_at, ended_at, abstract, overview,"
+        "number, first_seq, last_seq, tokens, task_id, state, created_at, sealed_at, ended_at, abstract, overview,"
         " overview_tokens, rolling_abstract, rolling, rolling_tokens, summary, earlier, rules_tokens,"
         " rules_left_out"
     )
