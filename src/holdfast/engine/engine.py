@@ -1,7 +1,7 @@
 """The gate: every operation, from a client or over HTTP, is checked, prepared and run by the engine."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -59,12 +59,15 @@ class Engine:
         settings: Settings | None = None,
         *,
         clock: Clock = system_clock,
+        elapsed: Callable[[], float] = time.monotonic,
         ids: Ids | None = None,
         hooks: Hooks | None = None,
     ) -> None:
         self.db = db
         self.settings = settings or Settings()
         self.clock = clock
+        """The system's time, for ids and for times that users see. What is due or expired, the database decides."""
+        self._elapsed = elapsed
         self.ids = ids or Ids(clock)
         self.models = Models(self.settings)
         self.hooks = hooks or Hooks()
@@ -162,6 +165,7 @@ class Engine:
                 polls=polls,
                 job_runner=self.job_runner,
                 delete_expired=self.delete_expired,
+                elapsed=self._elapsed,
             )
             self._last_poll, self._polls_during_use = time.monotonic(), not polls
             self.workers.start()

@@ -55,6 +55,7 @@ class ClaimedTask:
         observe: Observer,
         spent: Callable[[Tx, StoredTask, str, Cost], None],
         job_runner: JobRunner,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings
         self.models = models
@@ -62,12 +63,13 @@ class ClaimedTask:
         self.observe = observe
         self.new_context = new_context
         self._job_runner = job_runner
+        self._elapsed = elapsed
         self._db = db
         self._spent = spent
         self._step = ""
         self._checkpoints = self.read(lambda tx: steps.read(tx, claim.task.task_id))
         self._total_steps = max(claim.task.steps_total, 1)
-        self._last_recorded_at = time.monotonic()
+        self._last_recorded_at = self._elapsed()
 
     @property
     def task(self) -> StoredTask:
@@ -113,7 +115,7 @@ class ClaimedTask:
             raise LeaseLostError
         steps.insert(tx, self.task.task_id, step, output, context.now)
         self._add_cost(tx, cost)
-        self._last_recorded_at = time.monotonic()
+        self._last_recorded_at = self._elapsed()
 
     def record_cost(self, cost: Cost) -> None:
         """Record the cost of a step that failed. The step will run again, but its cost must still be counted."""
@@ -163,9 +165,9 @@ class ClaimedTask:
             now=context.now,
         )
         tasks.store_payload(tx, self.task.task_id, encoded)
-        self._last_recorded_at = time.monotonic()
+        self._last_recorded_at = self._elapsed()
         return done
 
     def working_time(self) -> int:
         """Microseconds of work that are not recorded in the task yet."""
-        return round((time.monotonic() - self._last_recorded_at) * MICROS_PER_SECOND)
+        return round((self._elapsed() - self._last_recorded_at) * MICROS_PER_SECOND)

@@ -63,6 +63,7 @@ class Workers:
         observe: Observer = ignore_boundary,
         job_runner: JobRunner | None = None,
         delete_expired: Callable[[], None] = lambda: None,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._db = db
         self._settings = settings
@@ -73,6 +74,7 @@ class Workers:
         self._observe = observe
         self._job_runner = job_runner or ThreadRunner()
         self._delete_expired = delete_expired
+        self._elapsed = elapsed
         self._next_cleanup = 0.0
         self._clock_watch = ClockWatch(db, lambda: new_context().now)
         self._models = models
@@ -236,6 +238,7 @@ class Workers:
                 self._observe,
                 kind.spent,
                 self._job_runner,
+                self._elapsed,
             )
             if failures.has_too_many_crashes(claimed):
                 failures.record(kind, claimed, failures.crash_error(claimed))

@@ -19,6 +19,8 @@ $$;
 ALTER TABLE tasks ADD COLUMN completed_at bigint;
 ALTER TABLE archives ADD COLUMN sealed_at bigint;
 ALTER TABLE watches ADD COLUMN added_at bigint;
+DROP INDEX tasks_by_completion;
+CREATE INDEX tasks_by_completion ON tasks (kind, COALESCE(completed_at, updated_at)) WHERE status = 'completed';
 
 -- A check that a wrong clock has scheduled far in the future takes place now; it schedules the next one.
 UPDATE watches SET due_at = 0 WHERE due_at > holdfast_now() + 86400000000;

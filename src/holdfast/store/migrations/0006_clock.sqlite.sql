@@ -13,6 +13,8 @@ CREATE TABLE clock (
 ALTER TABLE tasks ADD COLUMN completed_at INTEGER;
 ALTER TABLE archives ADD COLUMN sealed_at INTEGER;
 ALTER TABLE watches ADD COLUMN added_at INTEGER;
+DROP INDEX tasks_by_completion;
+CREATE INDEX tasks_by_completion ON tasks (kind, COALESCE(completed_at, updated_at)) WHERE status = 'completed';
 
 -- A check that a wrong clock has scheduled far in the future takes place now; it schedules the next one.
 UPDATE watches SET due_at = 0 WHERE due_at > CAST(unixepoch('subsec') * 1000000 AS INTEGER) + 86400000000;

@@ -388,13 +388,12 @@ def delete_for_log(tx: Tx, log_id: int) -> None:
 def delete_completed(tx: Tx, kind: str, age: int, limit: int) -> int:
     """Delete up to `limit` tasks of a kind, of all accounts, that were completed more than `age` microseconds ago.
 
-    Return how many. Failed and cancelled tasks are kept, because they can be retried. `updated_at` is the time of the
-    worker's machine and has an index; `completed_at` decides.
+    Return how many. Failed and cancelled tasks are kept, because they can be retried.
     """
     rows = tx.all(
         "DELETE FROM tasks WHERE (account_id, task_id) IN (SELECT account_id, task_id FROM tasks"
-        f" WHERE kind = ? AND status = 'completed' AND updated_at < {NOW} - ?"
-        f" AND COALESCE(completed_at, updated_at) < {NOW} - ? ORDER BY updated_at LIMIT ?) RETURNING 1",
-        (kind, age, age, limit),
+        f" WHERE kind = ? AND status = 'completed' AND COALESCE(completed_at, updated_at) < {NOW} - ?"
+        " ORDER BY COALESCE(completed_at, updated_at) LIMIT ?) RETURNING 1",
+        (kind, age, limit),
     )
     return len(rows)
