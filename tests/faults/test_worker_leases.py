@@ -21,10 +21,10 @@ from holdfast.client.sync.client import Client
 from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.engine import Engine
-from holdfast.engine.gate.ids import system_clock
 from holdfast.errors import NotFoundError
 from holdfast.model.identity import Principal
 from holdfast.store.database import Tx
+from holdfast.testing.clocks import advance_clock
 from holdfast.testing.faults.disks import FaultSchedule, full_disk
 from holdfast.testing.faults.watching import wait_for
 from holdfast.testing.faults.worker import WorkerOptions
@@ -192,8 +192,7 @@ def test_tasks_and_their_results_survive_a_restart(target: str) -> None:
 
 def test_old_completed_tasks_are_deleted_but_failures_and_archives_are_kept(target: str) -> None:
     settings = Settings(worker_threads=0, task_retention_hours=24, task_attempts=1, close_seconds=60)
-    now = system_clock()
-    engine = Engine(open_database(target, settings), settings, clock=lambda: now)
+    engine = Engine(open_database(target, settings), settings)
     client = Client(LocalTransport(engine, Principal("default", "default", "root")))
     (failed,) = add_and_commit(client, "failed", 1, count=2)
     unreachable = {"model_provider": "openai", "model_name": "none", "model_base_url": "http://127.0.0.1:9/v1"}
@@ -204,10 +203,10 @@ def test_old_completed_tasks_are_deleted_but_failures_and_archives_are_kept(targ
     run_due_tasks(target, msgspec.structs.replace(settings, worker_threads=1))
     (pending,) = add_and_commit(client, "pending", 1, count=2)
     all_tasks = {failed, cancelled, done, pending}
-    now += 23 * HOUR_MICROSECONDS
+    advance_clock(engine.db, 23 * HOUR_MICROSECONDS)
     engine.delete_expired()
     assert {task.task_id for task in client.list_tasks()} == all_tasks
-    now += 2 * HOUR_MICROSECONDS
+    advance_clock(engine.db, 2 * HOUR_MICROSECONDS)
     engine.delete_expired()
     assert {task.task_id for task in client.list_tasks()} == all_tasks - {done}
     with pytest.raises(NotFoundError):

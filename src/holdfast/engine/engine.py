@@ -1,6 +1,7 @@
 """The gate: every operation, from a client or over HTTP, is checked, prepared and run by the engine."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,6 +50,8 @@ CLEANUP_BATCH_ROWS = 1_000
 """How many expired rows one transaction deletes. Small, so that other writers do not wait long."""
 MICROS_PER_SECOND = 1_000_000
 MICROS_PER_HOUR = 3_600 * MICROS_PER_SECOND
+MAX_CLOCK_ERROR = MICROS_PER_HOUR // 2
+"""By how much the database's time may be too late after a restart of the machine. A key is kept that much longer."""
 
 
 class Engine:
@@ -60,12 +63,15 @@ class Engine:
         settings: Settings | None = None,
         *,
         clock: Clock = system_clock,
+        elapsed: Callable[[], float] = time.monotonic,
         ids: Ids | None = None,
         hooks: Hooks | None = None,
     ) -> None:
         self.db = db
         self.settings = settings or Settings()
         self.clock = clock
+        """The system's time, for ids and for times that users see. What is due or expired, the database decides."""
+        self._elapsed = elapsed
         self.ids = ids or Ids(clock)
         self.models = Models(self.settings)
         self.hooks = hooks or Hooks()
@@ -74,7 +80,7 @@ class Engine:
         self._operation_count = 0
         self._is_stopping = False
         self._polls_during_use = False
-        self._last_poll = 0
+        self._last_poll = 0.0
         self._has_hooks = bool(self.hooks.before or self.hooks.after)
         self._resources = EngineResources(
             db, self.settings, self.models, self.hooks, self.wake_workers, lambda: self._is_stopping
@@ -102,7 +108,7 @@ class Engine:
         op = validate_operation(cls, fields, strict=strict)
         account = access.account_of(principal, entry, op)
         context = self.new_context()
-        self._poll_if_due(context.now)
+        self._poll_if_due()
         checked = handler.check(context, op)
         may_wait = account is None or handler.prepare is not None or self._has_hooks
         return CheckedCall(principal, op, entry, handler, account, checked, context, may_wait)
@@ -134,14 +140,16 @@ class Engine:
 
     def delete_expired(self) -> None:
         """Delete results of appends that are too old to be retried, and tasks that completed long ago."""
-        deletions = [(append_results.delete_older_than, self.settings.idempotency_hours)]
+        deletions = [
+            (append_results.delete_older_than, self.settings.idempotency_hours * MICROS_PER_HOUR + MAX_CLOCK_ERROR)
+        ]
         for name, kind in TASK_KINDS.items():
             hours_kept = kind.retention_hours(self.settings)
             if hours_kept is not None:
-                deletions.append((partial(stored_tasks.delete_completed_before, kind=name), hours_kept))
-        for delete, hours in deletions:
-            before = self.clock() - hours * MICROS_PER_HOUR
-            while self.db.write(EVERY_ACCOUNT, partial(delete, before=before, limit=CLEANUP_BATCH_ROWS)):
+                age = hours_kept * MICROS_PER_HOUR
+                deletions.append((partial(stored_tasks.delete_completed, kind=name), age))
+        for delete, age in deletions:
+            while self.db.write(EVERY_ACCOUNT, partial(delete, age=age, limit=CLEANUP_BATCH_ROWS)):
                 pass
 
     def back_up(self, principal: Principal, target: Path, *, overwrite: bool) -> Backup:
@@ -170,8 +178,9 @@ class Engine:
                 polls=polls,
                 job_runner=self.job_runner,
                 delete_expired=self.delete_expired,
+                elapsed=self._elapsed,
             )
-            self._last_poll, self._polls_during_use = self.clock(), not polls
+            self._last_poll, self._polls_during_use = time.monotonic(), not polls
             self.workers.start()
 
     def wake_workers(self) -> None:
@@ -181,10 +190,11 @@ class Engine:
 
     def has_work(self) -> bool:
         """Whether a task is pending or running, or a session is due to be checked for an automatic commit."""
-        next_task, next_check = self.db.read(
-            EVERY_ACCOUNT, lambda tx: (stored_tasks.next_due(tx, TASK_KINDS), auto_commit_checks.next_due(tx))
+        task_wait, check_wait = self.db.read(
+            EVERY_ACCOUNT,
+            lambda tx: (stored_tasks.micros_until_due(tx, TASK_KINDS), auto_commit_checks.micros_until_due(tx)),
         )
-        return next_task is not None or (next_check is not None and next_check <= self.clock())
+        return task_wait is not None or (check_wait is not None and check_wait <= 0)
 
     def stop_workers(self) -> None:
         """Finish background tasks within the time that the settings allow, and release the rest.
@@ -211,9 +221,8 @@ class Engine:
             raise TypeError(f"a hook returned a {type(op).__name__} for a {type(call.op).__name__}; keep the type")
         return self.check(call.principal, type(call.op), fields_of(op))
 
-    def _poll_if_due(self, now: int) -> None:
+    def _poll_if_due(self) -> None:
         """Poll for tasks of other processes once per lease, if the workers do not poll by themselves."""
-        lease = self.settings.task_lease_seconds * MICROS_PER_SECOND
-        if self._polls_during_use and now - self._last_poll > lease:
-            self._last_poll = now
+        if self._polls_during_use and time.monotonic() - self._last_poll > self.settings.task_lease_seconds:
+            self._last_poll = time.monotonic()
             self.wake_workers()

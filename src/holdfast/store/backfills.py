@@ -29,7 +29,17 @@ Backfill = Callable[[Tx, str | None, int], Backfilled]
 
 
 def _move_old_tasks(tx: Tx, _after: str | None, limit: int) -> Backfilled:
-    moved = tasks.move_old_tasks(tx, limit)
+    """Move tasks of all accounts from `old_tasks` to `tasks`."""
+    keys = tx.all("SELECT account_id, task_id FROM old_tasks ORDER BY account_id, task_id LIMIT ?", (limit,))
+    moved = 0
+    for account_id, task_id in keys:
+        task = tasks.find(tx, task_id, account_id)
+        # Nothing is deleted if another transaction has deleted the task meanwhile.
+        if task and tx.one(
+            "DELETE FROM old_tasks WHERE account_id = ? AND task_id = ? RETURNING 1", (account_id, task_id)
+        ):
+            tasks.insert(tx, task)
+            moved += 1
     return Backfilled(moved, "" if moved else None)
 
 

@@ -18,6 +18,14 @@ EVERY_ACCOUNT = "*"
 """The account of a transaction that serves the operator rather than a tenant. No tenant can have this name."""
 
 
+NOW = "(SELECT holdfast_now())"
+"""The database's time in microseconds, in SQL. It is the same for all processes, whatever their machines' clocks say.
+
+Times that decide are the database's: when a task is due, when a lease ends, how old a row is. Times that users see come
+from the engine's clock. It is a subquery, so that it is evaluated once and can limit an index scan.
+"""
+
+
 class Dialect(msgspec.Struct, frozen=True):
     """The differences in SQL between the two databases."""
 
@@ -90,7 +98,17 @@ class Database(Protocol):
         """Count the writes that wait for other writes to finish."""
 
     def migrate(self, now: int) -> None:
-        """Bring the schema up to date. Safe to call from many processes at once."""
+        """Bring the schema up to date and start the database's clock. Safe to call from many processes at once.
+
+        `now` is the system's time. Afterwards SQL can call `holdfast_now()`, which is the same in all processes and
+        independent of the clocks of their machines. If a later version changes the schema, every write raises an error.
+        """
+
+    def store_time(self, now: int) -> None:
+        """Store the database's time if the database does not have a clock of its own. Call it once a minute.
+
+        `now` is the system's time.
+        """
 
     def copy_to(self, target: Path, progress: Callable[[int, int], None]) -> None:
         """Write a consistent copy of an SQLite database to a new file, while others write.
@@ -100,6 +118,11 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Finish running transactions and release all resources. Calling it again does nothing."""
+
+
+def read_time(tx: Tx) -> int:
+    """The database's time in microseconds."""
+    return int(tx.all(f"SELECT {NOW}")[0][0])
 
 
 class _TransactionScope(threading.local):

@@ -7,7 +7,6 @@ import pytest
 
 from holdfast.config import Settings
 from holdfast.engine import Engine
-from holdfast.engine.gate.ids import system_clock
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tasks.order import Order, add_task
@@ -21,6 +20,7 @@ from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import accounts
 from holdfast.store.tables.tasks import Failure, StoredTask
+from holdfast.testing.clocks import advance_clock
 
 ALICE = Principal("acme", "alice", "root")
 HOUR = 3_600_000_000
@@ -204,7 +204,8 @@ def test_a_kind_says_how_long_its_completed_tasks_are_kept(
     TASK_KINDS["probe"] = TaskKind(perform=probe.perform, retention_hours=lambda _settings: hours)
     add_probe("a")
     run_tasks(engine)
-    Engine(engine.db, Settings(task_retention_hours=1), clock=lambda: system_clock() + 2 * HOUR).delete_expired()
+    advance_clock(engine.db, 2 * HOUR)
+    Engine(engine.db, Settings(task_retention_hours=1)).delete_expired()
     assert bool(engine.call(ALICE, ListTasks())) == kept
 
 

@@ -80,7 +80,7 @@ def find_owner(db: Database, key: str, now: int) -> KeyOwner | None:
         return None
     if stored.expires_at is not None and stored.expires_at <= now:
         return None
-    if now - (stored.last_used_at or 0) > LAST_USE_INTERVAL_MICROS:
+    if abs(now - (stored.last_used_at or 0)) > LAST_USE_INTERVAL_MICROS:  # the clock may have been ahead
         # Submitted without waiting: a long write by another process must not delay this request.
         db.submit([Submission(account, lambda tx: users.touch_key(tx, key_id, now), lambda *_: None)])
     return KeyOwner(Principal(account, stored.user_id, stored.role), stored.expires_at)

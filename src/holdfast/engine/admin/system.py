@@ -51,6 +51,7 @@ def _status(
 
 
 def _health(tx: Tx, _principal: Principal, _op: CheckHealth, _prepared: None, _context: CallContext) -> Health:
+    migrations.require_known_schema(tx)
     return Health(diagnostics.ping(tx))
 
 

@@ -35,7 +35,7 @@ def seal(tx: Tx, session: StoredSession, user_id: str, keep: int, context: CallC
     if failed is not None:
         raise _blocked(session, failed)
     tokens = _tokens_through(tx, session, last_seq)
-    number = archives.last_number_and_time(tx, session.log_id)[0] + 1
+    number = archives.last_number(tx, session.log_id) + 1
     uri = archive_uri(session.user_id, session.session_id, number)
     task_id = add_task(
         tx,

@@ -25,7 +25,7 @@ def _start(
     numbers = archives.done_numbers(tx, session.log_id)
     if not numbers:
         return ResummaryStarted(session_id=session.session_id, status="skipped", task_id=None, archives=0)
-    order = Order(order_key_of_log(session.log_id), archives.last_number_and_time(tx, session.log_id)[0])
+    order = Order(order_key_of_log(session.log_id), archives.last_number(tx, session.log_id))
     task_id = tasks.find_pending(tx, order.key, RESUMMARY)  # it will use the current summariser, too
     if task_id is None:
         task_id = add_task(

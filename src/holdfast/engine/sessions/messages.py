@@ -58,9 +58,9 @@ def _append(
     )
     if session.config != NO_CONFIG:
         updated = msgspec.structs.replace(session, own_seq=result.seq, own_tokens=tokens_total, own_added=now)
-        auto_commits.commit_if_due(tx, updated, context)
+        auto_commits.commit_after_append(tx, updated, context)
     if op.idempotency_key is not None:
-        append_results.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, checked), result, context.now)
+        append_results.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, checked), result)
     return result
 
 

@@ -106,7 +106,7 @@ def _configure(
     store.configure(tx, session, _encode_config(config), context.now)
     changes.record(tx, session, "configured", principal.user_id, context.now, changed)
     if op.auto_commit_policy:
-        auto_commit_checks.schedule_at_or_before(tx, session.log_id, context.now)
+        auto_commit_checks.schedule_now(tx, session.log_id)
         context.wake_workers()
     return session_info.read_session_info(tx, require_session(tx, principal, op.session_id))
 
@@ -138,7 +138,7 @@ def _fork(tx: Tx, principal: Principal, op: ForkSession, _prepared: None, contex
     archives.copy_to_fork(tx, parent, inserted.log_id, archived_through)
     changes.record(tx, parent, "forked", principal.user_id, context.now, {"session_id": inserted.session_id, "seq": at})
     if parent.config != NO_CONFIG:
-        auto_commit_checks.schedule_at_or_before(tx, inserted.log_id, context.now)
+        auto_commit_checks.schedule_now(tx, inserted.log_id)
         context.wake_workers()
     return session_info.read_session_info(tx, inserted)
 

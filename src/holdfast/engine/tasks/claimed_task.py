@@ -23,6 +23,7 @@ Observer = Callable[[str], None]
 """Called at each boundary of the work, such as `claimed` or `summarise is checkpointed`. Fault tests use it."""
 
 
+MICROS_PER_SECOND = 1_000_000
 MIN_PAUSE_SECONDS = 0.001
 """The shortest pause between two slices. The pause is otherwise as long as the slice before it."""
 
@@ -54,6 +55,7 @@ class ClaimedTask:
         observe: Observer,
         spent: Callable[[Tx, StoredTask, str, Cost], None],
         job_runner: JobRunner,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings
         self.models = models
@@ -61,12 +63,13 @@ class ClaimedTask:
         self.observe = observe
         self.new_context = new_context
         self._job_runner = job_runner
+        self._elapsed = elapsed
         self._db = db
         self._spent = spent
         self._step = ""
         self._checkpoints = self.read(lambda tx: steps.read(tx, claim.task.task_id))
         self._total_steps = max(claim.task.steps_total, 1)
-        self._last_recorded_at = new_context().now
+        self._last_recorded_at = self._elapsed()
 
     @property
     def task(self) -> StoredTask:
@@ -107,12 +110,12 @@ class ClaimedTask:
 
     def _write_checkpoint(self, tx: Tx, context: CallContext, step: str, output: str, cost: Cost) -> None:
         done = len(self._checkpoints) + 1
-        total, worked = max(self._total_steps, done), self.working_time(context)
+        total, worked = max(self._total_steps, done), self.working_time()
         if not tasks.advance(tx, self.claim, stage=step, done=done, total=total, worked=worked, now=context.now):
             raise LeaseLostError
         steps.insert(tx, self.task.task_id, step, output, context.now)
         self._add_cost(tx, cost)
-        self._last_recorded_at = context.now
+        self._last_recorded_at = self._elapsed()
 
     def record_cost(self, cost: Cost) -> None:
         """Record the cost of a step that failed. The step will run again, but its cost must still be counted."""
@@ -158,13 +161,13 @@ class ClaimedTask:
             stage=self.task.kind,
             done=done.done,
             total=max(self._total_steps, done.done),
-            worked=self.working_time(context),
+            worked=self.working_time(),
             now=context.now,
         )
         tasks.store_payload(tx, self.task.task_id, encoded)
-        self._last_recorded_at = context.now
+        self._last_recorded_at = self._elapsed()
         return done
 
-    def working_time(self, context: CallContext) -> int:
+    def working_time(self) -> int:
         """Microseconds of work that are not recorded in the task yet."""
-        return max(0, context.now - self._last_recorded_at)
+        return round((self._elapsed() - self._last_recorded_at) * MICROS_PER_SECOND)

@@ -55,6 +55,6 @@ def _complete(tx: Tx, context: CallContext, kind: TaskKind, claimed: ClaimedTask
     if not kind.lock(tx, task) or not tasks.is_held(tx, claimed.claim):
         raise LeaseLostError
     result: Any = msgspec.json.encode(write_results(tx, context)).decode()
-    tasks.complete(tx, claimed.claim, result, worked=claimed.working_time(context), now=context.now)
+    tasks.complete(tx, claimed.claim, result, worked=claimed.working_time(), now=context.now)
     steps.delete(tx, task.task_id)
     unblock_next(tx, task.order_key, context)

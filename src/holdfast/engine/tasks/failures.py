@@ -71,15 +71,14 @@ def _backoff_seconds(attempt: int, claimed: ClaimedTask, error: Exception, rando
 
 
 def _schedule_retry(tx: Tx, context: CallContext, claimed: ClaimedTask, error: Exception) -> None:
-    wait = _backoff_seconds(claimed.task.failures + 1, claimed, error, context.ids.random_48_bits())
-    run_at = context.now + round(wait * MICROS_PER_SECOND)
-    worked = claimed.working_time(context)
-    if not tasks.postpone(tx, claimed.claim, failure_from(error), run_at=run_at, worked=worked, now=context.now):
+    seconds = _backoff_seconds(claimed.task.failures + 1, claimed, error, context.ids.random_48_bits())
+    wait, worked = round(seconds * MICROS_PER_SECOND), claimed.working_time()
+    if not tasks.postpone(tx, claimed.claim, failure_from(error), wait=wait, worked=worked, now=context.now):
         raise LeaseLostError
 
 
 def _fail(tx: Tx, context: CallContext, kind: TaskKind, claimed: ClaimedTask, failure: Failure) -> None:
-    task, worked = claimed.task, claimed.working_time(context)
+    task, worked = claimed.task, claimed.working_time()
     if not kind.lock(tx, task) or not tasks.fail(tx, claimed.claim, failure, worked=worked, now=context.now):
         raise LeaseLostError
     kind.failed(tx, context, task, failure)

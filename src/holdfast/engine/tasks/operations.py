@@ -1,5 +1,6 @@
 """Getting, listing, retrying and cancelling background tasks of any kind."""
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -16,6 +17,8 @@ from holdfast.store.database import Tx
 from holdfast.store.tables import tasks as store
 from holdfast.store.tables.tasks import StoredTask
 from holdfast.store.timestamps import from_micros
+
+MAX_CLOCK_DIFFERENCE_MICROS = 5_000_000
 
 _decode_result = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -34,15 +37,15 @@ def _require(tx: Tx, principal: Principal, task_id: str) -> StoredTask:
     return task
 
 
-def _get(tx: Tx, principal: Principal, op: GetTask, _prepared: None, _context: CallContext) -> Task:
-    return _read(tx, principal, op.task_id)
+def _get(tx: Tx, principal: Principal, op: GetTask, _prepared: None, context: CallContext) -> Task:
+    return _read(tx, principal, op.task_id, context)
 
 
-def _read(tx: Tx, principal: Principal, task_id: str) -> Task:
-    return _to_task(_require(tx, principal, task_id), to_operator=principal == OPERATOR)
+def _read(tx: Tx, principal: Principal, task_id: str, context: CallContext) -> Task:
+    return _to_task(_require(tx, principal, task_id), context, to_operator=principal == OPERATOR)
 
 
-def _list(tx: Tx, principal: Principal, op: ListTasks, _prepared: None, _context: CallContext) -> list[Task]:
+def _list(tx: Tx, principal: Principal, op: ListTasks, _prepared: None, context: CallContext) -> list[Task]:
     is_operator = principal == OPERATOR
     page = store.page(
         tx,
@@ -53,7 +56,7 @@ def _list(tx: Tx, principal: Principal, op: ListTasks, _prepared: None, _context
         kinds=None if is_operator else _visible_kinds(),
         limit=op.limit,
     )
-    return [_to_task(task, to_operator=is_operator) for task in page]
+    return [_to_task(task, context, to_operator=is_operator) for task in page]
 
 
 def _cancel(tx: Tx, principal: Principal, op: CancelTask, _prepared: None, context: CallContext) -> Task:
@@ -66,7 +69,7 @@ def _cancel(tx: Tx, principal: Principal, op: CancelTask, _prepared: None, conte
         store.cancel(tx, task.task_id, context.now)
         kind.cancelled(tx, context, task, principal)
         unblock_next(tx, task.order_key, context)
-    return _read(tx, principal, op.task_id)
+    return _read(tx, principal, op.task_id, context)
 
 
 def _retry(tx: Tx, principal: Principal, op: RetryTask, _prepared: None, context: CallContext) -> Task:
@@ -84,7 +87,7 @@ def retry_task(tx: Tx, principal: Principal, task_id: str, context: CallContext)
         context.wake_workers()
         kind.retried(tx, context, task, principal)
         unblock_next(tx, task.order_key, context)
-    return _read(tx, principal, task_id)
+    return _read(tx, principal, task_id, context)
 
 
 def _lock(tx: Tx, principal: Principal, task_id: str) -> tuple[TaskKind, StoredTask]:
@@ -104,12 +107,11 @@ def _lock(tx: Tx, principal: Principal, task_id: str) -> tuple[TaskKind, StoredT
     return kind, locked
 
 
-def _to_task(task: StoredTask, *, to_operator: bool = False) -> Task:
+def _to_task(task: StoredTask, context: CallContext, *, to_operator: bool = False) -> Task:
     """Convert to the task that callers see.
 
     The operator gets the error code instead of the message, which may quote a tenant's text.
     """
-    is_retrying = task.status == "pending" and task.run_at is not None and task.attempts > 0
     return Task(
         task_id=task.task_id,
         account_id=task.account_id,
@@ -124,7 +126,7 @@ def _to_task(task: StoredTask, *, to_operator: bool = False) -> Task:
         subject=task.subject,
         progress=Progress(task.steps_done, task.steps_total),
         attempts=task.attempts,
-        next_attempt_at=from_micros(task.run_at) if is_retrying and task.run_at is not None else None,
+        next_attempt_at=_next_attempt_at(task, context),
         result=None if task.result is None else _decode_result(task.result),
         error_code=task.error_code,
         error=task.error_code if to_operator else task.error,
@@ -137,6 +139,14 @@ def _to_task(task: StoredTask, *, to_operator: bool = False) -> Task:
         created_at_iso=from_micros(task.created_at),
         updated_at_iso=from_micros(task.updated_at),
     )
+
+
+def _next_attempt_at(task: StoredTask, context: CallContext) -> datetime | None:
+    """The time by the clock of this machine. If the database's clock is only seconds apart, its time is as good."""
+    if task.status != "pending" or task.run_at is None or task.attempts == 0:
+        return None
+    difference = context.now - task.read_at
+    return from_micros(task.run_at + (difference if abs(difference) > MAX_CLOCK_DIFFERENCE_MICROS else 0))
 
 
 HANDLERS: dict[type, OperationHandler] = {

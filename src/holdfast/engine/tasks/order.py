@@ -47,7 +47,7 @@ def add_task(
         stage=None if order is None else "waiting",
         steps_done=0,
         steps_total=steps_total,
-        run_at=context.now if order is None else None,
+        run_at=None,
         fence=0,
         attempts=0,
         failures=0,
@@ -64,7 +64,7 @@ def add_task(
         error_code=None,
         error=None,
     )
-    tasks.insert(tx, task)
+    tasks.insert(tx, task, is_due=order is None)
     if order is None:
         context.wake_workers()
     else:
@@ -84,5 +84,5 @@ def unblock_next(tx: Tx, order_key: str | None, context: CallContext) -> None:
     for kind in tasks.failed_kinds_before(tx, first):
         if kind not in TASK_KINDS or TASK_KINDS[kind].blocks_after_failure(context.settings):
             return
-    tasks.unblock(tx, first.task_id, context.now)
+    tasks.unblock(tx, first.task_id)
     context.wake_workers()

@@ -21,6 +21,7 @@ from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks import completion, failures
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError, Observer
+from holdfast.engine.tasks.clock_watch import ClockWatch
 from holdfast.engine.tasks.task_kind import TaskKind
 from holdfast.errors import HoldfastError
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
@@ -32,6 +33,8 @@ MAX_SESSION_CHECKS = 100
 """How many sessions are checked before a task is claimed."""
 HEARTBEATS_PER_LEASE = 3
 CLEANUP_INTERVAL_SECONDS = 3_600.0
+MAX_RETRY_SECONDS = 3_600.0
+"""The longest wait that a model provider can ask for."""
 RECHECK_SECONDS = 60.0
 """The wait before a failed check of a session is repeated."""
 MIN_WAIT_SECONDS = 0.001
@@ -60,6 +63,7 @@ class Workers:
         observe: Observer = ignore_boundary,
         job_runner: JobRunner | None = None,
         delete_expired: Callable[[], None] = lambda: None,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._db = db
         self._settings = settings
@@ -70,7 +74,9 @@ class Workers:
         self._observe = observe
         self._job_runner = job_runner or ThreadRunner()
         self._delete_expired = delete_expired
+        self._elapsed = elapsed
         self._next_cleanup = 0.0
+        self._clock_watch = ClockWatch(db, lambda: new_context().now)
         self._models = models
         self._close_deadline: float | None = None
         self._reset_threads()
@@ -80,7 +86,7 @@ class Workers:
 
     def start(self) -> None:
         """Start a thread if there is work, or if this pool polls for it."""
-        if self._polls or self._next_due() is not None:
+        if self._polls or self._micros_until_due() is not None:
             self.wake()
 
     def wake(self) -> None:
@@ -174,34 +180,50 @@ class Workers:
 
     def _clean_up_if_due(self) -> None:
         now = time.monotonic()
-        if now < self._next_cleanup:
-            return
-        self._next_cleanup = now + CLEANUP_INTERVAL_SECONDS
         try:
-            self._delete_expired()
+            self._clock_watch.store_time_if_due()
+            if now >= self._next_cleanup:
+                self._next_cleanup = now + CLEANUP_INTERVAL_SECONDS
+                self._delete_expired()
         except HoldfastError as error:
-            log.warning("cannot delete expired rows: %s", error.message)
+            log.warning("cannot delete expired rows or store the time: %s", error.message)
 
     def _claim_next(self) -> Claim | None:
         """Check the sessions that are due, then claim the task that is due the longest."""
         context = self._new_context()
-        for account, log_id in self._db.read(
-            EVERY_ACCOUNT, lambda tx: auto_commit_checks.list_due(tx, context.now, MAX_SESSION_CHECKS)
-        ):
+        due_checks, has_misdated = self._db.read(EVERY_ACCOUNT, self._poll)
+        for account, log_id in due_checks:
             self._check_session(account, log_id, context)
-        lease = round(self._settings.task_lease_seconds * MICROS_PER_SECOND)
-        due_at = self._db.read(EVERY_ACCOUNT, lambda tx: tasks.next_due(tx, self._kinds))
-        if due_at is None or due_at > context.now:  # a read is cheap; a claim is a write
+        if has_misdated:
+            self._db.write(EVERY_ACCOUNT, self._make_misdated_due)
+        wait = self._db.read(EVERY_ACCOUNT, lambda tx: tasks.micros_until_due(tx, self._kinds))
+        if wait is None or wait > 0:  # a read is cheap; a claim is a write
             return None
-        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, self._kinds, context.now, lease))
+        lease = round(self._settings.task_lease_seconds * MICROS_PER_SECOND)
+        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, self._kinds, lease, context.now))
+
+    def _poll(self, tx: Tx) -> tuple[list[tuple[str, int]], bool]:
+        """The account and log of each session that is due to be checked, and whether tasks are misdated."""
+        self._clock_watch.compare(tx)
+        return auto_commit_checks.list_due(tx, MAX_SESSION_CHECKS), tasks.has_misdated(tx, *self._longest_times())
+
+    def _make_misdated_due(self, tx: Tx) -> None:
+        count = tasks.make_misdated_due(tx, *self._longest_times())
+        log.warning("%d tasks were due later than they should be, by a wrong clock; they are due now", count)
+
+    def _longest_times(self) -> tuple[int, int]:
+        """The longest lease and the longest wait before an attempt, in microseconds."""
+        seconds = self._settings.task_lease_seconds, max(self._settings.task_backoff_max_seconds, MAX_RETRY_SECONDS)
+        lease, wait = (round(value * MICROS_PER_SECOND) for value in seconds)
+        return lease, wait
 
     def _check_session(self, account: str, log_id: int, context: CallContext) -> None:
         try:
             self._db.write(account, lambda tx: self._check_due_session(tx, log_id, context))
         except Exception as error:  # noqa: BLE001 - one session must not block the others
             log.warning("cannot check a session for an automatic commit: %s", failures.failure_from(error).message)
-            later = context.now + round(RECHECK_SECONDS * MICROS_PER_SECOND)
-            self._db.write(account, partial(auto_commit_checks.reschedule, log_id=log_id, due_at=later))
+            wait = round(RECHECK_SECONDS * MICROS_PER_SECOND)
+            self._db.write(account, partial(auto_commit_checks.postpone, log_id=log_id, wait=wait))
 
     def _run_task(self, claim: Claim) -> None:
         kind = self._kinds[claim.task.kind]
@@ -216,6 +238,7 @@ class Workers:
                 self._observe,
                 kind.spent,
                 self._job_runner,
+                self._elapsed,
             )
             if failures.has_too_many_crashes(claimed):
                 failures.record(kind, claimed, failures.crash_error(claimed))
@@ -232,18 +255,18 @@ class Workers:
         except Exception as error:  # noqa: BLE001 - most often the database is unreachable; the lease will expire
             log.warning("task %s: %s", claim.task.task_id, failures.failure_from(error).message)
 
-    def _next_due(self) -> int | None:
-        due_times = self._db.read(
-            EVERY_ACCOUNT, lambda tx: (tasks.next_due(tx, self._kinds), auto_commit_checks.next_due(tx))
+    def _micros_until_due(self) -> int | None:
+        waits = self._db.read(
+            EVERY_ACCOUNT,
+            lambda tx: (tasks.micros_until_due(tx, self._kinds), auto_commit_checks.micros_until_due(tx)),
         )
-        return min((due_at for due_at in due_times if due_at is not None), default=None)
+        return min((wait for wait in waits if wait is not None), default=None)
 
     def _seconds_until_due(self) -> float | None:
         """Seconds until something may be due. None if this process will be woken for everything to come."""
-        due_at = self._next_due()
-        if due_at is not None:  # a task that is due already is about to be claimed by another worker
-            seconds = max(MIN_WAIT_SECONDS, (due_at - self._new_context().now) / MICROS_PER_SECOND)
-            return min(seconds, self._settings.worker_poll_seconds)
+        wait = self._micros_until_due()
+        if wait is not None:  # a task that is due already is about to be claimed by another worker
+            return min(max(MIN_WAIT_SECONDS, wait / MICROS_PER_SECOND), self._settings.worker_poll_seconds)
         return self._settings.worker_poll_seconds if self._polls else None
 
     def _wait(self, seconds: float | None) -> bool:
@@ -286,10 +309,11 @@ class Workers:
         while not self._stop_heartbeats.wait(lease / HEARTBEATS_PER_LEASE):
             with self._condition:
                 claims = list(self._claims.values())
-            until = self._new_context().now + round(lease * MICROS_PER_SECOND)
             for claim in claims:
                 try:
-                    self._db.write(claim.account, partial(tasks.extend, claim=claim, until=until))
+                    self._db.write(
+                        claim.account, partial(tasks.extend, claim=claim, lease=round(lease * MICROS_PER_SECOND))
+                    )
                 except HoldfastError as error:
                     log.warning("task %s: cannot extend its lease: %s", claim.task.task_id, error.message)
 

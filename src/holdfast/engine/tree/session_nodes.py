@@ -88,7 +88,7 @@ def _session_folder(tx: Tx, session: StoredSession, sessions_uri: str) -> Folder
         return _messages_file(tx, session, uri, changed_at, session.live_from, session.last_seq)
 
     def history() -> Folder | None:
-        if not archives.last_number_and_time(tx, session.log_id)[0]:
+        if not archives.last_number(tx, session.log_id):
             return None
         return _history_folder(tx, session, child_uri(uri, HISTORY))
 

@@ -9,7 +9,7 @@ from holdfast.errors import DataDamagedError
 from holdfast.model.archives import ArchiveState, archive_id
 from holdfast.model.summaries import TokenUsage
 from holdfast.store.checksums import are_intact, checksum_of, seed_of_log
-from holdfast.store.database import Params, Row, Tx
+from holdfast.store.database import NOW, Params, Row, Tx
 
 CHECKED_COLUMNS = (
     "number, first_seq, last_seq, tokens, task_id, state, created_at, ended_at, failure, abstract, overview,"
@@ -83,7 +83,8 @@ def insert_row(tx: Tx, log_id: int, values: Row, summaries: Row, account: str | 
     seed = seed_of_log(owner, log_id)
     row = (*values, checksum_of(values, seed), *summaries, checksum_of(summaries, seed))
     tx.execute(
-        f"INSERT INTO archives (account_id, log_id, {COLUMNS}, {SUMMARIES}) VALUES (?, ?{', ?' * len(row)})",
+        f"INSERT INTO archives (account_id, log_id, {COLUMNS}, {SUMMARIES}, sealed_at)"
+        f" VALUES (?, ?{', ?' * len(row)}, {NOW})",
         (owner, log_id, *row),
     )
 

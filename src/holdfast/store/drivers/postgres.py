@@ -21,7 +21,10 @@ from holdfast.store.drivers.postgres_batches import run_batch
 from holdfast.store.drivers.postgres_transactions import (
     BEGIN_READ,
     BEGIN_WRITE,
+    DIALECT,
     ROLLBACK_ERRORS,
+    SET_ACCOUNT,
+    SET_ACCOUNT_OF_SCHEMA,
     Connection,
     NotCommittedError,
     Work,
@@ -54,6 +57,8 @@ class PostgresDatabase:
         self._pool_max = pool_max
         self._wait_seconds = wait_seconds
         self._closed = False
+        self._set_account = SET_ACCOUNT
+        """The statement that begins the transaction of a write."""
         self._pool: ConnectionPool[Connection] | None = None
         self._lock = threading.Lock()
         self._queue: WriteQueue[Work[object]] | None = None
@@ -62,10 +67,10 @@ class PostgresDatabase:
         _open_databases.add(self)
 
     def read(self, account: str, transaction: Callable[[Tx], T]) -> T:
-        return self._on_connection(partial(run_transaction, account, transaction, BEGIN_READ))
+        return self._on_connection(partial(run_transaction, account, transaction, BEGIN_READ, SET_ACCOUNT))
 
     def write(self, account: str, transaction: Callable[[Tx], T]) -> T:
-        return self._on_connection(partial(run_transaction, account, transaction, BEGIN_WRITE))
+        return self._on_connection(partial(run_transaction, account, transaction, BEGIN_WRITE, self._set_account))
 
     def submit(self, submissions: Sequence[Submission]) -> None:
         with self._lock:
@@ -89,7 +94,11 @@ class PostgresDatabase:
                 tx.run_script(migration.sql)
                 migrations.record(tx, migration, now)
 
-        self.write(EVERY_ACCOUNT, apply)
+        self._on_connection(partial(run_transaction, EVERY_ACCOUNT, apply, BEGIN_WRITE, SET_ACCOUNT))
+        self._set_account = SET_ACCOUNT_OF_SCHEMA.format(migrations.newest_known(DIALECT.name))
+
+    def store_time(self, now: int) -> None:
+        """Do nothing: the server has a clock of its own."""
 
     def copy_to(self, target: Path, progress: Callable[[int, int], None]) -> None:  # noqa: ARG002
         raise FailedPreconditionError(
@@ -122,7 +131,7 @@ class PostgresDatabase:
     def _commit_batch(self, batch: list[SubmittedWrite[Work[object]]]) -> None:
         """Commit writes together. A write that prevents this is removed, to run alone, and the others run again."""
         while batch:
-            failed = self._on_connection(partial(run_batch, batch=batch))
+            failed = self._on_connection(partial(run_batch, batch=batch, set_account=self._set_account))
             if failed is None:
                 return
             batch.remove(failed)

@@ -16,12 +16,13 @@ from holdfast.store.drivers.group_commit import PendingWrite
 from holdfast.store.drivers.postgres_transactions import (
     BEGIN_WRITE,
     DIALECT,
-    SET_ACCOUNT,
+    NEWER_SCHEMA,
     Connection,
     NotCommittedError,
     PostgresTx,
     Work,
     commit,
+    not_committed,
     roll_back,
 )
 from holdfast.store.row_errors import ROW_ERRORS, damage_error
@@ -34,12 +35,12 @@ MAX_RUNS = 4
 """How often a write runs together with others. A write that needs more results runs on its own."""
 
 
-def run_batch(connection: Connection, batch: Sequence[J]) -> J | None:
+def run_batch(connection: Connection, batch: Sequence[J], set_account: str) -> J | None:
     """Run writes in one transaction. Return None, or the write that failed: then nothing was written.
 
     A write that fails before it writes does not affect the others: it gets its error, and they are committed.
     """
-    running = _RunningBatch[J](connection)
+    running = _RunningBatch[J](connection, set_account)
     with transaction_scope:
         try:
             running.begin()
@@ -51,6 +52,8 @@ def run_batch(connection: Connection, batch: Sequence[J]) -> J | None:
         except psycopg.Error as error:
             failed = running.failed_write()
             roll_back(connection)
+            if error.sqlstate == NEWER_SCHEMA:  # this concerns all writes
+                raise not_committed(connection, error) from error
             if connection.closed or failed is None:
                 raise NotCommittedError(error) from error
             return failed
@@ -61,8 +64,9 @@ def run_batch(connection: Connection, batch: Sequence[J]) -> J | None:
 
 
 class _RunningBatch(Generic[J]):
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, set_account: str) -> None:
         self._pipeline = connection.statements
+        self._set_account = set_account
         self._account: str | None = None
         self._owners: list[J | None] = []
         """The write of each statement that was sent."""
@@ -143,7 +147,7 @@ class _RunningBatch(Generic[J]):
         self._current = write
         if self._account != write.work[0]:
             self._account = write.work[0]
-            self._pipeline.send(SET_ACCOUNT, (self._account,))
+            self._pipeline.send(self._set_account, (self._account,))
 
     def _own_statements(self) -> None:
         """Assign the statements that were sent since the last call to the current write."""

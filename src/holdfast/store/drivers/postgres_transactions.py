@@ -7,6 +7,7 @@ import psycopg
 from psycopg import errors as pg
 
 from holdfast.errors import HoldfastError, UnavailableError
+from holdfast.store import migrations
 from holdfast.store.database import Dialect, Params, Row, Statement, Tx, transaction_scope
 from holdfast.store.drivers.postgres_pipeline import Pipeline
 from holdfast.store.index import postgres_text
@@ -30,6 +31,10 @@ DIALECT = Dialect(
 BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 SET_ACCOUNT = "SELECT set_config('holdfast.account', ?, true)"
+SET_ACCOUNT_OF_SCHEMA = "SELECT set_config('holdfast.account', ?, true), holdfast_require_schema({})"
+"""As the statement above, for a write. It fails if the database has a newer schema than the given one."""
+NEWER_SCHEMA = "HF001"
+"""The SQLSTATE of that failure."""
 
 CANCEL_SECONDS = 5.0
 
@@ -89,19 +94,21 @@ class NotCommittedError(Exception):
         self.cause = cause
 
 
-def run_transaction(account: str, transaction: Callable[[Tx], T], begin: str, connection: Connection) -> T:
+def run_transaction(
+    account: str, transaction: Callable[[Tx], T], begin: str, set_account: str, connection: Connection
+) -> T:
     pipeline = connection.statements
     tx = PostgresTx(pipeline, account)
     with transaction_scope:
         try:
             pipeline.open()
             pipeline.send(begin)
-            pipeline.send(SET_ACCOUNT, (account,))
+            pipeline.send(set_account, (account,))
             result = transaction(tx)
             commit(pipeline, is_read=begin == BEGIN_READ)
         except psycopg.Error as error:
             roll_back(connection)
-            raise _not_committed(connection, error) from error
+            raise not_committed(connection, error) from error
         except BaseException as error:
             roll_back(connection, is_interrupted=not isinstance(error, Exception))
             if isinstance(error, ROW_ERRORS):
@@ -138,8 +145,10 @@ def roll_back(connection: Connection, *, is_interrupted: bool = False) -> None:
         connection.close()
 
 
-def _not_committed(connection: Connection, error: psycopg.Error) -> Exception:
+def not_committed(connection: Connection, error: psycopg.Error) -> Exception:
     """The error to raise for an error of a transaction that was rolled back."""
+    if error.sqlstate == NEWER_SCHEMA:
+        return migrations.newer_schema_error(DIALECT.name, int(error.diag.message_detail or 0))
     if not isinstance(error, psycopg.OperationalError):
         return unavailable(error, "nothing was written; check the database and the privileges of its user")
     if isinstance(error, ROLLBACK_ERRORS) or connection.closed:

@@ -3,24 +3,23 @@
 It is safe across threads, processes and forks.
 """
 
-import atexit
 import copy
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
 
-from holdfast import forking
 from holdfast.errors import DataDamagedError, FailedPreconditionError, UnavailableError
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Statement, Submission, Tx, transaction_scope
+from holdfast.store.drivers import sqlite_forks
 from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
 from holdfast.store.drivers.sqlite_backup import CopyProgress, copy_database
+from holdfast.store.drivers.sqlite_clock import BootClock, SqliteClock, system_boot_clock
 from holdfast.store.drivers.sqlite_errors import STATEMENT_ERRORS, STORAGE_ERRORS, translated_errors
 from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, busy_handler, close_connection
 from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
@@ -95,11 +94,21 @@ class SqliteDatabase:
     """One SQLite file. Any number of threads and processes may use it at the same time."""
 
     def __init__(
-        self, file: str, *, busy_timeout_ms: int = 30_000, idle_readers: int = 8, vfs: str | None = None
+        self,
+        file: str,
+        *,
+        busy_timeout_ms: int = 30_000,
+        idle_readers: int = 8,
+        vfs: str | None = None,
+        boot_clock: BootClock | None = None,
     ) -> None:
         self.file = file
         self._busy_timeout_ms = busy_timeout_ms
         self._vfs = vfs
+        self._clock = SqliteClock(boot_clock or system_boot_clock())
+        self._newest_schema: int | None = None
+        """The newest schema that this version knows, once the database has it. A database with a newer one is not
+        written."""
         self.group: GroupCommit[Work[object]] = GroupCommit(self._commit)
         self._writer: apsw.Connection | None = None
         self._readers = ReaderPool(self._open_reader, idle_readers)
@@ -108,7 +117,7 @@ class SqliteDatabase:
         self._queue_lock = threading.Lock()
         if file != ":memory:":
             _create_folder(Path(file).parent)
-        _open_databases.add(self)
+        sqlite_forks.open_databases.add(self)
 
     def write(self, account: str, transaction: Callable[[Tx], T]) -> T:
         result: T = self.group.run((account, transaction))
@@ -135,20 +144,35 @@ class SqliteDatabase:
             return _run_read(connection, account, transaction)
 
     def migrate(self, now: int) -> None:
-        def apply(tx: Tx) -> None:
+        def apply(tx: Tx) -> bool:
             tx.execute(migrations.CREATE_TABLE)
-            for migration in migrations.list_pending(tx):
+            pending = migrations.list_pending(tx)
+            for migration in pending:
                 tx.run_script(migration.sql)
                 migrations.record(tx, migration, now)
+            if pending:
+                tx.execute(f"PRAGMA user_version = {pending[-1].number}")
+            return self._clock.start(tx, now)
 
         try:
-            self._write_exclusively(apply)
+            is_time_outdated = self._write_exclusively(apply)
         except DataDamagedError as error:
             if not isinstance(error.__cause__, apsw.SQLError):
                 raise
             raise FailedPreconditionError(
                 f"{self.file} is a database of another program; name another file ({error.__cause__})"
             ) from error
+        self._newest_schema = migrations.newest_known(DIALECT.name)
+        if is_time_outdated:
+            with suppress(UnavailableError):  # with a full disk, the database can be read
+                self.store_time(now)
+
+    def store_time(self, now: int) -> None:
+        def store(tx: Tx) -> None:
+            self._clock.start(tx, now)  # another process may have continued the time after a restart
+            self._clock.store(tx, now)
+
+        self.write(EVERY_ACCOUNT, store)
 
     def copy_to(self, target: Path, progress: CopyProgress) -> None:
         if self.file == ":memory:":
@@ -166,7 +190,7 @@ class SqliteDatabase:
         with self._idle():
             self._closed = True
             self._disconnect()
-        _open_databases.discard(self)
+        sqlite_forks.open_databases.discard(self)
 
     @contextmanager
     def disconnected_for_fork(self) -> Iterator[None]:
@@ -187,12 +211,14 @@ class SqliteDatabase:
         with self.group.exclusive(), self._readers.paused():
             yield
 
-    def _write_exclusively(self, transaction: Callable[[Tx], object]) -> None:
+    def _write_exclusively(self, transaction: Callable[[Tx], T]) -> T:
         """Run a transaction alone in its batch, so that a failed schema change is rolled back as a whole."""
         write: PendingWrite[Work[object]] = PendingWrite((EVERY_ACCOUNT, transaction))
         self._commit_exclusively([write])
         if write.error is not None:
             raise write.error
+        outcome: T = write.outcome
+        return outcome
 
     def _commit_exclusively(self, batch: Sequence[PendingWrite[Work[object]]]) -> None:
         with self.group.exclusive():
@@ -201,7 +227,7 @@ class SqliteDatabase:
     def _commit(self, batch: Sequence[PendingWrite[Work[object]]]) -> None:
         try:
             with translated_errors, transaction_scope:
-                _run_batch(self._get_writer(), batch)
+                _run_batch(self._get_writer(), batch, self._newest_schema)
         except Exception as error:  # noqa: BLE001 - it is passed to the callers
             self._drop_writer()
             for write in batch:
@@ -233,6 +259,7 @@ class SqliteDatabase:
         connection.set_busy_handler(busy_handler(self._busy_timeout_ms / 1_000))
         # SQLite's own LOWER handles only ASCII.
         connection.create_scalar_function("lower", _lower, 1, deterministic=True)
+        connection.create_scalar_function("holdfast_now", self._clock.now, 0)
         self._configure(connection, pragmas)
         sqlite_text.register(connection)
         return connection
@@ -291,7 +318,9 @@ def _run(transaction: Callable[[Tx], T], tx: SqliteTx) -> T:
         raise damage_error(error, tx.statement) from error
 
 
-def _run_batch(connection: apsw.Connection, batch: Sequence[PendingWrite[Work[object]]]) -> None:
+def _run_batch(
+    connection: apsw.Connection, batch: Sequence[PendingWrite[Work[object]]], newest_schema: int | None
+) -> None:
     """Run a batch in one transaction. A write that fails is rolled back without the others.
 
     A savepoint costs as much as an append, and most writes that fail do so before they change a row. Therefore writes
@@ -299,6 +328,10 @@ def _run_batch(connection: apsw.Connection, batch: Sequence[PendingWrite[Work[ob
     """
     cursor = connection.cursor()  # shared by all statements: creating a cursor costs as much as a statement
     cursor.execute("BEGIN IMMEDIATE")
+    if newest_schema is not None:
+        schema: Any = cursor.execute("PRAGMA user_version").fetchall()[0][0]
+        if schema > newest_schema:
+            raise migrations.newer_schema_error(DIALECT.name, schema)
     for write in batch:
         account, transaction = write.work
         changes_before = connection.total_changes()
@@ -349,41 +382,3 @@ def _run_read(connection: apsw.Connection, account: str, transaction: Callable[[
 
 def _lower(*text: Any) -> str:
     return str(text[0]).lower()
-
-
-_open_databases: "weakref.WeakSet[SqliteDatabase]" = weakref.WeakSet()
-_disconnected: list[tuple[SqliteDatabase, AbstractContextManager[None]]] = []
-"""During a fork: each database and the context manager that keeps it disconnected."""
-_fork_lock = threading.Lock()
-
-
-def _before_fork() -> None:
-    """Close every connection, because SQLite's file locks do not survive a fork."""
-    _fork_lock.acquire()
-    for database in list(_open_databases):
-        disconnection = database.disconnected_for_fork()
-        disconnection.__enter__()
-        _disconnected.append((database, disconnection))
-
-
-def _after_fork_in_parent() -> None:
-    while _disconnected:
-        _, disconnection = _disconnected.pop()
-        disconnection.__exit__(None, None, None)
-    _fork_lock.release()
-
-
-def _after_fork_in_child() -> None:
-    for database, _ in _disconnected:
-        database.reset_after_fork()
-    _after_fork_in_parent()
-
-
-def _close_all() -> None:
-    for database in list(_open_databases):
-        with suppress(apsw.Error):
-            database.close()
-
-
-atexit.register(_close_all)
-forking.register(before=_before_fork, in_parent=_after_fork_in_parent, in_child=_after_fork_in_child)

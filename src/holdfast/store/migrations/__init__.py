@@ -3,12 +3,13 @@
 A file that has been released must not change, comments included: its checksum would no longer match.
 """
 
+import functools
 import hashlib
 from importlib import resources
 
 import msgspec
 
-from holdfast.errors import FailedPreconditionError
+from holdfast.errors import FailedPreconditionError, UnavailableError
 from holdfast.store.database import Tx
 
 CREATE_TABLE = """
@@ -39,6 +40,29 @@ def list_available(dialect: str) -> list[Migration]:
         key=lambda entry: entry.name,
     )
     return [Migration(int(file.name[:4]), file.name.removesuffix(suffix), file.read_text("utf-8")) for file in files]
+
+
+@functools.cache
+def newest_known(dialect: str) -> int:
+    """The number of the newest migration of this version."""
+    return list_available(dialect)[-1].number
+
+
+def newer_schema_error(dialect: str, newest: int) -> UnavailableError:
+    return UnavailableError(
+        f"the database has schema {newest}, and this process knows schemas up to {newest_known(dialect)}: a newer"
+        " version of holdfast has upgraded the database. Nothing was written; upgrade holdfast here and start this"
+        " process again",
+        service=dialect,
+        reason="newer schema",
+    )
+
+
+def require_known_schema(tx: Tx) -> None:
+    """Raise an error if a newer version has upgraded the database."""
+    newest = latest_applied(tx)
+    if newest > newest_known(tx.dialect.name):
+        raise newer_schema_error(tx.dialect.name, newest)
 
 
 def list_pending(tx: Tx) -> list[Migration]:

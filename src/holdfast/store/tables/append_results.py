@@ -3,7 +3,7 @@
 import msgspec
 
 from holdfast.model.messages import Appended
-from holdfast.store.database import Tx
+from holdfast.store.database import NOW, Tx
 
 _decode = msgspec.json.Decoder(Appended).decode
 
@@ -17,18 +17,21 @@ def find(tx: Tx, log_id: int, key: str) -> tuple[str, Appended] | None:
     return (row[0], _decode(row[1])) if row else None
 
 
-def insert(tx: Tx, log_id: int, key: str, fingerprint: str, result: Appended, now: int) -> None:
+def insert(tx: Tx, log_id: int, key: str, fingerprint: str, result: Appended) -> None:
     tx.execute(
-        "INSERT INTO appends (account_id, log_id, key, fingerprint, result, at) VALUES (?, ?, ?, ?, ?, ?)",
-        (tx.account, log_id, key, fingerprint, msgspec.json.encode(result).decode(), now),
+        f"INSERT INTO appends (account_id, log_id, key, fingerprint, result, at) VALUES (?, ?, ?, ?, ?, {NOW})",
+        (tx.account, log_id, key, fingerprint, msgspec.json.encode(result).decode()),
     )
 
 
-def delete_older_than(tx: Tx, before: int, limit: int) -> int:
-    """Delete up to `limit` results of all accounts that are older than `before`, oldest first. Return how many."""
+def delete_older_than(tx: Tx, age: int, limit: int) -> int:
+    """Delete up to `limit` results of all accounts that are older than `age` in microseconds, oldest first.
+
+    Return how many.
+    """
     rows = tx.all(
         "DELETE FROM appends WHERE (account_id, log_id, key) IN"
-        " (SELECT account_id, log_id, key FROM appends WHERE at < ? ORDER BY at LIMIT ?) RETURNING 1",
-        (before, limit),
+        f" (SELECT account_id, log_id, key FROM appends WHERE at < {NOW} - ? ORDER BY at LIMIT ?) RETURNING 1",
+        (age, limit),
     )
     return len(rows)

@@ -77,12 +77,10 @@ def numbers_in_range(tx: Tx, log_id: int, first: int, last: int) -> list[int]:
     return [row[0] for row in rows]
 
 
-def last_number_and_time(tx: Tx, log_id: int) -> tuple[int, int]:
-    """Return the number and the creation time of the newest archive, or 0 and 0 if there is none."""
-    row = tx.one(
-        f"SELECT number, created_at FROM archives WHERE {_OF_LOG} ORDER BY number DESC LIMIT 1", (tx.account, log_id)
-    )
-    return (row[0], row[1]) if row else (0, 0)
+def last_number(tx: Tx, log_id: int) -> int:
+    """Return the number of the newest archive, or 0 if there is none."""
+    row = tx.one(f"SELECT number FROM archives WHERE {_OF_LOG} ORDER BY number DESC LIMIT 1", (tx.account, log_id))
+    return int(row[0]) if row else 0
 
 
 def first_in_state(tx: Tx, log_id: int, state: Literal["pending", "failed", "cancelled"]) -> StoredArchive | None:
@@ -222,6 +220,11 @@ def copy_to_fork(tx: Tx, parent: StoredSession, log_id: int, through: int) -> No
                 summaries = archive_rows.read_summaries(tx, parent.log_id, archive.number) or (None, None)
                 archive_rows.insert_row(tx, log_id, tuple(values[name] for name in archive_rows.NAMES), summaries)
         after = max(archive.number for archive in copied)
+    tx.execute(
+        "UPDATE archives SET sealed_at = (SELECT p.sealed_at FROM archives p WHERE p.account_id = ? AND p.log_id = ?"
+        f" AND p.number = archives.number) WHERE {_OF_LOG}",
+        (tx.account, parent.log_id, tx.account, log_id),
+    )
 
 
 def info(session: StoredSession, archive: StoredArchive) -> ArchiveInfo:

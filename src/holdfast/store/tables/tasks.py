@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.model.summaries import Cost, TokenUsage
 from holdfast.model.tasks import TaskStatus
-from holdfast.store.database import Tx
+from holdfast.store.database import NOW, Tx
 from holdfast.store.tables import steps
 
 P = TypeVar("P")
@@ -26,6 +26,11 @@ _HELD = f"{_BY_ID} AND fence = ? AND status = 'running'"
 OPEN_STATUSES = ("pending", "running", "failed")
 _IS_OPEN = f"status IN {OPEN_STATUSES}"
 """The exact condition of the partial index on open tasks, so that the index is used."""
+
+
+MAX_RUN_AT_ERROR = 60_000_000
+"""How far in the future a task may be due, in microseconds, beyond what can be explained. A database's clock that was
+set back, or the clock of a machine with an earlier version, leaves such tasks."""
 
 
 class StoredTask(msgspec.Struct, frozen=True):
@@ -46,6 +51,7 @@ class StoredTask(msgspec.Struct, frozen=True):
     steps_done: int
     steps_total: int
     run_at: int | None
+    """When the task is due, or when the lease of its worker ends, in the database's time."""
     fence: int
     attempts: int
     failures: int
@@ -63,6 +69,8 @@ class StoredTask(msgspec.Struct, frozen=True):
     result: str | None
     error_code: str | None
     error: str | None
+    read_at: int = 0
+    """The database's time when the row was read, for a task that is to be shown."""
 
     def decode_payload(self, payload_type: type[P]) -> P:
         return msgspec.json.decode(self.payload, type=payload_type)
@@ -101,14 +109,19 @@ def order_key_of_log(log_id: int) -> str:
     return f"log:{log_id}"
 
 
-def insert(tx: Tx, task: StoredTask) -> None:
-    values = msgspec.structs.astuple(task)
-    placeholders = ", ".join("?" * len(values))
-    tx.execute(f"INSERT INTO tasks ({_COLUMNS}) VALUES ({placeholders})", values)
+def insert(tx: Tx, task: StoredTask, *, is_due: bool = False) -> None:
+    """Insert a task. With `is_due`, it is due now."""
+    values = {name: getattr(task, name) for name in _COLUMNS.split(", ")}
+    expressions = dict.fromkeys(values, "?")
+    if is_due:
+        expressions["run_at"] = NOW
+        del values["run_at"]
+    tx.execute(f"INSERT INTO tasks ({_COLUMNS}) VALUES ({', '.join(expressions.values())})", [*values.values()])
 
 
-def find(tx: Tx, task_id: str) -> StoredTask | None:
-    row = tx.one(f"SELECT {_COLUMNS} FROM all_tasks WHERE {_BY_ID}", (tx.account, task_id))
+def find(tx: Tx, task_id: str, account: str | None = None) -> StoredTask | None:
+    """Find a task of the account of the transaction. A backfill, which serves all accounts, names another one."""
+    row = tx.one(f"SELECT {_COLUMNS}, {NOW} FROM all_tasks WHERE {_BY_ID}", (account or tx.account, task_id))
     return StoredTask(*row) if row else None
 
 
@@ -152,7 +165,8 @@ def page(
         where.append(_IS_OPEN)
     table = "all_tasks" if status in {None, "completed"} else "tasks"
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM {table} WHERE {' AND '.join(where)} ORDER BY task_id DESC LIMIT ?", (*params, limit)
+        f"SELECT {_COLUMNS}, {NOW} FROM {table} WHERE {' AND '.join(where)} ORDER BY task_id DESC LIMIT ?",
+        (*params, limit),
     )
     return [StoredTask(*row) for row in rows]
 
@@ -182,26 +196,47 @@ def counts_by_kind(tx: Tx, account_id: str | None) -> dict[str, dict[str, int]]:
     return by_kind
 
 
-def claim(tx: Tx, kinds: Collection[str], now: int, lease: int) -> Claim | None:
-    """Claim the task of any account that has been due for longest, of one of `kinds`."""
+def claim(tx: Tx, kinds: Collection[str], lease: int, now: int) -> Claim | None:
+    """Claim the task of any account that has been due for longest, of one of `kinds`, for `lease` microseconds."""
     skip_locked = " SKIP LOCKED" if tx.dialect.lock_row else ""
     row = tx.one(
-        "UPDATE tasks SET status = 'running', fence = fence + 1, attempts = attempts + 1, run_at = ?, updated_at = ?"
+        "UPDATE tasks SET status = 'running', fence = fence + 1, attempts = attempts + 1,"
+        f" run_at = {NOW} + ?, updated_at = ?"
         " WHERE (account_id, task_id) = (SELECT account_id, task_id FROM tasks"
-        f" WHERE run_at <= ? AND {_is_one_of('kind', kinds)} ORDER BY run_at"
+        f" WHERE run_at <= {NOW} AND {_is_one_of('kind', kinds)} ORDER BY run_at"
         f" LIMIT 1{tx.dialect.lock_row}{skip_locked}) RETURNING {_COLUMNS}",
-        (now + lease, now, now, *kinds),
+        (lease, now, *kinds),
     )
     return Claim(StoredTask(*row)) if row else None
 
 
-def next_due(tx: Tx, kinds: Collection[str]) -> int | None:
-    """The time at which the next task of any account can be claimed, of one of `kinds`."""
+def micros_until_due(tx: Tx, kinds: Collection[str]) -> int | None:
+    """The time until the next task of any account can be claimed, of one of `kinds`. Negative if it is overdue."""
     row = tx.one(
-        f"SELECT run_at FROM tasks WHERE run_at IS NOT NULL AND {_is_one_of('kind', kinds)} ORDER BY run_at LIMIT 1",
+        f"SELECT run_at - {NOW} FROM tasks WHERE run_at IS NOT NULL AND {_is_one_of('kind', kinds)}"
+        " ORDER BY run_at LIMIT 1",
         tuple(kinds),
     )
     return row[0] if row else None
+
+
+def _is_misdated(lease: int, longest_wait: int) -> str:
+    """An SQL condition: the task is due later than any worker can have wanted."""
+    return (
+        f"run_at > {NOW} + {MAX_RUN_AT_ERROR} AND ((status = 'pending' AND stage IS NULL)"
+        f" OR run_at > {NOW} + {MAX_RUN_AT_ERROR} + CASE status WHEN 'running' THEN {lease} ELSE {longest_wait} END)"
+    )
+
+
+def has_misdated(tx: Tx, lease: int, longest_wait: int) -> bool:
+    """Whether a task of any account is due later than a lease, or a wait between two attempts, can explain."""
+    return tx.one(f"SELECT 1 FROM tasks WHERE {_is_misdated(lease, longest_wait)} LIMIT 1") is not None
+
+
+def make_misdated_due(tx: Tx, lease: int, longest_wait: int) -> int:
+    """Make these tasks due now. Return how many there were."""
+    rows = tx.all(f"UPDATE tasks SET run_at = {NOW} WHERE {_is_misdated(lease, longest_wait)} RETURNING 1")
+    return len(rows)
 
 
 def first_unfinished(tx: Tx, order_key: str) -> StoredTask | None:
@@ -239,9 +274,9 @@ def is_held(tx: Tx, claim: Claim) -> bool:
     return tx.one(f"SELECT 1 FROM tasks WHERE {_HELD}{tx.dialect.lock_row}", claim.key) is not None
 
 
-def extend(tx: Tx, claim: Claim, until: int) -> bool:
-    """Extend the lease. Return False if the claim is no longer valid."""
-    row = tx.one(f"UPDATE tasks SET run_at = ? WHERE {_HELD} RETURNING 1", (until, *claim.key))
+def extend(tx: Tx, claim: Claim, lease: int) -> bool:
+    """Extend the lease to `lease` microseconds from now. Return False if the claim is no longer valid."""
+    row = tx.one(f"UPDATE tasks SET run_at = {NOW} + ? WHERE {_HELD} RETURNING 1", (lease, *claim.key))
     return row is not None
 
 
@@ -272,8 +307,8 @@ def complete(tx: Tx, claim: Claim, result: str, *, worked: int, now: int) -> boo
     """Mark a task as completed. Return False if the claim is no longer valid."""
     row = tx.one(
         "UPDATE tasks SET status = 'completed', stage = NULL, run_at = NULL, result = ?, error_code = NULL,"
-        " error = NULL, worked = worked + ?, steps_done = steps_total, updated_at = ?"
-        f" WHERE {_HELD} RETURNING 1",
+        " error = NULL, worked = worked + ?, steps_done = steps_total, updated_at = ?,"
+        f" completed_at = {NOW} WHERE {_HELD} RETURNING 1",
         (result, worked, now, *claim.key),
     )
     return row is not None
@@ -289,12 +324,12 @@ def fail(tx: Tx, claim: Claim, failure: Failure, *, worked: int, now: int) -> bo
     return row is not None
 
 
-def postpone(tx: Tx, claim: Claim, failure: Failure, *, run_at: int, worked: int, now: int) -> bool:
-    """Schedule another attempt at `run_at`. Return False if the claim is no longer valid."""
+def postpone(tx: Tx, claim: Claim, failure: Failure, *, wait: int, worked: int, now: int) -> bool:
+    """Schedule another attempt in `wait` microseconds. Return False if the claim is no longer valid."""
     row = tx.one(
-        "UPDATE tasks SET status = 'pending', stage = 'retrying', run_at = ?, error_code = ?, error = ?,"
+        f"UPDATE tasks SET status = 'pending', stage = 'retrying', run_at = {NOW} + ?, error_code = ?, error = ?,"
         f" failures = failures + 1, worked = worked + ?, updated_at = ? WHERE {_HELD} RETURNING 1",
-        (run_at, failure.code, failure.message, worked, now, *claim.key),
+        (wait, failure.code, failure.message, worked, now, *claim.key),
     )
     return row is not None
 
@@ -302,9 +337,9 @@ def postpone(tx: Tx, claim: Claim, failure: Failure, *, run_at: int, worked: int
 def release_claim(tx: Tx, claim: Claim, now: int) -> None:
     """Make a claimed task available to other workers at once. The attempt is not counted."""
     tx.execute(
-        "UPDATE tasks SET status = 'pending', stage = NULL, run_at = ?, attempts = attempts - 1, updated_at = ?"
+        f"UPDATE tasks SET status = 'pending', stage = NULL, run_at = {NOW}, attempts = attempts - 1, updated_at = ?"
         f" WHERE {_HELD}",
-        (now, now, *claim.key),
+        (now, *claim.key),
     )
 
 
@@ -321,19 +356,19 @@ def reset_for_retry(tx: Tx, task: StoredTask, now: int) -> None:
 
     Its finished steps are kept.
     """
-    stage, run_at = (None, now) if task.order_key is None else ("waiting", None)
+    stage, run_at = (None, NOW) if task.order_key is None else ("waiting", "NULL")
     tx.execute(
-        "UPDATE tasks SET status = 'pending', stage = ?, run_at = ?, attempts = 0, failures = 0,"
+        f"UPDATE tasks SET status = 'pending', stage = ?, run_at = {run_at}, attempts = 0, failures = 0,"
         f" error_code = NULL, error = NULL, fence = fence + 1, updated_at = ? WHERE {_BY_ID}",
-        (stage, run_at, now, tx.account, task.task_id),
+        (stage, now, tx.account, task.task_id),
     )
 
 
-def unblock(tx: Tx, task_id: str, now: int) -> None:
+def unblock(tx: Tx, task_id: str) -> None:
     """Make a task due that waited for another task."""
     tx.execute(
-        f"UPDATE tasks SET run_at = ?, stage = NULL WHERE {_BY_ID} AND run_at IS NULL AND status = 'pending'",
-        (now, tx.account, task_id),
+        f"UPDATE tasks SET run_at = {NOW}, stage = NULL WHERE {_BY_ID} AND run_at IS NULL AND status = 'pending'",
+        (tx.account, task_id),
     )
 
 
@@ -350,27 +385,15 @@ def delete_for_log(tx: Tx, log_id: int) -> None:
             steps.delete(tx, task_id)
 
 
-def delete_completed_before(tx: Tx, kind: str, before: int, limit: int) -> int:
-    """Delete up to `limit` tasks of a kind, of all accounts, that were completed before `before`. Return how many.
+def delete_completed(tx: Tx, kind: str, age: int, limit: int) -> int:
+    """Delete up to `limit` tasks of a kind, of all accounts, that were completed more than `age` microseconds ago.
 
-    Failed and cancelled tasks are kept, because they can be retried.
+    Return how many. Failed and cancelled tasks are kept, because they can be retried.
     """
     rows = tx.all(
         "DELETE FROM tasks WHERE (account_id, task_id) IN (SELECT account_id, task_id FROM tasks"
-        " WHERE kind = ? AND status = 'completed' AND updated_at < ? ORDER BY updated_at LIMIT ?) RETURNING 1",
-        (kind, before, limit),
+        f" WHERE kind = ? AND status = 'completed' AND COALESCE(completed_at, updated_at) < {NOW} - ?"
+        " ORDER BY COALESCE(completed_at, updated_at) LIMIT ?) RETURNING 1",
+        (kind, age, limit),
     )
     return len(rows)
-
-
-def move_old_tasks(tx: Tx, limit: int) -> int:
-    """Move up to `limit` tasks of all accounts from `old_tasks` to `tasks`. Return how many."""
-    keys = tx.all("SELECT account_id, task_id FROM old_tasks ORDER BY account_id, task_id LIMIT ?", (limit,))
-    moved = 0
-    for key in keys:
-        row = tx.one(f"SELECT {_COLUMNS} FROM all_tasks WHERE {_BY_ID}", key)
-        # Nothing is deleted if another transaction has deleted the task meanwhile.
-        if row and tx.one(f"DELETE FROM old_tasks WHERE {_BY_ID} RETURNING 1", key):
-            insert(tx, StoredTask(*row))
-            moved += 1
-    return moved

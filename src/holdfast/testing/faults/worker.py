@@ -11,8 +11,9 @@ import select
 import signal
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.commits.auto_commits import check_session
+from holdfast.engine.gate.ids import Clock, system_clock
 from holdfast.engine.kinds import TASK_KINDS
 from holdfast.engine.tasks.workers import Workers
 from holdfast.model.tasks import COMMIT
@@ -32,6 +34,8 @@ from holdfast.store.tables.tasks import Claim
 KILLED_ARCHIVE = 1
 """The number of the archive whose worker is killed. Later archives of the session wait for it."""
 POLL_SECONDS = 0.01
+JUMP_SECONDS = 0.3
+"""How often a clock jumps."""
 INSIDE_STEP_SECONDS = 0.002
 """How long after the beginning of a step `inside STEP` kills the worker."""
 
@@ -46,6 +50,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     `inside STEP`."""
     kill_folder: str
     """A folder with one file for each session whose worker was killed."""
+    clock_shifts: tuple[tuple[float, ...], ...] = ((0.0,),)
+    """How wrong the clock of each process is, in seconds. A clock with several values jumps from one to the next."""
     kill_every_time: bool = False
     """Whether the worker is killed at each attempt, not only at the first."""
 
@@ -84,9 +90,21 @@ class SelfKillingWorkers(Workers):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def work(options: WorkerOptions) -> None:
+def wrong_clock(shifts: Sequence[float]) -> Clock:
+    """A clock that is wrong by `shifts` seconds, one after the other."""
+
+    def read() -> int:
+        shift = shifts[int(time.monotonic() / JUMP_SECONDS) % len(shifts)]
+        return system_clock() + round(shift * 1_000_000)
+
+    return read
+
+
+def work(options: WorkerOptions, number: int) -> None:
     settings = Settings(**{**options.settings, "model_api_key": str(os.getpid())})
-    SelfKillingWorkers(Engine(open_database(options.target, settings), settings), options).start()
+    clock = wrong_clock(options.clock_shifts[number % len(options.clock_shifts)])
+    engine = Engine(open_database(options.target, settings), settings, clock=clock)
+    SelfKillingWorkers(engine, options).start()
     threading.Event().wait()
 
 
@@ -113,16 +131,16 @@ def fork(child: Callable[[], None]) -> int:
 def main() -> None:
     options = msgspec.json.decode(sys.argv[1], type=WorkerOptions)
     preload()
-    workers = {fork(partial(work, options)) for _ in range(options.processes)}
+    workers = {fork(partial(work, options, number)): number for number in range(options.processes)}
     while not select.select([0], [], [], POLL_SECONDS)[0]:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid:
-            workers.remove(pid)
+            number = workers.pop(pid)
             exit_code = os.waitstatus_to_exitcode(status)
             if exit_code != -signal.SIGKILL:
                 os.write(2, f"worker {pid} ended with {exit_code}\n".encode())
                 break
-            workers.add(fork(partial(work, options)))
+            workers[fork(partial(work, options, number))] = number
     for pid in workers:
         os.kill(pid, signal.SIGKILL)
 

@@ -219,12 +219,12 @@ def wait_for_archives(client: Client, sessions: Sequence[str], archives: int) ->
     wait_for(all_done)
 
 
-def check_archived_once(client: Client, session_id: str, archives: int) -> None:
-    """Check that each archive was done once, in order."""
+def check_archived_once(client: Client, session_id: str, archives: int, *, with_one_clock: bool = True) -> None:
+    """Check that each archive was done once, in order. The events show the order also if clocks differ."""
     found = client.list_archives(session_id)
     assert [archive.state for archive in found] == ["done"] * archives, session_id
     ends = [archive.ended_at for archive in found if archive.ended_at]
-    assert ends == sorted(ends), session_id
+    assert ends == sorted(ends) or not with_one_clock, session_id
     archived = [event.change.data["archive_id"] for event in _changes(client, session_id, "archived")]
     assert archived == [archive.archive_id for archive in found], session_id
     for archive in found:
