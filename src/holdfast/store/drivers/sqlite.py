@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 import apsw
 
 from holdfast import forking
-from holdfast.errors import FailedPreconditionError, UnavailableError
+from holdfast.errors import FailedPreconditionError
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Statement, Submission, Tx, transaction_scope
 from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
 from holdfast.store.drivers.sqlite_errors import STORAGE_ERRORS, translated_errors
-from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, close_connection
+from holdfast.store.drivers.sqlite_file import NOTHING_DONE, UNKNOWN_OUTCOME, DatabaseFile, create_folder
+from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, busy_handler, close_connection
 from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 from holdfast.store.index import sqlite_text
 
@@ -99,8 +100,9 @@ class SqliteDatabase:
         self._closed = self._closing = False
         self._queue: WriteQueue[Work[object]] | None = None
         self._queue_lock = threading.Lock()
-        if file != ":memory:":
-            _create_folder(Path(file).parent)
+        self._place: DatabaseFile | None = None if file == ":memory:" else DatabaseFile(file)
+        if self._place is not None:
+            create_folder(Path(self._place.path).parent)
         _open_databases.add(self)
 
     def write(self, account: str, transaction: Callable[[Tx], T]) -> T:
@@ -121,10 +123,11 @@ class SqliteDatabase:
         return self.group.count_waiting() + (self._queue.count_waiting() if self._queue else 0)
 
     def read(self, account: str, transaction: Callable[[Tx], T]) -> T:
-        if self.file == ":memory:":  # it has only one connection
+        if self._place is None:  # a database in memory has only one connection
             with self.group.exclusive():
                 return _run_read(self._get_writer(), account, transaction)
         with self._readers.connection() as connection:
+            self._place.check_for_read()
             return _run_read(connection, account, transaction)
 
     def migrate(self, now: int) -> None:
@@ -155,7 +158,7 @@ class SqliteDatabase:
     def disconnected_for_fork(self) -> Iterator[None]:
         """Close all connections to the file during a fork. Parent and child open new ones when needed."""
         with self._idle():
-            if self.file != ":memory:":
+            if self._place is not None:
                 self._disconnect()
             yield
 
@@ -185,6 +188,8 @@ class SqliteDatabase:
         try:
             with translated_errors, transaction_scope:
                 _run_batch(self._get_writer(), batch)
+            if self._place is not None:
+                self._place.check(UNKNOWN_OUTCOME)
         except Exception as error:  # noqa: BLE001 - it is passed to the callers
             self._drop_writer()
             for write in batch:
@@ -198,8 +203,13 @@ class SqliteDatabase:
         """The write connection, opened if needed."""
         if self._closed:
             raise self._closed_error()
+        if self._writer is not None and self._place is not None and self._place.is_displaced:
+            self._place.check(NOTHING_DONE)
+            self._drop_writer()  # the file is back
         if self._writer is None:
             self._writer = self._open(WRITER_PRAGMAS)
+            if self._place is not None:
+                self._place.watch_wal(self._writer.filename_wal)
         return self._writer
 
     def _closed_error(self) -> FailedPreconditionError:
@@ -212,12 +222,22 @@ class SqliteDatabase:
             return self._open(READER_PRAGMAS)
 
     def _open(self, pragmas: str) -> apsw.Connection:
-        connection = apsw.Connection(self.file, vfs=self._vfs)
-        connection.set_busy_handler(_busy_handler(self._busy_timeout_ms / 1_000))
-        # SQLite's own LOWER handles only ASCII.
-        connection.create_scalar_function("lower", _lower, 1, deterministic=True)
-        self._configure(connection, pragmas)
-        sqlite_text.register(connection)
+        if self._place is None:
+            connection = apsw.Connection(self.file)
+        else:
+            self._place.prepare()
+            connection = apsw.Connection(self._place.path, apsw.SQLITE_OPEN_READWRITE, vfs=self._vfs)
+        try:
+            connection.set_busy_handler(busy_handler(self._busy_timeout_ms / 1_000))
+            # SQLite's own LOWER handles only ASCII.
+            connection.create_scalar_function("lower", _lower, 1, deterministic=True)
+            self._configure(connection, pragmas)
+            sqlite_text.register(connection)
+            if self._place is not None:
+                self._place.check(NOTHING_DONE)
+        except BaseException:
+            close_connection(connection)
+            raise
         return connection
 
     def _configure(self, connection: apsw.Connection, pragmas: str) -> None:
@@ -237,51 +257,34 @@ class SqliteDatabase:
 
     def _drop_writer(self) -> None:
         """Close the write connection after a failure, when its state is uncertain. The next write opens a new one."""
-        connection, self._writer = self._writer, None
+        connection = self._writer
         if connection is None:
             return
-        if self.file == ":memory:":  # closing the connection would lose the data
-            self._writer = connection
+        if self._place is None:  # closing the connection would lose the data
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             return
+        if not self._place.is_in_place():  # while it is open, no other file can get its inode
+            self._save_displaced(connection)
+            return
+        self._place.unwatch_wal()
+        self._writer = None
         close_connection(connection)
 
+    def _save_displaced(self, connection: apsw.Connection) -> None:
+        """Write what is in the write-ahead log to the database: if only the log was deleted, it is in place again."""
+        with suppress(apsw.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
     def _disconnect(self) -> None:
+        if self._place is not None:
+            self._place.forget()
         self._readers.close()
         writer, self._writer = self._writer, None
         if writer is not None:
             close_connection(writer)
-
-
-def _create_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except (OSError, ValueError) as error:
-        raise UnavailableError(
-            f"the folder {str(folder)!r} cannot be created: {error}",
-            service="sqlite",
-            reason=type(error).__name__,
-        ) from error
-
-
-def _busy_handler(timeout: float) -> Callable[[int], bool]:
-    """A busy handler that retries at a constant interval until the timeout.
-
-    SQLite's own busy timeout waits longer after each attempt, so that it misses the short time between two commits
-    of a busy process.
-    """
-    deadline = 0.0
-
-    def wait_and_retry(previous_calls: int) -> bool:
-        nonlocal deadline
-        now = time.monotonic()
-        if previous_calls == 0:
-            deadline = now + timeout
-        time.sleep(POLL_SECONDS)
-        return now < deadline
-
-    return wait_and_retry
 
 
 def _run_batch(connection: apsw.Connection, batch: Sequence[PendingWrite[Work[object]]]) -> None:

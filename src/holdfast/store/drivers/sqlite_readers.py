@@ -84,6 +84,25 @@ class ReaderPool:
         close_connection(connection)
 
 
+def busy_handler(timeout: float) -> Callable[[int], bool]:
+    """A busy handler that retries at a constant interval until the timeout.
+
+    SQLite's own busy timeout waits longer after each attempt, so that it misses the short time between two commits
+    of a busy process.
+    """
+    deadline = 0.0
+
+    def wait_and_retry(previous_calls: int) -> bool:
+        nonlocal deadline
+        now = time.monotonic()
+        if previous_calls == 0:
+            deadline = now + timeout
+        time.sleep(POLL_SECONDS)
+        return now < deadline
+
+    return wait_and_retry
+
+
 def close_connection(connection: apsw.Connection) -> None:
     """Close a connection and ignore errors of the disk: committed data is safe already."""
     with suppress(apsw.Error):
