@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Iterator
 from typing import get_args
 
 from holdfast.config import Settings
@@ -68,7 +69,7 @@ def _queue_counts(by_status: dict[str, int]) -> QueueCounts:
     return QueueCounts(by_status.get("pending", 0), by_status.get("running", 0), by_status.get("failed", 0))
 
 
-def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitUntilIdle, _checked: None) -> None:
+def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitUntilIdle) -> Iterator[float]:
     """Wait until the caller has no pending or running task; for the operator, until no account has one."""
     owner = (None, None) if principal == OPERATOR else (principal.account_id, principal.user_id)
     account = EVERY_ACCOUNT if principal == OPERATOR else principal.account_id
@@ -85,7 +86,7 @@ def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitU
                 f"{remaining} tasks are not done after {seconds:g} s; they continue in the background",
                 pending=remaining,
             )
-        time.sleep(poll_seconds)
+        yield poll_seconds
         poll_seconds = min(poll_seconds * 1.5, MAX_POLL_SECONDS)
 
 
@@ -177,7 +178,7 @@ RULES: dict[type, Rule] = {
     WhoAmI: Rule(_who_am_i),
     GetSystemStatus: Rule(_status),
     CheckHealth: Rule(_health),
-    WaitUntilIdle: Rule(_queues, always, prepare=_wait_until_idle, waits_for_tasks=True),
+    WaitUntilIdle: Rule(_queues, always, wait=_wait_until_idle),
     ObserveComponent: Rule(_observe_component),
     ObserveSystem: Rule(_observe_system),
     GetMemoryStats: Rule(_memory_stats),

@@ -3,25 +3,35 @@
 It is safe across threads, processes and forks.
 """
 
-import atexit
 import copy
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
 
-from holdfast import forking
 from holdfast.errors import FailedPreconditionError
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Statement, Submission, Tx, transaction_scope
+from holdfast.store.database import (
+    EVERY_ACCOUNT,
+    Dialect,
+    Params,
+    Row,
+    Statement,
+    Submission,
+    Tx,
+    current_cancellation,
+    is_cancelled,
+    raise_if_cancelled,
+    transaction_scope,
+)
 from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
 from holdfast.store.drivers.sqlite_errors import STORAGE_ERRORS, translated_errors
 from holdfast.store.drivers.sqlite_file import NOTHING_DONE, UNKNOWN_OUTCOME, DatabaseFile, create_folder
+from holdfast.store.drivers.sqlite_forks import open_databases
 from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, busy_handler, close_connection
 from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 from holdfast.store.index import sqlite_text
@@ -55,6 +65,8 @@ READER_PRAGMAS = """
     PRAGMA trusted_schema = OFF;
     PRAGMA temp_store = MEMORY;
 """
+CANCELLATION_STEPS = 10_000
+"""How many instructions of SQLite's virtual machine a read runs before it looks whether it is cancelled."""
 
 
 class SqliteTx:
@@ -62,7 +74,7 @@ class SqliteTx:
     dialect = DIALECT
 
     def __init__(self, cursor: apsw.Cursor, account: str) -> None:
-        self._execute = cursor.execute
+        self._execute: Callable[..., apsw.Cursor] = cursor.execute
         self.account = account
 
     def limit_to(self, scope: str) -> None:
@@ -85,6 +97,20 @@ class SqliteTx:
         self._execute(sql)
 
 
+class _ReadTx(SqliteTx):
+    """A transaction that ends at its next statement after it was cancelled."""
+
+    __slots__ = ()
+
+    def __init__(self, cursor: apsw.Cursor, account: str) -> None:
+        def execute(sql: str, params: Params = ()) -> apsw.Cursor:
+            raise_if_cancelled()
+            return cursor.execute(sql, params)
+
+        self._execute = execute
+        self.account = account
+
+
 class SqliteDatabase:
     """One SQLite file. Any number of threads and processes may use it at the same time."""
 
@@ -103,7 +129,7 @@ class SqliteDatabase:
         self._place: DatabaseFile | None = None if file == ":memory:" else DatabaseFile(file)
         if self._place is not None:
             create_folder(Path(self._place.path).parent)
-        _open_databases.add(self)
+        open_databases.add(self)
 
     def write(self, account: str, transaction: Callable[[Tx], T]) -> T:
         result: T = self.group.run((account, transaction))
@@ -152,7 +178,7 @@ class SqliteDatabase:
         with self._idle():
             self._closed = True
             self._disconnect()
-        _open_databases.discard(self)
+        open_databases.discard(self)
 
     @contextmanager
     def disconnected_for_fork(self) -> Iterator[None]:
@@ -219,7 +245,9 @@ class SqliteDatabase:
         if self._closed:
             raise self._closed_error()
         with translated_errors:
-            return self._open(READER_PRAGMAS)
+            connection = self._open(READER_PRAGMAS)
+            connection.set_progress_handler(is_cancelled, CANCELLATION_STEPS)
+            return connection
 
     def _open(self, pragmas: str) -> apsw.Connection:
         if self._place is None:
@@ -337,7 +365,8 @@ def _run_read(connection: apsw.Connection, account: str, transaction: Callable[[
     with translated_errors, transaction_scope:
         try:
             connection.execute("BEGIN")
-            return transaction(SqliteTx(connection.cursor(), account))
+            tx_class = SqliteTx if current_cancellation.value is None else _ReadTx
+            return transaction(tx_class(connection.cursor(), account))
         finally:
             if connection.in_transaction:  # an I/O error rolls it back automatically
                 connection.execute("ROLLBACK")
@@ -345,41 +374,3 @@ def _run_read(connection: apsw.Connection, account: str, transaction: Callable[[
 
 def _lower(*text: Any) -> str:
     return str(text[0]).lower()
-
-
-_open_databases: "weakref.WeakSet[SqliteDatabase]" = weakref.WeakSet()
-_disconnected: list[tuple[SqliteDatabase, AbstractContextManager[None]]] = []
-"""During a fork: each database and the context manager that keeps it disconnected."""
-_fork_lock = threading.Lock()
-
-
-def _before_fork() -> None:
-    """Close every connection, because SQLite's file locks do not survive a fork."""
-    _fork_lock.acquire()
-    for database in list(_open_databases):
-        disconnection = database.disconnected_for_fork()
-        disconnection.__enter__()
-        _disconnected.append((database, disconnection))
-
-
-def _after_fork_in_parent() -> None:
-    while _disconnected:
-        _, disconnection = _disconnected.pop()
-        disconnection.__exit__(None, None, None)
-    _fork_lock.release()
-
-
-def _after_fork_in_child() -> None:
-    for database, _ in _disconnected:
-        database.reset_after_fork()
-    _after_fork_in_parent()
-
-
-def _close_all() -> None:
-    for database in list(_open_databases):
-        with suppress(apsw.Error):
-            database.close()
-
-
-atexit.register(_close_all)
-forking.register(before=_before_fork, in_parent=_after_fork_in_parent, in_child=_after_fork_in_child)
