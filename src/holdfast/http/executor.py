@@ -82,6 +82,12 @@ class EngineExecutor:
         result: T = await self._run(self._readers, user, function, Cancellation())
         return result
 
+    async def probe_write(self) -> None:
+        """Make a test write in the queue of all writes."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        self.engine.submit_probe(partial(self._add_result, future))
+        await future
+
     def close(self) -> None:
         self._readers.close()
         self._preparers.close()

@@ -11,6 +11,7 @@ from holdfast.http.executor import EngineExecutor
 from holdfast.http.limits import RateLimit, StreamLimit
 from holdfast.http.telemetry.logs import Log
 from holdfast.http.telemetry.metrics import Metrics
+from holdfast.http.telemetry.readiness import Readiness
 
 
 class ServerState:
@@ -28,6 +29,7 @@ class ServerState:
         self.metrics = Metrics(
             engine.db.count_waiting_writes, lambda: self.stream_limit.count, lambda: self.log.dropped_count
         )
+        self.readiness = Readiness(self.executor, self.log)
         self.deadlines = Deadlines(settings.request_timeout_seconds)
 
     def open(self) -> None:

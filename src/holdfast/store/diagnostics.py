@@ -50,6 +50,15 @@ def check_write(database: Database, now: int) -> None:
     raise AssertionError("unreachable: the write ends with an exception")
 
 
+def write_and_delete(tx: Tx, number: int, now: int) -> None:
+    """Write a row and delete it again. The commit needs the disk, and changes nothing.
+
+    `number` is negative and used by nobody else at the same time, so that no row lock is waited for.
+    """
+    migrations.record(tx, migrations.Migration(number, "probe", ""), now)
+    tx.execute("DELETE FROM schema_migrations WHERE number = ?", (number,))
+
+
 def find_corruption(database: Database) -> list[str] | None:
     """The problems that SQLite finds in the file, at most `MAX_PROBLEMS`. None if the database is not SQLite."""
     if database.read(EVERY_ACCOUNT, lambda tx: tx.dialect.name) != "sqlite":
