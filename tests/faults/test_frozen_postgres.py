@@ -63,6 +63,9 @@ def test_the_server_answers_health_checks_while_every_operation_waits_for_a_froz
             ]
             answers = [health(headers) for _ in range(PROBES) for headers in ({}, HEADERS, user)]
             assert max(answers) < MAX_ANSWER_SECONDS
+            begin = time.monotonic()
+            assert http.get("/ready").status_code == 503
+            assert time.monotonic() - begin < MAX_ANSWER_SECONDS
             assert not any(call.done() and call.result() < 400 for call in waiting)
         statuses = {call.result() for call in waiting}
         assert statuses <= {200, 401, 404, 500, 503, 504}

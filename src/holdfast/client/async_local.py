@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
 from holdfast import forking
+from holdfast.client.local import close_when_dropped
 from holdfast.composition import Target, open_engine
 from holdfast.engine import Engine
 from holdfast.errors import FailedPreconditionError
@@ -33,6 +35,7 @@ class AsyncLocalTransport:
         self._open_engine = open_engine
         self._engine: Engine | None = None
         self._closed = False
+        self._dropped: weakref.finalize[[Engine], object] | None = None
         self.start()
         _open_transports.add(self)
 
@@ -64,10 +67,13 @@ class AsyncLocalTransport:
         with self._opening:
             if self._engine is None:
                 self._engine = self._open_engine()
+                self._dropped = close_when_dropped(self, self._engine)
         return work(self._engine)
 
     def _finish(self) -> None:
         self._threads.shutdown(wait=True)
+        if self._dropped is not None:
+            self._dropped.detach()
         if self._engine is not None:
             self._engine.close()
 

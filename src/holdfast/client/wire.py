@@ -1,6 +1,7 @@
 """The HTTP protocol of the client: encode an operation as a request, decode its response, decide when to retry."""
 
 import re
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -202,3 +203,13 @@ def _query_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def close_when_dropped(transport: object, connections: object) -> None:
+    """Close the connections when the program drops the transport without closing it.
+
+    Only the event loop of asynchronous connections can close them.
+    """
+    close = getattr(connections, "close", None)
+    if close is not None:
+        weakref.finalize(transport, close)

@@ -26,7 +26,8 @@ from holdfast.errors import PermissionDeniedError
 from holdfast.model.identity import Principal
 from holdfast.model.system import Backup
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
-from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback
+from holdfast.store import diagnostics
+from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Submission
 from holdfast.store.tables import append_results, auto_commit_checks
 from holdfast.store.tables import tasks as stored_tasks
 
@@ -129,6 +130,12 @@ class Engine:
     def submit(self, calls: Sequence[tuple[PreparedCall[Any], ReplyCallback]]) -> None:
         """Run writes without waiting for them. Each reply is called in another thread."""
         self.db.submit([call.as_submission(reply) for call, reply in calls])
+
+    def submit_probe(self, reply: ReplyCallback) -> None:
+        """Make a test write in the queue of all writes. It changes nothing."""
+        number = -2 - self.ids.random_48_bits()
+        probe = partial(diagnostics.write_and_delete, number=number, now=self.clock())
+        self.db.submit([Submission(EVERY_ACCOUNT, probe, reply)])
 
     def find_key_owner(self, key: str) -> keys.KeyOwner | None:
         """Return the owner of an API key, or None if the key is not valid."""

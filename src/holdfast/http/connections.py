@@ -32,6 +32,14 @@ class TimedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.idle_since = self.loop.time()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        cycle: Any = self.cycle  # None before the first request, although its type says otherwise
+        if cycle is not None and not cycle.response_complete:
+            record = cycle.scope.get("record")  # set by RequestMiddleware
+            if record is not None:
+                record.disconnect()
+        super().connection_lost(exc)
+
     def data_received(self, data: bytes) -> None:
         if self.idle_since is None and self.cycle.response_complete:
             # Blank lines, or the rest of a body whose response was already sent, must not keep the connection open.

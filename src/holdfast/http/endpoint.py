@@ -66,6 +66,9 @@ class Endpoint:
                 return
             response = await self._call(scope, receive, route, caller, fields, headers)
         except HoldfastError as error:
+            if record.is_disconnected:
+                record.status = CLIENT_CLOSED_REQUEST
+                return
             response = responses.failure(error, "query" if scope["method"] in {"GET", "DELETE"} else "body")
         except Disconnected:
             record.status = CLIENT_CLOSED_REQUEST
@@ -92,6 +95,7 @@ class Endpoint:
         headers: Headers,
     ) -> responses.EncodedResponse:
         record: RequestRecord = scope["record"]
+        executor = self._state.executor
         is_received = in_query = route.entry.verb in {"GET", "DELETE"}
         body_size = 0
         try:
@@ -102,12 +106,18 @@ class Endpoint:
                     body = await read_body(receive, headers, self._max_body_bytes)
                     body_size = len(body)
                     parse = partial(_parse_body, body)
-                    parsed = parse() if body_size <= MAX_INLINE_BYTES else await self._state.executor.in_thread(parse)
+                    user = (caller.principal.account_id, caller.principal.user_id)
+                    parsed = parse() if body_size <= MAX_INLINE_BYTES else await executor.in_thread(parse, user)
                     is_received = True
                 telemetry = parsed.pop("telemetry", None)
                 fields = {**parsed, **_header_fields(route, headers, parsed), **path_fields}
-                result = await self._state.executor.call(
-                    caller.principal, route.cls, fields, strict=not in_query, body_size=body_size
+                result = await executor.call(
+                    caller.principal,
+                    route.cls,
+                    fields,
+                    strict=not in_query,
+                    body_size=body_size,
+                    cancellation=record.cancellation,
                 )
         except TimeoutError:
             raise _timeout_error(self._state.deadlines.seconds, route, is_received=is_received) from None

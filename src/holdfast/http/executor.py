@@ -1,25 +1,28 @@
-"""Runs operations for the event loop: reads and waits in threads, writes in batches through the writer thread."""
+"""Runs operations for the event loop: reads in threads, writes in batches through the writer thread."""
 
 import asyncio
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter, deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
 from holdfast.engine import Engine
 from holdfast.engine.gate.call import CheckedCall, PreparedCall
+from holdfast.errors import ResourceExhaustedError
+from holdfast.http.fair_threads import SERVER, FairThreads, User, Work
 from holdfast.model.identity import Principal
 from holdfast.ops.table import Operation
-from holdfast.store.database import ReplyCallback
+from holdfast.store.database import Cancellation, ReplyCallback
 
 R = TypeVar("R")
+T = TypeVar("T")
 MAX_INLINE_BYTES = 64 * 1024
 """A larger body is checked in a thread. On the event loop it would delay all other requests."""
 READER_THREADS = 16
 PREPARER_THREADS = 16
 """Threads for operations that call a model or read the database before their transaction."""
-WAITER_THREADS = 8
-"""Threads for operations that wait for background tasks. In threads of their own, they block no others."""
+MAX_WAITS_PER_USER = 100
+"""How many operations of a user may wait for background tasks. They need no thread, but poll the database."""
 MAX_BATCH_TURNS = 2
 """How many turns of the event loop a write may wait for others to join its batch."""
 
@@ -29,9 +32,9 @@ class EngineExecutor:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="holdfast-reader")
-        self._preparers = ThreadPoolExecutor(PREPARER_THREADS, thread_name_prefix="holdfast-preparer")
-        self._waiters = ThreadPoolExecutor(WAITER_THREADS, thread_name_prefix="holdfast-waiter")
+        self._readers = FairThreads(READER_THREADS, "holdfast-reader")
+        self._preparers = FairThreads(PREPARER_THREADS, "holdfast-preparer")
+        self._wait_counts: Counter[User] = Counter()
         self._results: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._is_delivery_scheduled = False
         self._batch: list[tuple[PreparedCall[Any], ReplyCallback]] = []
@@ -40,41 +43,98 @@ class EngineExecutor:
         self._loop = asyncio.get_running_loop()
 
     async def call(
-        self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool, body_size: int
+        self,
+        principal: Principal,
+        cls: type[Operation[R]],
+        fields: dict[str, Any],
+        *,
+        strict: bool,
+        body_size: int,
+        cancellation: Cancellation | None = None,
     ) -> R:
-        """Run an operation. Cancelling the caller does not undo a write.
+        """Run an operation. If the caller is cancelled, the operation stops unless its write was submitted.
 
         With `strict=False`, numbers may be given as strings, as in a query string. `body_size` is the number of bytes
         that `fields` were parsed from.
         """
+        user = (principal.account_id, principal.user_id)
+        cancellation = cancellation or Cancellation()
         check = partial(self.engine.check, principal, cls, fields, strict=strict)
-        checked: CheckedCall[R] = check() if body_size <= MAX_INLINE_BYTES else await self.in_thread(check)
-        result: R
+        checked: CheckedCall[R]
+        if body_size <= MAX_INLINE_BYTES:
+            checked = check()
+        else:
+            checked = await self._run(self._readers, user, check, cancellation)
+        threads = self._preparers if checked.may_wait else self._readers
+        prepared: PreparedCall[R]
         if checked.may_wait:
-            threads = self._waiters if checked.handler.waits_for_tasks else self._preparers
-            result = await self._loop.run_in_executor(threads, lambda: self.engine.prepare(checked).run())
-            return result
-        prepared = self.engine.prepare(checked)
-        if not prepared.writes:
-            result = await self._loop.run_in_executor(self._readers, prepared.run)
-            return result
+            prepared = await self._run(threads, user, partial(self.engine.prepare, checked), cancellation)
+        else:
+            prepared = self.engine.prepare(checked)
+        if checked.handler.wait is not None:
+            await self._wait(prepared, user, cancellation)
+        if prepared.writes and not checked.may_wait:
+            return await self._submit(prepared)
+        result: R = await self._run(threads, user, prepared.run_transaction, cancellation)
+        return result
+
+    async def in_thread(self, function: Callable[[], T], user: User = SERVER) -> T:
+        result: T = await self._run(self._readers, user, function, Cancellation())
+        return result
+
+    async def probe_write(self) -> None:
+        """Make a test write in the queue of all writes."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        self.engine.submit_probe(partial(self._add_result, future))
+        await future
+
+    def close(self) -> None:
+        self._readers.close()
+        self._preparers.close()
+
+    async def _run(
+        self, threads: FairThreads, user: User, function: Callable[[], Any], cancellation: Cancellation
+    ) -> Any:
+        future: asyncio.Future[Any] = self._loop.create_future()
+        work = Work(user, function, partial(self._add_result, future), cancellation)
+        threads.submit(work)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            cancellation.is_requested = True
+            threads.discard(work)
+            raise
+
+    async def _wait(self, prepared: PreparedCall[Any], user: User, cancellation: Cancellation) -> None:
+        """Wait for what the operation waits for. Only its polls need a thread."""
+        if self._wait_counts[user] >= MAX_WAITS_PER_USER:
+            raise ResourceExhaustedError(
+                f"{MAX_WAITS_PER_USER} requests of this user wait for background tasks already; wait for one of them",
+                retry_after=1.0,
+                limit=MAX_WAITS_PER_USER,
+            )
+        self._wait_counts[user] += 1
+        try:
+            poll = partial(next, prepared.waits(), None)
+            while (seconds := await self._run(self._readers, user, poll, cancellation)) is not None:  # noqa: ASYNC110
+                await asyncio.sleep(seconds)
+        finally:
+            self._wait_counts[user] -= 1
+            if not self._wait_counts[user]:
+                del self._wait_counts[user]
+
+    async def _submit(self, prepared: PreparedCall[R]) -> R:
+        """Write in the next batch. Cancelling the caller does not undo it."""
         future: asyncio.Future[R] = self._loop.create_future()
         self._batch.append((prepared, partial(self._add_result, future)))
         if len(self._batch) == 1:
-            self._loop.call_soon(self._submit, 0, 0)
+            self._loop.call_soon(self._submit_batch, 0, 0)
         return await future
 
-    async def in_thread(self, function: Any) -> Any:
-        return await self._loop.run_in_executor(self._readers, function)
-
-    def close(self) -> None:
-        for threads in (self._readers, self._preparers, self._waiters):
-            threads.shutdown(wait=True)
-
-    def _submit(self, size_before: int, turns: int) -> None:
+    def _submit_batch(self, size_before: int, turns: int) -> None:
         """Submit the batch once a turn of the loop adds no more writes, so that the writer wakes up only once."""
         if len(self._batch) > size_before and turns < MAX_BATCH_TURNS:
-            self._loop.call_soon(self._submit, len(self._batch), turns + 1)
+            self._loop.call_soon(self._submit_batch, len(self._batch), turns + 1)
             return
         batch, self._batch = self._batch, []
         try:
@@ -84,7 +144,7 @@ class EngineExecutor:
                 reply(None, error)
 
     def _add_result(self, future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
-        """Queue a result for the event loop. Called in the writer's thread; the first of a batch wakes the loop."""
+        """Queue a result for the event loop. Called in other threads; the first of several wakes the loop."""
         self._results.append((future, result, error))
         if not self._is_delivery_scheduled:
             self._is_delivery_scheduled = True

@@ -14,11 +14,8 @@ from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.http import openapi, responses
 from holdfast.http.auth import AuthenticatedCaller
 from holdfast.http.server_state import ServerState
-from holdfast.model.identity import Principal
-from holdfast.ops.system import CheckHealth
+from holdfast.http.telemetry.readiness import OK
 
-PROBE_PRINCIPAL = Principal("default", "nobody", "user")
-"""The caller of the readiness check. Its operation reads no data of any user."""
 MAX_IDENTIFY_SECONDS = 1.0
 """How long `/health` waits for the database to name the caller. The server is healthy without it."""
 
@@ -44,16 +41,11 @@ async def health(request: Request) -> Response:
 
 
 async def ready(request: Request) -> Response:
-    """Report whether requests can be served now. This queries the database."""
+    """Report whether requests can be served now. This reads and writes the database."""
     state = _state(request)
-    try:
-        async with asyncio.timeout(state.settings.request_timeout_seconds):
-            await state.executor.call(PROBE_PRINCIPAL, CheckHealth, {}, strict=True, body_size=0)
-    except HoldfastError:
-        state.log.write_exception("storage is unavailable")
-        return _json(503, {"status": "not_ready", "checks": {"storage": "unavailable; see the server's log"}})
-    except TimeoutError:
-        return _json(503, {"status": "not_ready", "checks": {"storage": "does not respond"}})
+    storage = await state.readiness.check()
+    if storage != OK:
+        return _json(503, {"status": "not_ready", "checks": {"storage": storage}})
     if state.notifier.is_closing:
         return _json(503, {"status": "not_ready", "checks": {"storage": "ok", "server": "stopping"}})
     return _json(200, {"status": "ready", "checks": {"storage": "ok"}})

@@ -13,6 +13,7 @@ from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.http import responses
 from holdfast.http.server_state import ServerState
 from holdfast.model.identity import Principal
+from holdfast.store.database import Cancellation
 
 _VALID_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
@@ -20,7 +21,7 @@ _VALID_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 class RequestRecord:
     """The facts about a request that go to the log and the metrics. The layers fill it in."""
 
-    __slots__ = ("operation", "principal", "request_id", "started_at", "status")
+    __slots__ = ("cancellation", "is_disconnected", "operation", "principal", "request_id", "started_at", "status")
 
     def __init__(self, request_id: bytes) -> None:
         self.started_at = time.perf_counter()
@@ -28,6 +29,13 @@ class RequestRecord:
         self.operation = "page"
         self.status = 0
         self.principal: Principal | None = None
+        self.cancellation = Cancellation()
+        self.is_disconnected = False
+
+    def disconnect(self) -> None:
+        """Stop the work of this request: its client has gone."""
+        self.is_disconnected = True
+        self.cancellation.is_requested = True
 
     def seconds(self) -> float:
         return time.perf_counter() - self.started_at

@@ -102,15 +102,16 @@ class Server(uvicorn.Server):
 
 def serve(settings: Settings, host: str, port: int, source: SettingsSource = NO_FILE) -> None:
     """Serve until a signal stops the process. The URL is printed once it accepts connections."""
-    _log_source(Log(settings, system_clock), source)
+    log = Log(settings, system_clock)
+    _log_source(log, source)
     require_secure_binding(settings, host)
     listener = _listen(host, port)
     target = resolve_target(settings.path, msgspec.structs.replace(settings, url=None))
     if target.url is not None:
         raise InvalidArgumentError("path", f"{target.url} is a server; use a folder, a file or a database URL")
     engine = open_engine(target, polls=True)
-    state = ServerState(engine, settings)
-    state.log.capture_library_logs()
+    state = ServerState(engine, settings, log)
+    log.capture_library_logs()
     config = uvicorn.Config(
         build_app(state),
         lifespan="on",

@@ -11,12 +11,13 @@ from holdfast.http.executor import EngineExecutor
 from holdfast.http.limits import RateLimit, StreamLimit
 from holdfast.http.telemetry.logs import Log
 from holdfast.http.telemetry.metrics import Metrics
+from holdfast.http.telemetry.readiness import Readiness
 
 
 class ServerState:
     """The engine with the server's authentication, limits, log and metrics."""
 
-    def __init__(self, engine: Engine, settings: Settings) -> None:
+    def __init__(self, engine: Engine, settings: Settings, log: Log | None = None) -> None:
         self.engine = engine
         self.settings = settings
         self.executor = EngineExecutor(engine)
@@ -24,8 +25,11 @@ class ServerState:
         self.rate_limit = RateLimit(settings)
         self.stream_limit = StreamLimit(settings)
         self.notifier = StreamNotifier()
-        self.log = Log(settings, engine.clock)
-        self.metrics = Metrics(engine.db.count_waiting_writes, lambda: self.stream_limit.count)
+        self.log = log or Log(settings, engine.clock)
+        self.metrics = Metrics(
+            engine.db.count_waiting_writes, lambda: self.stream_limit.count, lambda: self.log.dropped_count
+        )
+        self.readiness = Readiness(self.executor, self.log)
         self.deadlines = Deadlines(settings.request_timeout_seconds)
 
     def open(self) -> None:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from holdfast.errors import DeadlineExceededError
+
 T = TypeVar("T")
 Row = tuple[Any, ...]
 Params = Sequence[Any]
@@ -141,6 +143,40 @@ class _TransactionScope(threading.local):
 
 
 transaction_scope = _TransactionScope()
+
+
+class Cancellation:
+    """A request to stop some work, because its caller no longer waits for it."""
+
+    __slots__ = ("is_requested",)
+
+    def __init__(self) -> None:
+        self.is_requested = False
+
+    def raise_if_requested(self) -> None:
+        if self.is_requested:
+            raise DeadlineExceededError("the caller no longer waits for this operation; it was stopped")
+
+
+class _CurrentCancellation(threading.local):
+    """The cancellation of the work that this thread does. A read looks at it between and during its statements."""
+
+    value: Cancellation | None = None
+
+
+current_cancellation = _CurrentCancellation()
+
+
+def is_cancelled() -> bool:
+    """Whether the work of this thread should stop."""
+    cancellation = current_cancellation.value
+    return cancellation is not None and cancellation.is_requested
+
+
+def raise_if_cancelled() -> None:
+    """Raise an error if the work of this thread should stop."""
+    if current_cancellation.value is not None:
+        current_cancellation.value.raise_if_requested()
 
 
 def in_transaction() -> bool:

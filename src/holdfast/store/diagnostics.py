@@ -58,6 +58,15 @@ def check_write(database: Database, now: int) -> None:
     raise AssertionError("unreachable: the write ends with an exception")
 
 
+def write_and_delete(tx: Tx, number: int, now: int) -> None:
+    """Write a row and delete it again. The commit needs the disk, and changes nothing.
+
+    `number` is negative and used by nobody else at the same time, so that no row lock is waited for.
+    """
+    migrations.record(tx, migrations.Migration(number, "probe", ""), now)
+    tx.execute("DELETE FROM schema_migrations WHERE number = ?", (number,))
+
+
 def find_corruption(
     database: Database, check: Literal["quick_check", "integrity_check"], limit: int = MAX_PROBLEMS
 ) -> list[str] | None:

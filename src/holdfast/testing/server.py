@@ -19,10 +19,19 @@ TIMEOUT_SECONDS = 30.0
 class ServerProcess:
     """`holdfast serve` on `target`. `settings` are passed as environment variables.
 
-    `program` are the arguments of Python for a program that has the command `serve`.
+    `program` are the arguments of Python for a program that has the command `serve`. `log_file` is the descriptor of
+    its standard error; by default a file that `log` reads.
     """
 
-    def __init__(self, target: str, *, port: object = 0, program: Any = ("-m", "holdfast"), **settings: object) -> None:
+    def __init__(
+        self,
+        target: str,
+        *,
+        port: object = 0,
+        program: Any = ("-m", "holdfast"),
+        log_file: Any = None,
+        **settings: object,
+    ) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         environment |= {f"HOLDFAST_{name.upper()}": str(value) for name, value in settings.items()}
@@ -31,7 +40,7 @@ class ServerProcess:
             ["serve", "--path", target, "--host", "127.0.0.1", "--port", str(port)],
             env=environment,
             cwd=tempfile.gettempdir(),
-            stderr=self._errors.fileno(),
+            stderr=self._errors.fileno() if log_file is None else log_file,
         )
         self.url = self._read_url()
 
@@ -82,10 +91,15 @@ class ServerProcess:
 
 @contextmanager
 def running_server(
-    target: str | Path, *, port: object = 0, program: Any = ("-m", "holdfast"), **settings: object
+    target: str | Path,
+    *,
+    port: object = 0,
+    program: Any = ("-m", "holdfast"),
+    log_file: Any = None,
+    **settings: object,
 ) -> Iterator[ServerProcess]:
     """Start a server, and kill it when the block ends."""
-    server = ServerProcess(str(target), port=port, program=program, **settings)
+    server = ServerProcess(str(target), port=port, program=program, log_file=log_file, **settings)
     try:
         yield server
     finally:

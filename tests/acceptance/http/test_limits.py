@@ -192,7 +192,8 @@ def test_a_write_that_times_out_can_be_retried_and_is_executed_once(target: str)
             assert_error(
                 http.post(MESSAGES, json=message), 504, "DEADLINE_EXCEEDED", "0.5", "unknown", "idempotency key"
             )
-            assert http.get("/ready").status_code == 200
+            # One table of PostgreSQL is locked, but the whole file of SQLite.
+            assert http.get("/ready").status_code == (200 if "://" in target else 503)
             assert http.get(MESSAGES).json()["result"]["messages"][-1]["seq"] == 1
         retried = http.post(MESSAGES, json=message)
         assert retried.json()["result"]["seq"] == 2
@@ -238,8 +239,8 @@ def test_a_server_whose_database_is_busy_is_not_ready(postgres: PostgresServer) 
         assert http.get("/ready").status_code == 200
         with block_writes(target):
             assert_error(http.post(MESSAGES, json={"role": "user", "content": "x"}), 504, "DEADLINE_EXCEEDED")
-            response = http.get("/ready")
-            assert (response.status_code, response.json()["status"]) == (503, "not_ready")
+            wait_for(lambda: http.get("/ready").status_code == 503)
+            assert http.get("/ready").json()["status"] == "not_ready"
             assert http.get("/health").status_code == 200
         wait_for(lambda: http.get("/ready").status_code == 200)
 

@@ -462,4 +462,4 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
             fields = {**fields_of(op), **({"key_id": "0" * 16} if hasattr(op, "key_id") else {})}
             call = engine.check(principal, type(op), fields)
             waits_for_account = principal == OPERATOR and hasattr(op, "task_id")
-            assert call.may_wait == (waits_for_account or isinstance(op, WaitUntilIdle)), op
+            assert call.may_wait == waits_for_account, op

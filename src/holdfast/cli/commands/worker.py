@@ -16,6 +16,7 @@ from holdfast.composition import open_engine, resolve_target
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError
+from holdfast.http.telemetry.log_writer import LogWriter, QueuedHandler
 
 app = typer.Typer()
 
@@ -57,11 +58,17 @@ def worker(
             f"{target.url} is a server, which runs its own tasks; give a database with --path", param_hint="--url"
         )
     with closing(open_engine(target, polls=True)) as engine, _stop_on_signals() as stop:
-        logging.basicConfig(format="%(asctime)s %(message)s")
+        _log_in_a_thread()
         count = "1 thread" if thread_count == 1 else f"{thread_count} threads"
         sys.stdout.write(f"Holdfast works on {shared.location(settings)} with {count}; Ctrl-C stops it\n")
         sys.stdout.flush()
         _wait_for_stop(engine, stop, drain=drain)
+
+
+def _log_in_a_thread() -> None:
+    """Write warnings to standard error. A worker continues if nobody reads them."""
+    handler = QueuedHandler(LogWriter(lambda count: b"%d lines of the log were dropped" % count))
+    logging.basicConfig(format="%(asctime)s %(message)s", handlers=[handler])
 
 
 def _wait_for_stop(engine: Engine, stop: threading.Event, *, drain: bool) -> None:

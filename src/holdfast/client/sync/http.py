@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast import lazy
-from holdfast.client.wire import NOT_EXECUTED_STATUSES, HttpCodec, Request, delay_with_retry_after
+from holdfast.client.wire import NOT_EXECUTED_STATUSES, HttpCodec, Request, close_when_dropped, delay_with_retry_after
 from holdfast.model.system import Backup
 from holdfast.ops.table import Operation
 
@@ -57,6 +57,7 @@ class HttpTransport:
     def _open(self) -> None:
         self._process = os.getpid()
         self._connections = self._httpx.Client(**self._codec.httpx_options(self._httpx))
+        close_when_dropped(self, self._connections)
 
     def _send(self, request: Request) -> "Response":
         return self._connections.request(request.verb, request.path, params=request.query, content=request.body)

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Iterator
 from typing import get_args
 
 from holdfast.config import Settings
@@ -69,7 +70,7 @@ def _queue_counts(by_status: dict[str, int]) -> QueueCounts:
     return QueueCounts(by_status.get("pending", 0), by_status.get("running", 0), by_status.get("failed", 0))
 
 
-def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitUntilIdle, _checked: None) -> None:
+def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitUntilIdle) -> Iterator[float]:
     """Wait until the caller has no pending or running task; for the operator, until no account has one."""
     owner = (None, None) if principal == OPERATOR else (principal.account_id, principal.user_id)
     account = EVERY_ACCOUNT if principal == OPERATOR else principal.account_id
@@ -86,7 +87,7 @@ def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitU
                 f"{remaining} tasks are not done after {seconds:g} s; they continue in the background",
                 pending=remaining,
             )
-        time.sleep(poll_seconds)
+        yield poll_seconds
         poll_seconds = min(poll_seconds * 1.5, MAX_POLL_SECONDS)
 
 
@@ -178,7 +179,7 @@ HANDLERS: dict[type, OperationHandler] = {
     WhoAmI: OperationHandler(_who_am_i),
     GetSystemStatus: OperationHandler(_status),
     CheckHealth: OperationHandler(_health),
-    WaitUntilIdle: OperationHandler(_queues, writes=always, prepare=_wait_until_idle, waits_for_tasks=True),
+    WaitUntilIdle: OperationHandler(_queues, writes=always, wait=_wait_until_idle),
     ObserveComponent: OperationHandler(_observe_component),
     ObserveSystem: OperationHandler(_observe_system),
     GetMemoryStats: OperationHandler(_memory_stats),

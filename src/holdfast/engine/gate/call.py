@@ -1,5 +1,7 @@
 """The two stages of a call before its transaction: checked, then prepared."""
 
+import time
+from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -8,7 +10,7 @@ from holdfast.engine.gate import access
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler
 from holdfast.model.identity import Principal
 from holdfast.ops.table import Operation, OperationEntry
-from holdfast.store.database import ReplyCallback, Submission, Tx
+from holdfast.store.database import ReplyCallback, Submission, Tx, raise_if_cancelled
 
 R = TypeVar("R")
 
@@ -44,7 +46,19 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         return self.call.handler.writes(self.call.op)
 
     def run(self) -> R:
+        """Wait for what the rule waits for, then run the transaction, in this thread."""
+        for seconds in self.waits():
+            time.sleep(seconds)
+        return self.run_transaction()
+
+    def waits(self) -> Iterator[float]:
+        """Yield the seconds to sleep before it is continued, until the transaction may run."""
+        wait = self.call.handler.wait
+        return iter(()) if wait is None else wait(self.resources, self.call.principal, self.call.op)
+
+    def run_transaction(self) -> R:
         """Run the transaction in this thread."""
+        raise_if_cancelled()  # a write that has begun is not cancelled
         db, call = self.resources.db, self.call
         result = (db.write if self.writes else db.read)(self.account, self._transaction)
         self._wake_workers()

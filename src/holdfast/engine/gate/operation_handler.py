@@ -1,6 +1,6 @@
 """The handler of an operation: what it checks and prepares before its transaction, and what it does inside."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -71,7 +71,8 @@ class OperationHandler(msgspec.Struct, frozen=True):
     """Validates, counts and encodes. Uses nothing but its arguments and never waits: a server runs it on its event
     loop, and an HTTP client before it sends the operation."""
     prepare: Callable[[EngineResources, Principal, Any, Any], Any] | None = None
-    """Runs once, after `check` and outside any transaction. It may call a model, embed a text, read the database or
-    wait. Its last argument is what `check` returned."""
-    waits_for_tasks: bool = False
-    """Whether `prepare` waits for background tasks. A server runs such calls in threads of their own."""
+    """Runs once, after `check` and outside any transaction. It may call a model, embed a text or read the database.
+    Its last argument is what `check` returned."""
+    wait: Callable[[EngineResources, Principal, Any], Iterator[float]] | None = None
+    """Yields the seconds until it should be continued, for as long as the transaction must wait, for example for
+    background tasks. A server needs no thread in between. It runs after `prepare`, outside any transaction."""

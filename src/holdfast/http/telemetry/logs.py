@@ -1,9 +1,7 @@
 """Structured logs. They never contain the text of a message or a key."""
 
-import asyncio
 import logging
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from typing import Any, get_args
@@ -11,34 +9,30 @@ from typing import Any, get_args
 import msgspec
 
 from holdfast.config import LogLevel, Settings
+from holdfast.http.telemetry.log_writer import EXIT_SECONDS, LogWriter
 from holdfast.store.timestamps import from_micros
 
 LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 
 
 class Log:
-    """Writes lines of JSON or plain text to standard error, all lines of one turn of the event loop at once."""
+    """Writes lines of JSON or plain text to standard error, without waiting for their reader or for the disk."""
 
     def __init__(self, settings: Settings, clock: Callable[[], int]) -> None:
         self._clock = clock
         self._levels = frozenset(LEVELS[LEVELS.index(settings.log_level) :])
-        plain = settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
+        plain = settings.log_format == "console" or (settings.log_format == "auto" and _is_terminal())
         self._format = _as_text if plain else msgspec.json.Encoder(enc_hook=str).encode
-        self._buffer: list[bytes] = []
-        self._lock = threading.Lock()
+        self._writer = LogWriter(lambda count: self._line("warning", "log lines dropped", count=count))
+
+    @property
+    def dropped_count(self) -> int:
+        """The number of lines that were not written, because nobody read them or the disk was full."""
+        return self._writer.dropped_count
 
     def write(self, level: LogLevel, event: str, **fields: Any) -> None:
-        if level not in self._levels:
-            return
-        line = self._format({"at": from_micros(self._clock()), "level": level, "event": event, **fields})
-        with self._lock:
-            self._buffer.append(line)
-            is_first = len(self._buffer) == 1
-        if is_first:
-            try:
-                asyncio.get_running_loop().call_soon(self.flush)
-            except RuntimeError:  # no event loop is running, as before the start and after the stop
-                self.flush()
+        if level in self._levels:
+            self._writer.put(self._line(level, event, **fields))
 
     def write_exception(self, event: str, **fields: Any) -> None:
         """Write the exception that is being handled, with its traceback."""
@@ -49,10 +43,11 @@ class Log:
         logging.getLogger().addHandler(_LibraryHandler(self))
 
     def flush(self) -> None:
-        with self._lock:
-            lines, self._buffer = self._buffer, []
-        sys.stderr.buffer.write(b"\n".join([*lines, b""]))
-        sys.stderr.buffer.flush()
+        """Wait until the lines are written, for a limited time."""
+        self._writer.flush(EXIT_SECONDS)
+
+    def _line(self, level: LogLevel, event: str, **fields: Any) -> bytes:
+        return self._format({"at": from_micros(self._clock()), "level": level, "event": event, **fields})
 
 
 class _LibraryHandler(logging.Handler):
@@ -62,9 +57,16 @@ class _LibraryHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         level: LogLevel = "error" if record.levelno >= logging.ERROR else "warning"
-        message = record.getMessage().partition("\n")[0]
-        error = _format_exception((record.exc_info or (0, None))[1])
-        self._log.write(level, "library", name=record.name, message=message, error=error)
+        try:
+            message = record.getMessage().partition("\n")[0]
+            error = _format_exception((record.exc_info or (0, None))[1])
+            self._log.write(level, "library", name=record.name, message=message, error=error)
+        except Exception:  # noqa: BLE001 - a log never reports its own errors
+            return
+
+
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()  # it is None if the process was started without it
 
 
 def _format_exception(error: BaseException | None) -> str:

@@ -17,9 +17,15 @@ TASK_STATUSES = ("pending", "running", "failed")
 class Metrics(Collector):
     """Counts requests in plain numbers, and builds the Prometheus metrics when they are read. For one thread."""
 
-    def __init__(self, count_waiting_writes: Callable[[], int], count_streams: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        count_waiting_writes: Callable[[], int],
+        count_streams: Callable[[], int],
+        count_dropped_lines: Callable[[], int],
+    ) -> None:
         self._count_waiting_writes = count_waiting_writes
         self._count_streams = count_streams
+        self._count_dropped_lines = count_dropped_lines
         self._requests: Counter[tuple[str, int]] = Counter()
         self._buckets: dict[str, list[int]] = defaultdict(lambda: [0] * len(BUCKET_NAMES))
         self._seconds: Counter[str] = Counter()
@@ -48,6 +54,9 @@ class Metrics(Collector):
         yield durations
         yield GaugeMetricFamily(
             "holdfast_writes_waiting", "Writes that wait for the writer.", self._count_waiting_writes()
+        )
+        yield CounterMetricFamily(
+            "holdfast_log_lines_dropped", "Lines of the log that could not be written.", self._count_dropped_lines()
         )
         yield GaugeMetricFamily("holdfast_streams", "Open event streams.", self._count_streams())
         tasks = GaugeMetricFamily("holdfast_tasks", "Unfinished background tasks.", labels=["status"])

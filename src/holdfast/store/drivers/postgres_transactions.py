@@ -8,7 +8,7 @@ from psycopg import errors as pg
 
 from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store import migrations
-from holdfast.store.database import Dialect, Params, Row, Statement, Tx, transaction_scope
+from holdfast.store.database import Dialect, Params, Row, Statement, Tx, raise_if_cancelled, transaction_scope
 from holdfast.store.drivers.postgres_pipeline import Pipeline
 from holdfast.store.index import postgres_text
 from holdfast.store.row_errors import ROW_ERRORS, damage_error
@@ -76,6 +76,7 @@ class PostgresTx:
         return self.all_of([(sql, params)])[0]
 
     def all_of(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        raise_if_cancelled()
         if not self.has_written:
             self.has_written = not all(sql.startswith("SELECT") for sql, _ in statements)
         self.statement = statements[-1] if statements else None

@@ -15,12 +15,25 @@ import apsw
 
 from holdfast.errors import DataDamagedError, FailedPreconditionError, UnavailableError
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Statement, Submission, Tx, transaction_scope
-from holdfast.store.drivers import sqlite_forks
+from holdfast.store.database import (
+    EVERY_ACCOUNT,
+    Dialect,
+    Params,
+    Row,
+    Statement,
+    Submission,
+    Tx,
+    current_cancellation,
+    is_cancelled,
+    raise_if_cancelled,
+    transaction_scope,
+)
 from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
 from holdfast.store.drivers.sqlite_backup import CopyProgress, copy_database
 from holdfast.store.drivers.sqlite_clock import BootClock, SqliteClock, system_boot_clock
 from holdfast.store.drivers.sqlite_errors import STATEMENT_ERRORS, STORAGE_ERRORS, translated_errors
+from holdfast.store.drivers.sqlite_file import NOTHING_DONE, UNKNOWN_OUTCOME, DatabaseFile, create_folder
+from holdfast.store.drivers.sqlite_forks import open_databases
 from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, busy_handler, close_connection
 from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 from holdfast.store.index import sqlite_text
@@ -56,6 +69,8 @@ READER_PRAGMAS = """
     PRAGMA trusted_schema = OFF;
     PRAGMA temp_store = MEMORY;
 """
+CANCELLATION_STEPS = 10_000
+"""How many instructions of SQLite's virtual machine a read runs before it looks whether it is cancelled."""
 
 
 class SqliteTx:
@@ -63,7 +78,7 @@ class SqliteTx:
     dialect = DIALECT
 
     def __init__(self, cursor: apsw.Cursor, account: str) -> None:
-        self._execute = cursor.execute
+        self._execute: Callable[..., apsw.Cursor] = cursor.execute
         self.account = account
         self.statement: Statement | None = None
         """The last query, which a damage error names."""
@@ -88,6 +103,20 @@ class SqliteTx:
 
     def run_script(self, sql: str) -> None:
         self._execute(sql)
+
+
+class _ReadTx(SqliteTx):
+    """A transaction that ends at its next statement after it was cancelled."""
+
+    __slots__ = ()
+
+    def __init__(self, cursor: apsw.Cursor, account: str) -> None:
+        def execute(sql: str, params: Params = ()) -> apsw.Cursor:
+            raise_if_cancelled()
+            return cursor.execute(sql, params)
+
+        self._execute = execute
+        self.account = account
 
 
 class SqliteDatabase:
@@ -115,9 +144,10 @@ class SqliteDatabase:
         self._closed = self._closing = False
         self._queue: WriteQueue[Work[object]] | None = None
         self._queue_lock = threading.Lock()
-        if file != ":memory:":
-            _create_folder(Path(file).parent)
-        sqlite_forks.open_databases.add(self)
+        self._place: DatabaseFile | None = None if file == ":memory:" else DatabaseFile(file)
+        if self._place is not None:
+            create_folder(Path(self._place.path).parent)
+        open_databases.add(self)
 
     def write(self, account: str, transaction: Callable[[Tx], T]) -> T:
         result: T = self.group.run((account, transaction))
@@ -137,10 +167,11 @@ class SqliteDatabase:
         return self.group.count_waiting() + (self._queue.count_waiting() if self._queue else 0)
 
     def read(self, account: str, transaction: Callable[[Tx], T]) -> T:
-        if self.file == ":memory:":  # it has only one connection
+        if self._place is None:  # a database in memory has only one connection
             with self.group.exclusive():
                 return _run_read(self._get_writer(), account, transaction)
         with self._readers.connection() as connection:
+            self._place.check_for_read()
             return _run_read(connection, account, transaction)
 
     def migrate(self, now: int) -> None:
@@ -190,13 +221,13 @@ class SqliteDatabase:
         with self._idle():
             self._closed = True
             self._disconnect()
-        sqlite_forks.open_databases.discard(self)
+        open_databases.discard(self)
 
     @contextmanager
     def disconnected_for_fork(self) -> Iterator[None]:
         """Close all connections to the file during a fork. Parent and child open new ones when needed."""
         with self._idle():
-            if self.file != ":memory:":
+            if self._place is not None:
                 self._disconnect()
             yield
 
@@ -228,6 +259,8 @@ class SqliteDatabase:
         try:
             with translated_errors, transaction_scope:
                 _run_batch(self._get_writer(), batch, self._newest_schema)
+            if self._place is not None:
+                self._place.check(UNKNOWN_OUTCOME)
         except Exception as error:  # noqa: BLE001 - it is passed to the callers
             self._drop_writer()
             for write in batch:
@@ -241,8 +274,13 @@ class SqliteDatabase:
         """The write connection, opened if needed."""
         if self._closed:
             raise self._closed_error()
+        if self._writer is not None and self._place is not None and self._place.is_displaced:
+            self._place.check(NOTHING_DONE)
+            self._drop_writer()  # the file is back
         if self._writer is None:
             self._writer = self._open(WRITER_PRAGMAS)
+            if self._place is not None:
+                self._place.watch_wal(self._writer.filename_wal)
         return self._writer
 
     def _closed_error(self) -> FailedPreconditionError:
@@ -252,16 +290,28 @@ class SqliteDatabase:
         if self._closed:
             raise self._closed_error()
         with translated_errors:
-            return self._open(READER_PRAGMAS)
+            connection = self._open(READER_PRAGMAS)
+            connection.set_progress_handler(is_cancelled, CANCELLATION_STEPS)
+            return connection
 
     def _open(self, pragmas: str) -> apsw.Connection:
-        connection = apsw.Connection(self.file, vfs=self._vfs)
-        connection.set_busy_handler(busy_handler(self._busy_timeout_ms / 1_000))
-        # SQLite's own LOWER handles only ASCII.
-        connection.create_scalar_function("lower", _lower, 1, deterministic=True)
-        connection.create_scalar_function("holdfast_now", self._clock.now, 0)
-        self._configure(connection, pragmas)
-        sqlite_text.register(connection)
+        if self._place is None:
+            connection = apsw.Connection(self.file)
+        else:
+            self._place.prepare()
+            connection = apsw.Connection(self._place.path, apsw.SQLITE_OPEN_READWRITE, vfs=self._vfs)
+        try:
+            connection.set_busy_handler(busy_handler(self._busy_timeout_ms / 1_000))
+            # SQLite's own LOWER handles only ASCII.
+            connection.create_scalar_function("lower", _lower, 1, deterministic=True)
+            connection.create_scalar_function("holdfast_now", self._clock.now, 0)
+            self._configure(connection, pragmas)
+            sqlite_text.register(connection)
+            if self._place is not None:
+                self._place.check(NOTHING_DONE)
+        except BaseException:
+            close_connection(connection)
+            raise
         return connection
 
     def _configure(self, connection: apsw.Connection, pragmas: str) -> None:
@@ -281,32 +331,34 @@ class SqliteDatabase:
 
     def _drop_writer(self) -> None:
         """Close the write connection after a failure, when its state is uncertain. The next write opens a new one."""
-        connection, self._writer = self._writer, None
+        connection = self._writer
         if connection is None:
             return
-        if self.file == ":memory:":  # closing the connection would lose the data
-            self._writer = connection
+        if self._place is None:  # closing the connection would lose the data
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             return
+        if not self._place.is_in_place():  # while it is open, no other file can get its inode
+            self._save_displaced(connection)
+            return
+        self._place.unwatch_wal()
+        self._writer = None
         close_connection(connection)
 
+    def _save_displaced(self, connection: apsw.Connection) -> None:
+        """Write what is in the write-ahead log to the database: if only the log was deleted, it is in place again."""
+        with suppress(apsw.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
     def _disconnect(self) -> None:
+        if self._place is not None:
+            self._place.forget()
         self._readers.close()
         writer, self._writer = self._writer, None
         if writer is not None:
             close_connection(writer)
-
-
-def _create_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except (OSError, ValueError) as error:
-        raise UnavailableError(
-            f"the folder {str(folder)!r} cannot be created: {error}",
-            service="sqlite",
-            reason=type(error).__name__,
-        ) from error
 
 
 def _run(transaction: Callable[[Tx], T], tx: SqliteTx) -> T:
@@ -374,7 +426,8 @@ def _run_read(connection: apsw.Connection, account: str, transaction: Callable[[
     with translated_errors, transaction_scope:
         try:
             connection.execute("BEGIN")
-            return _run(transaction, SqliteTx(connection.cursor(), account))
+            tx_class = SqliteTx if current_cancellation.value is None else _ReadTx
+            return _run(transaction, tx_class(connection.cursor(), account))
         finally:
             if connection.in_transaction:  # an I/O error rolls it back automatically
                 connection.execute("ROLLBACK")

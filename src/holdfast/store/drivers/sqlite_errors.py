@@ -3,6 +3,7 @@
 import apsw
 
 from holdfast.errors import DataDamagedError, HoldfastError, UnavailableError
+from holdfast.store.database import raise_if_cancelled
 
 # Errors of the whole file rather than of one statement.
 STORAGE_ERRORS = (
@@ -34,6 +35,8 @@ class _ErrorTranslation:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, STORAGE_ERRORS):
             raise _unavailable(error) from error
+        if isinstance(error, apsw.InterruptError):
+            raise_if_cancelled()
 
 
 translated_errors = _ErrorTranslation()

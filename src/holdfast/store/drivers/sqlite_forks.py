@@ -1,4 +1,4 @@
-"""Open SQLite databases when their process forks or exits."""
+"""Closes SQLite databases before a fork and at exit."""
 
 import atexit
 import threading
@@ -11,14 +11,16 @@ import apsw
 from holdfast import forking
 
 
-class OpenDatabase(Protocol):
-    def disconnected_for_fork(self) -> AbstractContextManager[None]: ...
+class ForkableDatabase(Protocol):
+    def disconnected_for_fork(self) -> AbstractContextManager[None]:
+        """Close all connections to the file during a fork."""
+
     def reset_after_fork(self) -> None: ...
     def close(self) -> None: ...
 
 
-open_databases: "weakref.WeakSet[OpenDatabase]" = weakref.WeakSet()
-_disconnected: list[tuple[OpenDatabase, AbstractContextManager[None]]] = []
+open_databases: "weakref.WeakSet[ForkableDatabase]" = weakref.WeakSet()
+_disconnected: list[tuple[ForkableDatabase, AbstractContextManager[None]]] = []
 """During a fork: each database and the context manager that keeps it disconnected."""
 _fork_lock = threading.Lock()
 

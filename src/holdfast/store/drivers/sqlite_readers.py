@@ -84,12 +84,6 @@ class ReaderPool:
         close_connection(connection)
 
 
-def close_connection(connection: apsw.Connection) -> None:
-    """Close a connection and ignore errors of the disk: committed data is safe already."""
-    with suppress(apsw.Error):
-        connection.close(True)
-
-
 def busy_handler(timeout: float) -> Callable[[int], bool]:
     """A busy handler that retries at a constant interval until the timeout.
 
@@ -107,3 +101,9 @@ def busy_handler(timeout: float) -> Callable[[int], bool]:
         return now < deadline
 
     return wait_and_retry
+
+
+def close_connection(connection: apsw.Connection) -> None:
+    """Close a connection and ignore errors of the disk: committed data is safe already."""
+    with suppress(apsw.Error):
+        connection.close(True)

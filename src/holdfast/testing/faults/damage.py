@@ -149,7 +149,9 @@ def silent_changes(before: Answers, after: Answers) -> Iterator[str]:
         if isinstance(answer, HoldfastError):
             continue
         session = name.split()[0]
-        known = {_comparable(message) for kind in (name, f"{session} messages") for message in _messages(before.get(kind))}
+        known = {
+            _comparable(message) for kind in (name, f"{session} messages") for message in _messages(before.get(kind))
+        }
         for message in _messages(answer):
             if not message.damaged and _comparable(message) not in known:
                 yield f"{name}: message {message.seq} is now {msgspec.json.encode(message).decode()}"

@@ -80,9 +80,16 @@ class RecordingDisk(apsw.VFS):
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - apsw's name
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
-        if path is not None and not Path(path).exists():
+        if path is not None and self._is_new(Path(path), flags[0]):
             self.history.append(Created(Path(path).name))
         return _RecordingFile(self, name, path, flags)
+
+    def _is_new(self, path: Path, flags: int) -> bool:
+        """Whether this open creates the file, or is the first one of a database that the driver has created empty."""
+        if not path.exists():
+            return True
+        is_database = bool(flags & apsw.SQLITE_OPEN_MAIN_DB)
+        return is_database and path.stat().st_size == 0 and Created(path.name) not in self.history
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802 - apsw's name
         super().xDelete(filename, syncdir)
