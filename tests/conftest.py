@@ -27,6 +27,8 @@ SLOW_FILES = {
 SOAK_FOLDER = Path(__file__).parent / "soak"
 
 hypothesis.settings.register_profile("quick", max_examples=10, deadline=None)
+hypothesis.settings.register_profile("test", max_examples=40, deadline=None)
+hypothesis.settings.register_profile("soak", max_examples=400, deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,8 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("quick"):
-        hypothesis.settings.load_profile("quick")
+    name = "soak" if config.getoption("soak") else "quick" if config.getoption("quick") else "test"
+    hypothesis.settings.load_profile(name)
     # A second thread for small matrices doubles the CPU time of every summary, and saves no time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     ram_disk = find_ram_disk()
@@ -52,16 +54,33 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if is_slow or is_soak else None
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        item.add_marker("rounds")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("quick"):
-        config.hook.pytest_deselected(items=[item for item in items if _is_slow(item)])
-        items[:] = [item for item in items if not _is_slow(item)]
+    deselected = [item for item in items if _is_deselected(config, item)]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if not _is_deselected(config, item)]
+
+
+def _is_deselected(config: pytest.Config, item: pytest.Item) -> bool:
+    is_for_soak_only = item.get_closest_marker("soak") is not None and not config.getoption("soak")
+    return is_for_soak_only or (config.getoption("quick") and _is_slow(item))
 
 
 def _is_slow(item: pytest.Item) -> bool:
     callspec = getattr(item, "callspec", None)
     parameters = {value for value in callspec.params.values() if isinstance(value, str)} if callspec else set()
     return bool(parameters & SLOW_VARIANTS) or "postgres" in getattr(item, "fixturenames", ())
+
+
+@pytest.fixture(scope="session")
+def is_soak(pytestconfig: pytest.Config) -> bool:
+    """Whether a test marked with `rounds` runs all its rounds instead of some."""
+    return bool(pytestconfig.getoption("soak"))
 
 
 @pytest.fixture(scope="session")

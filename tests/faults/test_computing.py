@@ -28,6 +28,8 @@ FAST: dict[str, Any] = {
     "worker_poll_seconds": 0.05,
 }
 OTHERS = 6
+COMPUTING_TICKS = 30
+"""CPU time, in hundredths of a second, after which a child certainly runs its job and does not only start it."""
 
 
 @contextmanager
@@ -65,7 +67,7 @@ def wait_for_computing(pid: int) -> int:
     wait_for(lambda: len(children(pid)) == 1)
     (child,) = children(pid)
     before = cpu_ticks(child)
-    wait_for(lambda: cpu_ticks(child) - before > 50)
+    wait_for(lambda: cpu_ticks(child) - before > COMPUTING_TICKS)
     return child
 
 
@@ -105,22 +107,24 @@ def test_a_summary_that_always_ends_its_process_fails_after_a_few_attempts(tmp_p
         assert client.wait_for_task(commit(client, "other", "We chose port 4.")).status == "completed"
 
 
-def test_a_child_killed_at_many_moments_only_delays_the_summaries(target: str) -> None:
+@pytest.mark.rounds
+def test_a_child_killed_at_many_moments_only_delays_the_summaries(target: str, *, is_soak: bool) -> None:
+    delays = [0.05 * number for number in range(40)] if is_soak else [0.0, 0.1, 0.25, 0.45]
     with hostile_server(target) as (server, client):
         tasks: list[str] = []
         stop = threading.Event()
 
         def kill() -> None:
-            for number in range(12):
+            for delay in delays:
                 wait_for(lambda: stop.is_set() or bool(children(server.process.pid)))
-                time.sleep(0.05 * number)  # while it starts, loads the vectors, summarises or waits
+                time.sleep(delay)  # while it starts, loads the vectors, summarises or waits
                 for child in children(server.process.pid):
                     with suppress(ProcessLookupError):
                         os.kill(child, signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
         killer.start()
-        for number in range(40):
+        for number in range(4 * len(delays)):
             tasks.append(commit(client, f"s{number}", f"We chose port {number}. " * 50))
             time.sleep(0.05)
         killer.join()

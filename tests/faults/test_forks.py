@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.testing.faults.processes import run_program
+from holdfast.testing.faults.processes import run_forked_program, run_program
 from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import AppendLog
 
@@ -18,7 +18,7 @@ HELD_LOCK = str(Path(__file__).with_name("programs") / "forking_with_held_lock.p
 @pytest.mark.parametrize("method", ["fork", "multiprocessing"])
 def test_parents_and_forked_children_lose_and_duplicate_nothing(target: str, method: str) -> None:
     append_log = AppendLog()
-    with run_program([sys.executable, FORKING, target, method], append_log) as program:
+    with run_forked_program(FORKING, [target, method], append_log) as program:
         program.finish()
     writers = {append.writer for append in append_log.attempted.values()}
     assert {f"child{number}x{side}" for number in range(9) for side in "ab"} <= writers
@@ -40,7 +40,7 @@ def test_parents_and_forked_children_lose_and_duplicate_nothing(target: str, met
 )
 def test_a_lock_held_during_a_fork_does_not_block_the_child(target: str, lock: str) -> None:
     append_log = AppendLog()
-    with run_program([sys.executable, HELD_LOCK, target, lock], append_log) as program:
+    with run_forked_program(HELD_LOCK, [target, lock], append_log) as program:
         program.finish()
     assert {append.writer for append in append_log.attempted.values()} == {"before", "child", "parent"}
     assert not append_log.unacknowledged()

@@ -58,7 +58,16 @@ def client(target: str) -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize(
+    ("target", "workers"),
+    [
+        ("sqlite", 1),
+        ("postgres", 4),
+        pytest.param("sqlite", 4, marks=pytest.mark.soak),
+        pytest.param("postgres", 1, marks=pytest.mark.soak),
+    ],
+    indirect=["target"],
+)
 def test_after_any_kill_each_archive_is_done_once_and_no_finished_step_calls_the_model_again(
     client: Client, target: str, tmp_path: Path, workers: int
 ) -> None:

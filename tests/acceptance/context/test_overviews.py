@@ -10,6 +10,8 @@ from holdfast.testing.model import running_model
 
 SMALL_ARCHIVE_TOKENS = 500
 """The overview of a smaller archive may be larger than the archive: it has a minimum size."""
+EARLY_COMMIT = 14
+"""A number of messages after which the archive is small."""
 EVERY_CONVERSATION = pytest.mark.parametrize(
     "conversation", CONVERSATIONS, ids=lambda conversation: conversation.name.replace(" ", "-")
 )
@@ -35,10 +37,13 @@ def test_the_overview_of_a_commit_has_all_essential_facts(conversation: Conversa
         assert session.context().latest_archive_overview == overview
 
 
+@pytest.mark.rounds
 @EVERY_CONVERSATION
-def test_an_overview_is_smaller_than_its_archive_for_any_length(conversation: Conversation, tmp_path: Path) -> None:
+def test_an_overview_is_smaller_than_its_archive_for_any_length(
+    conversation: Conversation, tmp_path: Path, *, is_soak: bool
+) -> None:
     with holdfast.connect(tmp_path) as client:
-        for count in range(4, len(conversation.messages), 7):
+        for count in range(4, len(conversation.messages), 1 if is_soak else 20):
             (archive,) = commit(client, conversation, count).archives
             assert archive.tokens <= SMALL_ARCHIVE_TOKENS or archive.overview_tokens < archive.tokens
 
@@ -48,7 +53,7 @@ def test_an_overview_is_smaller_than_its_archive_if_tokens_are_counted_exactly(c
     settings = holdfast.Settings(token_counter=counter)  # type: ignore[arg-type]
     with holdfast.connect(tmp_path, settings=settings) as client:
         for conversation in CONVERSATIONS:
-            for count in (14, len(conversation.messages)):
+            for count in (EARLY_COMMIT, len(conversation.messages)):
                 session = commit(client, conversation, count)
                 (archive,) = session.archives
                 assert archive.tokens <= SMALL_ARCHIVE_TOKENS or archive.overview_tokens < archive.tokens

@@ -88,6 +88,14 @@ class ReportingProcess:
 
 
 @contextmanager
+def run_forked_program(program: str, args: Sequence[str], append_log: AppendLog) -> Iterator[ReportingProcess]:
+    """Run a Python file in a process of the fork server, and kill it when the block ends."""
+    process = ForkedProcess([program], args, start_new_session=True)
+    with _killed_at_end(ReportingProcess(process, append_log)) as running:
+        yield running
+
+
+@contextmanager
 def run_program(command: Sequence[str], append_log: AppendLog) -> Iterator[ReportingProcess]:
     """Run a program and kill it when the block ends."""
     # A new process session, so that forked children can be killed with it.
