@@ -36,7 +36,9 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
     is_missing: bool = False
 
     def describe(self) -> str:
-        """>>> Damage(table="file", problem="wrong # of entries in index tasks_by_status").describe()
+        """Describe the damage in one line.
+
+        >>> Damage(table="file", problem="wrong # of entries in index tasks_by_status").describe()
         'file: wrong # of entries in index tasks_by_status'
         """
         if self.key is None:

@@ -12,7 +12,7 @@ import msgspec
 from holdfast.errors import HoldfastError
 from holdfast.model.archives import archive_id
 from holdfast.model.parts import TextPart
-from holdfast.store import damage
+from holdfast.store import damage, diagnostics
 from holdfast.store.checked import archive_rows, salvage
 from holdfast.store.checked.message_rows import CHECKED_COLUMNS, Extra
 from holdfast.store.checksums import checksum_of, seed_of_log
@@ -32,11 +32,14 @@ class Repaired(msgspec.Struct, frozen=True):
 def repair(database: Database, progress: Progress, clock: Callable[[], int]) -> Iterator[Repaired]:
     """Rebuild the indexes of a damaged file, then repair each damaged row."""
     if list(damage.find_in_file(database)):
-        yield from _rebuild_indexes(database)
+        yield _attempt(database, "indexes", _rebuild_indexes)
+        yield _attempt(database, "text index", _rebuild_text_index)
     found = list(damage.find_in_rows(database, progress))
     for number, each in enumerate(found):
         progress(number, len(found), each.table)
         yield _attempt(database, each.describe(), partial(_repair_row, found=each, now=clock()))
+    if diagnostics.find_text_index_problems(database):  # it had entries for messages that were missing
+        yield _attempt(database, "text index", _rebuild_text_index)
 
 
 def _attempt(database: Database, subject: str, transaction: Callable[[Tx], str | None]) -> Repaired:
@@ -49,21 +52,18 @@ def _attempt(database: Database, subject: str, transaction: Callable[[Tx], str |
     return Repaired(f"{subject}: {result}", is_done=True)
 
 
-def _rebuild_indexes(database: Database) -> Iterator[Repaired]:
-    def rebuild(tx: Tx) -> str:
-        tx.run_script("REINDEX")
-        return "rebuilt"
+def _rebuild_indexes(tx: Tx) -> str:
+    tx.run_script("REINDEX")
+    return "rebuilt"
 
-    def rebuild_text(tx: Tx) -> str:
-        tx.execute("INSERT INTO message_text (message_text) VALUES ('delete-all')")
-        tx.execute(
-            "INSERT INTO message_text (rowid, scope, text)"
-            " SELECT n, 'a' || hex(account_id), indexed_text(parts) FROM messages ORDER BY n"
-        )
-        return "rebuilt"
 
-    yield _attempt(database, "indexes", rebuild)
-    yield _attempt(database, "text index", rebuild_text)
+def _rebuild_text_index(tx: Tx) -> str:
+    tx.execute("INSERT INTO message_text (message_text) VALUES ('delete-all')")
+    tx.execute(
+        "INSERT INTO message_text (rowid, scope, text)"
+        " SELECT n, 'a' || hex(account_id), indexed_text(parts) FROM messages ORDER BY n"
+    )
+    return "rebuilt"
 
 
 def _repair_row(tx: Tx, found: Damage, now: int) -> str | None:
@@ -130,12 +130,20 @@ def _replace_message(tx: Tx, key: Key, problem: str, now: int) -> str:
         extra = _encode(Extra(damaged=True)).decode()
         stored = _stored_id(tx, (account, log_id, number))
         values = (stored or f"damaged_{number}", "assistant", time, number, 0, extra, parts)
-        tx.execute(f"DELETE FROM messages WHERE {_OF_LOG} AND seq = ?", (account, log_id, number))
-        tx.execute(
-            f"INSERT INTO messages (account_id, log_id, {CHECKED_COLUMNS}, id_given, tokens_through, author, added_at,"
-            " checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, '', ?, ?)",
-            (account, log_id, *values, tokens_before, time, checksum_of(values, seed)),
-        )
+        others = (tokens_before, time, checksum_of(values, seed))
+        if problem == salvage.MISSING:
+            tx.execute(
+                f"INSERT INTO messages (account_id, log_id, {CHECKED_COLUMNS}, tokens_through, added_at, checksum,"
+                " id_given, author) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, '')",
+                (account, log_id, *values, *others),
+            )
+        else:  # the text index of SQLite refers to the row, so it is not replaced
+            names = f"{CHECKED_COLUMNS}, tokens_through, added_at, checksum".split(", ")
+            tx.execute(
+                f"UPDATE messages SET {', '.join(f'{name} = ?' for name in names)}, id_given = 1, author = ''"
+                f" WHERE {_OF_LOG} AND seq = ?",
+                (*values, *others, account, log_id, number),
+            )
     return "a placeholder takes its place" if last == seq else f"placeholders take the places up to {last}"
 
 

@@ -40,7 +40,8 @@ def backup(
         written = lazy.load("holdfast.store.backups").back_up(
             database, target.absolute(), progress, overwrite=overwrite, allow_damage=allow_damage
         )
-    output.print_result(ctx, written, f"wrote {written.bytes:,} bytes to {written.file}; the copy was checked")
+    state = f"it has {written.damaged_rows} damaged rows" if written.damaged_rows else "it was checked"
+    output.print_result(ctx, written, f"wrote {written.bytes:,} bytes to {written.file}; {state}")
 
 
 @app.command(

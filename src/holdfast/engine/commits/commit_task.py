@@ -145,8 +145,7 @@ def _outcome(
     tx: Tx, claimed: ClaimedTask, payload: CommitPayload, archive: StoredArchive, result: SummaryResult
 ) -> CommitOutcome:
     task = claimed.task
-    previous = archives.find(tx, payload.log_id, payload.number - 1)
-    previous_commit_at = 0 if previous is None else previous.created_at
+    previous_commit_at = archives.created_at(tx, payload.log_id, payload.number - 1)
     uri = archive_uri(task.user_id, task.resource_id, payload.number)
     total = archive.total_tokens + archive.embedding_tokens
     return CommitOutcome(

@@ -83,6 +83,12 @@ def last_number(tx: Tx, log_id: int) -> int:
     return int(row[0]) if row else 0
 
 
+def created_at(tx: Tx, log_id: int, number: int) -> int:
+    """Return when an archive was created, or 0 if it does not exist. A damaged archive does not prevent this."""
+    row = tx.one(f"SELECT created_at FROM archives WHERE {_OF_LOG} AND number = ?", (tx.account, log_id, number))
+    return row[0] if row and isinstance(row[0], int) else 0
+
+
 def first_in_state(tx: Tx, log_id: int, state: Literal["pending", "failed", "cancelled"]) -> StoredArchive | None:
     """Return the earliest unfinished archive in `state`."""
     found = archive_rows.select(tx, log_id, f"state = ? AND {_UNFINISHED} ORDER BY number LIMIT 1", (state,))
