@@ -1,7 +1,7 @@
 """Checks of a database, for its health and for `holdfast doctor`. They change nothing."""
 
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
+from holdfast.store.database import EVERY_ACCOUNT, Database, Tx, read_time
 
 MAX_PROBLEMS = 3
 """How many problems an integrity check reports."""
@@ -48,6 +48,18 @@ def check_write(database: Database, now: int) -> None:
     except _RollBack:
         return
     raise AssertionError("unreachable: the write ends with an exception")
+
+
+def clock_difference(database: Database, now: int) -> int:
+    """The system's time `now` minus the database's time, in microseconds. For SQLite, when it was stored last."""
+
+    def read(tx: Tx) -> int:
+        if tx.dialect.name != "sqlite":
+            return now - read_time(tx)
+        rows = tx.all("SELECT system_time - time FROM clock")
+        return int(rows[0][0]) if rows else 0
+
+    return database.read(EVERY_ACCOUNT, read)
 
 
 def find_corruption(database: Database) -> list[str] | None:

@@ -30,6 +30,9 @@ LOW_FREE_BYTES = 1024**3
 MIN_CLOCK_MICROS = 1_767_225_600_000_000
 """The start of 2026. An earlier clock is wrong."""
 
+MAX_CLOCK_SECONDS = 5.0
+"""A larger difference between the clocks of this machine and of the database is reported."""
+
 SQLITE_HEADER = b"SQLite format 3\0"
 
 EXTRAS = {
@@ -206,11 +209,25 @@ def _check_integrity(database: Database, _label: str) -> Finding:
     return Finding("integrity", "fail", "; ".join(problems), "restore the file from a backup")
 
 
+def _check_database_clock(database: Database, label: str) -> Finding:
+    """SQLite's clock stands still while the machine is off, so only a difference from a server's clock is a problem."""
+    seconds = diagnostics.clock_difference(database, system_clock()) / 1e6
+    text = (
+        f"the clock of this machine is {abs(seconds):,.0f} s {'ahead of' if seconds > 0 else 'behind'} the database's"
+    )
+    if abs(seconds) <= MAX_CLOCK_SECONDS:
+        return Finding("database clock", "ok", "the same time as this machine's clock")
+    if not label.startswith(DATABASE_SCHEMES):
+        return Finding("database clock", "ok", f"{text}; due times and retention go by the database's")
+    return Finding("database clock", "warn", text, "synchronise the clocks: ids and message times have this error")
+
+
 DATABASE_CHECKS = {
     "database": _check_reading,
     "schema": _check_schema,
     "writing": _check_writing,
     "integrity": _check_integrity,
+    "database clock": _check_database_clock,
 }
 
 

@@ -195,7 +195,8 @@ class Workers:
         for account, log_id in due_checks:
             self._check_session(account, log_id, context)
         if has_misdated:
-            self._db.write(EVERY_ACCOUNT, self._make_misdated_due)
+            count = self._db.write(EVERY_ACCOUNT, lambda tx: tasks.make_misdated_due(tx, *self._longest_times()))
+            log.warning("%d tasks were due later than they should be, by a wrong clock; they are due now", count)
         wait = self._db.read(EVERY_ACCOUNT, lambda tx: tasks.micros_until_due(tx, self._kinds))
         if wait is None or wait > 0:  # a read is cheap; a claim is a write
             return None
@@ -206,10 +207,6 @@ class Workers:
         """The account and log of each session that is due to be checked, and whether tasks are misdated."""
         self._clock_watch.compare(tx)
         return auto_commit_checks.list_due(tx, MAX_SESSION_CHECKS), tasks.has_misdated(tx, *self._longest_times())
-
-    def _make_misdated_due(self, tx: Tx) -> None:
-        count = tasks.make_misdated_due(tx, *self._longest_times())
-        log.warning("%d tasks were due later than they should be, by a wrong clock; they are due now", count)
 
     def _longest_times(self) -> tuple[int, int]:
         """The longest lease and the longest wait before an attempt, in microseconds."""
