@@ -25,7 +25,7 @@ class ClockWatch:
         self._clock = clock
         self._difference: int | None = None
         """The machine's time minus the database's time, when they were last compared."""
-        self._next_store = 0.0
+        self._next_store = time.monotonic() + STORE_INTERVAL_SECONDS  # opening the database has stored it
 
     def compare(self, tx: Tx) -> None:
         """Log a warning if one of the two clocks has jumped since the last call."""

@@ -190,10 +190,9 @@ class Workers:
 
     def _claim_next(self) -> Claim | None:
         """Check the sessions that are due, then claim the task that is due the longest."""
-        context = self._new_context()
         due_checks, has_misdated = self._db.read(EVERY_ACCOUNT, self._poll)
         for account, log_id in due_checks:
-            self._check_session(account, log_id, context)
+            self._check_session(account, log_id)
         if has_misdated:
             count = self._db.write(EVERY_ACCOUNT, lambda tx: tasks.make_misdated_due(tx, *self._longest_times()))
             log.warning("%d tasks were due later than they should be, by a wrong clock; they are due now", count)
@@ -201,7 +200,8 @@ class Workers:
         if wait is None or wait > 0:  # a read is cheap; a claim is a write
             return None
         lease = round(self._settings.task_lease_seconds * MICROS_PER_SECOND)
-        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, self._kinds, lease, context.now))
+        now = self._new_context().now
+        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, self._kinds, lease, now))
 
     def _poll(self, tx: Tx) -> tuple[list[tuple[str, int]], bool]:
         """The account and log of each session that is due to be checked, and whether tasks are misdated."""
@@ -214,7 +214,8 @@ class Workers:
         lease, wait = (round(value * MICROS_PER_SECOND) for value in seconds)
         return lease, wait
 
-    def _check_session(self, account: str, log_id: int, context: CallContext) -> None:
+    def _check_session(self, account: str, log_id: int) -> None:
+        context = self._new_context()
         try:
             self._db.write(account, lambda tx: self._check_due_session(tx, log_id, context))
         except Exception as error:  # noqa: BLE001 - one session must not block the others
