@@ -3,7 +3,7 @@
 from typing import Literal
 
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
+from holdfast.store.database import EVERY_ACCOUNT, Database, Tx, read_time
 
 MAX_PROBLEMS = 3
 """How many problems an integrity check reports."""
@@ -65,6 +65,18 @@ def write_and_delete(tx: Tx, number: int, now: int) -> None:
     """
     migrations.record(tx, migrations.Migration(number, "probe", ""), now)
     tx.execute("DELETE FROM schema_migrations WHERE number = ?", (number,))
+
+
+def clock_difference(database: Database, now: int) -> int:
+    """The system's time `now` minus the database's time, in microseconds. For SQLite, when it was stored last."""
+
+    def read(tx: Tx) -> int:
+        if tx.dialect.name != "sqlite":
+            return now - read_time(tx)
+        rows = tx.all("SELECT system_time - time FROM clock")
+        return int(rows[0][0]) if rows else 0
+
+    return database.read(EVERY_ACCOUNT, read)
 
 
 def find_corruption(

@@ -17,9 +17,11 @@ from holdfast.ops.commits import CommitSession
 from holdfast.ops.sessions import AddMessage, CreateSession, GetSession
 from holdfast.ops.tasks import GetTask, RetryTask
 from holdfast.store.database import EVERY_ACCOUNT, NOW, Database, read_time
+from holdfast.store.drivers.postgres import PostgresDatabase
 from holdfast.store.tables import auto_commit_checks, tasks
 from holdfast.store.tables.tasks import Claim, Failure
 from holdfast.testing.clocks import advance_clock
+from holdfast.testing.postgres import PostgresServer
 
 SECOND, DAY = 1_000_000, 86_400_000_000
 LEASE = 15 * SECOND
@@ -222,6 +224,16 @@ def test_tasks_that_a_wrong_clock_has_put_far_in_the_future_run_soon(new_engine:
     misdate(3 * DAY)
     run_tasks(engine)
     assert get(engine, task_id).status == "completed"
+
+
+def test_tasks_run_soon_after_the_clock_of_a_postgresql_server_was_set_back(postgres: PostgresServer) -> None:
+    engine = Engine(PostgresDatabase(postgres.new_migrated_database()))
+    running, waiting = append_and_commit(engine, "one"), append_and_commit(engine, "other")
+    assert claim(engine) is not None
+    advance_clock(engine.db, -3 * DAY)
+    run_tasks(engine)
+    assert [get(engine, task_id).status for task_id in (running, waiting)] == ["completed"] * 2
+    engine.close()
 
 
 @pytest.mark.parametrize("jump", SHIFTS)

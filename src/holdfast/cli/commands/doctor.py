@@ -34,6 +34,8 @@ MIN_CLOCK_MICROS = 1_767_225_600_000_000
 MAX_CHECKED_ROWS = 2_000
 """How many rows of each table are checked without --deep."""
 DAMAGE_REMEDY = "restore a backup; or run `holdfast backup --allow-damage`, then `holdfast doctor --fix`"
+MAX_CLOCK_SECONDS = 5.0
+"""A larger difference between the clocks of this machine and of the database is reported."""
 
 SQLITE_HEADER = b"SQLite format 3\0"
 
@@ -247,11 +249,25 @@ def _fix(database: Database) -> Iterator[Finding]:
             yield Finding("repair", "ok" if repaired.is_done else "warn", repaired.result)
 
 
+def _check_database_clock(database: Database, label: str) -> Finding:
+    """SQLite's clock stands still while the machine is off, so only a difference from a server's clock is a problem."""
+    seconds = diagnostics.clock_difference(database, system_clock()) / 1e6
+    text = (
+        f"the clock of this machine is {abs(seconds):,.0f} s {'ahead of' if seconds > 0 else 'behind'} the database's"
+    )
+    if abs(seconds) <= MAX_CLOCK_SECONDS:
+        return Finding("database clock", "ok", "the same time as this machine's clock")
+    if not label.startswith(DATABASE_SCHEMES):
+        return Finding("database clock", "ok", f"{text}; due times and retention go by the database's")
+    return Finding("database clock", "warn", text, "synchronise the clocks: ids and message times have this error")
+
+
 DATABASE_CHECKS = {
     "database": _check_reading,
     "schema": _check_schema,
     "writing": _check_writing,
     "integrity": _check_integrity,
+    "database clock": _check_database_clock,
 }
 
 

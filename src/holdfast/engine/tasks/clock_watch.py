@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from holdfast.store.database import EVERY_ACCOUNT, Database, Tx, read_time
+from holdfast.store.database import Database, Tx, read_time
 
 MICROS_PER_SECOND = 1_000_000
 MIN_JUMP_MICROS = 5 * MICROS_PER_SECOND
@@ -18,20 +18,19 @@ log.addHandler(logging.NullHandler())
 
 
 class ClockWatch:
-    """Compares the clock of this machine with the database's clock. One thread at a time may use it."""
+    """Compares the clock of this machine with the database's clock. Two threads at once may log the same jump."""
 
     def __init__(self, db: Database, clock: Callable[[], int]) -> None:
         self._db = db
         self._clock = clock
         self._difference: int | None = None
         """The machine's time minus the database's time, when they were last compared."""
-        self._next_store = 0.0
+        self._next_store = time.monotonic() + STORE_INTERVAL_SECONDS  # opening the database has stored it
 
     def compare(self, tx: Tx) -> None:
         """Log a warning if one of the two clocks has jumped since the last call."""
         begun = time.monotonic()
-        before = self._clock()
-        difference = before - read_time(tx)
+        difference = self._clock() - read_time(tx)
         if time.monotonic() - begun > MAX_READ_SECONDS:
             return
         last, self._difference = self._difference, difference
@@ -50,7 +49,3 @@ class ClockWatch:
         if now >= self._next_store:
             self._next_store = now + STORE_INTERVAL_SECONDS
             self._db.store_time(self._clock())
-
-
-def database_time(db: Database) -> int:
-    return db.read(EVERY_ACCOUNT, read_time)

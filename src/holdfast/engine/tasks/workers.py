@@ -190,26 +190,23 @@ class Workers:
 
     def _claim_next(self) -> Claim | None:
         """Check the sessions that are due, then claim the task that is due the longest."""
-        context = self._new_context()
         due_checks, has_misdated = self._db.read(EVERY_ACCOUNT, self._poll)
         for account, log_id in due_checks:
-            self._check_session(account, log_id, context)
+            self._check_session(account, log_id)
         if has_misdated:
-            self._db.write(EVERY_ACCOUNT, self._make_misdated_due)
+            count = self._db.write(EVERY_ACCOUNT, lambda tx: tasks.make_misdated_due(tx, *self._longest_times()))
+            log.warning("%d tasks were due later than they should be, by a wrong clock; they are due now", count)
         wait = self._db.read(EVERY_ACCOUNT, lambda tx: tasks.micros_until_due(tx, self._kinds))
         if wait is None or wait > 0:  # a read is cheap; a claim is a write
             return None
         lease = round(self._settings.task_lease_seconds * MICROS_PER_SECOND)
-        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, self._kinds, lease, context.now))
+        now = self._new_context().now
+        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, self._kinds, lease, now))
 
     def _poll(self, tx: Tx) -> tuple[list[tuple[str, int]], bool]:
         """The account and log of each session that is due to be checked, and whether tasks are misdated."""
         self._clock_watch.compare(tx)
         return auto_commit_checks.list_due(tx, MAX_SESSION_CHECKS), tasks.has_misdated(tx, *self._longest_times())
-
-    def _make_misdated_due(self, tx: Tx) -> None:
-        count = tasks.make_misdated_due(tx, *self._longest_times())
-        log.warning("%d tasks were due later than they should be, by a wrong clock; they are due now", count)
 
     def _longest_times(self) -> tuple[int, int]:
         """The longest lease and the longest wait before an attempt, in microseconds."""
@@ -217,7 +214,8 @@ class Workers:
         lease, wait = (round(value * MICROS_PER_SECOND) for value in seconds)
         return lease, wait
 
-    def _check_session(self, account: str, log_id: int, context: CallContext) -> None:
+    def _check_session(self, account: str, log_id: int) -> None:
+        context = self._new_context()
         try:
             self._db.write(account, lambda tx: self._check_due_session(tx, log_id, context))
         except Exception as error:  # noqa: BLE001 - one session must not block the others

@@ -8,7 +8,7 @@ early. If the machine was off for longer, the database's time stays behind: rows
 """
 
 import functools
-import platform
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -49,12 +49,18 @@ def system_boot_clock() -> BootClock:
 
 @functools.cache
 def _boot_id() -> str:
+    boot_id, namespace = (_read_words(file) for file in _KERNEL_FILES)
+    # Without a boot id, a restart is recognised by a boot clock that is behind its stored reading. If it is not behind,
+    # the database's time is late, never early.
+    machine = os.uname().nodename if hasattr(os, "uname") else ""
+    return f"{boot_id or machine} {namespace}"
+
+
+def _read_words(file: str) -> str:
     try:
-        return " ".join(" ".join(Path(file).read_text("ascii").split()) for file in _KERNEL_FILES)
+        return " ".join(Path(file).read_text("ascii").split())
     except OSError:
-        # Other systems: a restart is recognised by a boot clock that is behind its stored reading. If it is not behind,
-        # the database's time is late, never early.
-        return platform.node()
+        return ""
 
 
 class SqliteClock:
