@@ -13,7 +13,7 @@ from holdfast.testing.server import ServerProcess, running_server
 SLOW_READS = str(Path(__file__).parent.parent / "faults" / "programs" / "slow_reads.py")
 MESSAGES = "/api/v1/sessions/chat/messages"
 HELLO = {"role": "user", "content": "hello"}
-REQUESTS = 300
+REQUESTS = 100
 MAX_MEMORY_KB = 400 * 1024
 
 
