@@ -1,6 +1,6 @@
 """The gate: every operation, from a client or over HTTP, is checked, prepared and run by the engine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
 from holdfast.model.identity import Principal
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
-from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback
+from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Tx
 from holdfast.store.tables import append_results, auto_commit_checks
 from holdfast.store.tables import tasks as stored_tasks
 
@@ -137,7 +137,7 @@ class Engine:
                 deletions.append((partial(stored_tasks.delete_completed_before, kind=name), hours_kept))
         for delete, hours in deletions:
             before = self.clock() - hours * MICROS_PER_HOUR
-            while self.db.write(EVERY_ACCOUNT, partial(delete, before=before, limit=CLEANUP_BATCH_ROWS)):
+            while self.db.write(EVERY_ACCOUNT, partial(_delete_slice, delete, before)):
                 pass
 
     def start_workers(self, *, polls: bool) -> None:
@@ -204,3 +204,9 @@ class Engine:
         if self._polls_during_use and now - self._last_poll > lease:
             self._last_poll = now
             self.wake_workers()
+
+
+def _delete_slice(delete: Callable[..., int], before: int, tx: Tx) -> int:
+    """Delete some expired rows, and return how many. Finding them may take long."""
+    tx.allow_long_statements()
+    return delete(tx, before=before, limit=CLEANUP_BATCH_ROWS)

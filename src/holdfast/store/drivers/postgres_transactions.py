@@ -1,15 +1,26 @@
 """Transactions on a PostgreSQL connection."""
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import msgspec
 import psycopg
 from psycopg import errors as pg
 
 from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store.database import Dialect, Params, Row, Statement, Tx, transaction_scope
+from holdfast.store.drivers.postgres_limits import (
+    LONG_STATEMENT_SECONDS,
+    SET_ACCOUNT_AND_LIMITS,
+    SET_LIMITS,
+    TimeLimits,
+)
 from holdfast.store.drivers.postgres_pipeline import Pipeline
 from holdfast.store.index import postgres_text
+
+LOST_STATEMENTS = (pg.InvalidSqlStatementName, pg.DuplicatePreparedStatement)
+"""Errors of a pooler that gives each transaction another connection: prepared statements are missing or in the way."""
 
 T = TypeVar("T")
 Work = tuple[str, Callable[[Tx], T]]
@@ -28,32 +39,56 @@ DIALECT = Dialect(
 BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 SET_ACCOUNT = "SELECT set_config('holdfast.account', ?, true)"
+SET_DURABLE = "SET LOCAL synchronous_commit = on"
 
 CANCEL_SECONDS = 5.0
 
 # After these errors PostgreSQL has certainly rolled the transaction back, so it can run again.
-ROLLBACK_ERRORS = (pg.DeadlockDetected, pg.SerializationFailure, pg.LockNotAvailable)
+ROLLBACK_ERRORS = (pg.DeadlockDetected, pg.SerializationFailure)
+UNUSABLE_CONNECTION = (
+    pg.AdminShutdown,
+    pg.CrashShutdown,
+    pg.CannotConnectNow,
+    pg.IdleInTransactionSessionTimeout,
+    # A standby, or a primary that became one. "cannot set transaction read-write mode" has the second class.
+    pg.ReadOnlySqlTransaction,
+    pg.FeatureNotSupported,  # also a prepared statement whose table has changed
+    *LOST_STATEMENTS,
+)
+"""After these errors the connection is replaced, and the transaction runs again."""
 
 
 class Connection(psycopg.Connection[Row]):
     """A connection with a pipeline, which keeps the names of prepared statements."""
 
+    limits: TimeLimits
+    sets_durability = False
+    """Whether transactions must turn `synchronous_commit` on, because the server's default is off."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.statements = Pipeline(self)
+        self.opened_at = time.monotonic()
 
 
 class PostgresTx:
-    __slots__ = ("_pipeline", "account", "has_written")
+    __slots__ = ("_limits", "_pipeline", "account", "has_written")
     dialect = DIALECT
 
-    def __init__(self, pipeline: Pipeline, account: str) -> None:
+    def __init__(self, pipeline: Pipeline, account: str, limits: TimeLimits) -> None:
         self._pipeline = pipeline
+        self._limits = limits
         self.account = account
         self.has_written = False
 
     def limit_to(self, scope: str) -> None:
         pass
+
+    def allow_long_statements(self) -> None:
+        seconds = max(self._limits.statement, LONG_STATEMENT_SECONDS)
+        limits = msgspec.structs.replace(self._limits, statement=seconds)
+        self._pipeline.wait_longer(limits.answer)
+        self._pipeline.send(SET_LIMITS, limits.as_settings())
 
     def execute(self, sql: str, params: Params = ()) -> None:
         self.has_written = True
@@ -84,22 +119,42 @@ class NotCommittedError(Exception):
         self.cause = cause
 
 
-def run_transaction(account: str, transaction: Callable[[Tx], T], begin: str, connection: Connection) -> T:
-    pipeline = connection.statements
+class LockedError(Exception):
+    """The transaction waited too long for a lock. It was not committed."""
+
+
+def run_transaction(
+    account: str,
+    transaction: Callable[[Tx], T],
+    connection: Connection,
+    *,
+    is_read: bool = False,
+    lock_seconds: float | None = None,
+    limits: TimeLimits | None = None,
+) -> T:
+    """Run a transaction. It waits for a lock for `lock_seconds`, or for the time that the limits allow."""
+    pipeline, limits = connection.statements, limits or connection.limits
     with transaction_scope:
         try:
-            pipeline.open()
-            pipeline.send(begin)
-            pipeline.send(SET_ACCOUNT, (account,))
-            result = transaction(PostgresTx(pipeline, account))
-            commit(pipeline, is_read=begin == BEGIN_READ)
+            begin(connection, limits, is_read=is_read)
+            pipeline.send(SET_ACCOUNT_AND_LIMITS, (*limits.as_settings(lock_seconds), account))
+            result = transaction(PostgresTx(pipeline, account, limits))
+            commit(pipeline, is_read=is_read)
         except psycopg.Error as error:
-            roll_back(connection)
+            roll_back(connection, error)
             raise _not_committed(connection, error) from error
         except BaseException as error:
-            roll_back(connection, is_interrupted=not isinstance(error, Exception))
+            roll_back(connection, error)
             raise
         return result
+
+
+def begin(connection: Connection, limits: TimeLimits, *, is_read: bool = False) -> None:
+    pipeline = connection.statements
+    pipeline.open(limits.answer)
+    pipeline.send(BEGIN_READ if is_read else BEGIN_WRITE)
+    if connection.sets_durability and not is_read:
+        pipeline.send(SET_DURABLE)
 
 
 def commit(pipeline: Pipeline, *, is_read: bool = False) -> None:
@@ -109,7 +164,7 @@ def commit(pipeline: Pipeline, *, is_read: bool = False) -> None:
     except psycopg.Error as error:
         # The server executes statements in order and stops at an error.
         is_before_commit = error.sqlstate is not None and pipeline.succeeded_count < pipeline.sent_count - 1
-        if is_read or is_before_commit or isinstance(error, ROLLBACK_ERRORS):
+        if is_read or is_before_commit or isinstance(error, (*ROLLBACK_ERRORS, pg.LockNotAvailable)):
             raise
         raise unavailable(
             error, "the outcome of this call is unknown; retry it with the same idempotency key"
@@ -117,28 +172,44 @@ def commit(pipeline: Pipeline, *, is_read: bool = False) -> None:
     pipeline.close()
 
 
-def roll_back(connection: Connection, *, is_interrupted: bool = False) -> None:
-    """Make the connection ready for the next transaction, or close it."""
+def roll_back(connection: Connection, error: BaseException | None) -> None:
+    """Make the connection ready for the next transaction, or close it if the error leaves it unusable."""
     try:
-        if is_interrupted and connection.statements.is_waiting:
+        if connection.statements.has_timed_out:
+            connection.close()  # its server does not answer a rollback either
+            return
+        if isinstance(error, BaseException) and not isinstance(error, Exception) and connection.statements.is_waiting:
             connection.cancel_safe(timeout=CANCEL_SECONDS)  # else waiting for the results could take any time
             connection.close()
             return
         connection.statements.roll_back()
         connection.statements.close()
+        if isinstance(error, UNUSABLE_CONNECTION):
+            connection.close()
     except psycopg.Error:
         connection.close()
 
 
 def _not_committed(connection: Connection, error: psycopg.Error) -> Exception:
     """The error to raise for an error of a transaction that was rolled back."""
-    if not isinstance(error, psycopg.OperationalError):
-        return unavailable(error, "nothing was written; check the database and the privileges of its user")
+    if isinstance(error, pg.LockNotAvailable):
+        return LockedError(str(error))
     if isinstance(error, ROLLBACK_ERRORS) or connection.closed:
         return NotCommittedError(error)
+    if not isinstance(error, psycopg.OperationalError):
+        return unavailable(error, "nothing was written; check the database and the privileges of its user")
     return unavailable(error, "nothing was written; try again")
 
 
 def unavailable(error: Exception, advice: str) -> HoldfastError:
     reason = str(error).strip().split("\n", 1)[0]
     return UnavailableError(f"PostgreSQL: {reason}: {advice}", service="postgres", reason=type(error).__name__)
+
+
+def locked_by_another(seconds: float) -> HoldfastError:
+    return UnavailableError(
+        f"PostgreSQL: the session, or another row that this call changes, was locked by another transaction for"
+        f" {seconds:.1f} s: nothing was written; try again",
+        service="postgres",
+        reason="LockNotAvailable",
+    )
