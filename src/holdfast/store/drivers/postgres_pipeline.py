@@ -113,8 +113,12 @@ class Pipeline:
 
         Statements are numbered from 0 since `open`, so that `sent_count` is the number of the next one.
         """
-        self._pgconn.send_flush_request()
+        # Not a flush: after a sync, the server knows that the transaction is idle, and limits how long.
+        self._sync()
         self._receive()
+        while self._pending_syncs:
+            self._next_result()
+            self._pending_syncs -= 1
         results, self._results = self._results, []
         first = self.succeeded_count - len(results)
         return [self._rows(results[number - first]) for number in numbers]
@@ -123,16 +127,12 @@ class Pipeline:
         """Run statements in a transaction of their own, which is not `open`."""
         self.open(answer_seconds)
         rows = self.fetch(statements)
-        self._sync()
-        self._drain()
         self.close()
         return rows
 
     def run_script(self, sql: str) -> None:
         """Run statements that are separated by semicolons, which a pipeline cannot."""
         self.fetch_numbers(())
-        self._sync()
-        self._drain()
         self._pgconn.exit_pipeline_mode()
         result = self._pgconn.exec_(sql.encode())
         self._pgconn.enter_pipeline_mode()

@@ -45,6 +45,8 @@ CANCEL_SECONDS = 5.0
 
 # After these errors PostgreSQL has certainly rolled the transaction back, so it can run again.
 ROLLBACK_ERRORS = (pg.DeadlockDetected, pg.SerializationFailure)
+NOT_COMMITTED_ERRORS = (*ROLLBACK_ERRORS, pg.LockNotAvailable, *LOST_STATEMENTS)
+"""With these errors a COMMIT has failed. Others leave its outcome unknown."""
 UNUSABLE_CONNECTION = (
     pg.AdminShutdown,
     pg.CrashShutdown,
@@ -141,7 +143,7 @@ def run_transaction(
             result = transaction(PostgresTx(pipeline, account, limits))
             commit(pipeline, is_read=is_read)
         except psycopg.Error as error:
-            roll_back(connection, error)
+            roll_back(connection, error, is_read=is_read)
             raise _not_committed(connection, error) from error
         except BaseException as error:
             roll_back(connection, error)
@@ -164,7 +166,7 @@ def commit(pipeline: Pipeline, *, is_read: bool = False) -> None:
     except psycopg.Error as error:
         # The server executes statements in order and stops at an error.
         is_before_commit = error.sqlstate is not None and pipeline.succeeded_count < pipeline.sent_count - 1
-        if is_read or is_before_commit or isinstance(error, (*ROLLBACK_ERRORS, pg.LockNotAvailable)):
+        if is_read or is_before_commit or isinstance(error, NOT_COMMITTED_ERRORS):
             raise
         raise unavailable(
             error, "the outcome of this call is unknown; retry it with the same idempotency key"
@@ -172,7 +174,7 @@ def commit(pipeline: Pipeline, *, is_read: bool = False) -> None:
     pipeline.close()
 
 
-def roll_back(connection: Connection, error: BaseException | None) -> None:
+def roll_back(connection: Connection, error: BaseException | None, *, is_read: bool = False) -> None:
     """Make the connection ready for the next transaction, or close it if the error leaves it unusable."""
     try:
         if connection.statements.has_timed_out:
@@ -184,7 +186,7 @@ def roll_back(connection: Connection, error: BaseException | None) -> None:
             return
         connection.statements.roll_back()
         connection.statements.close()
-        if isinstance(error, UNUSABLE_CONNECTION):
+        if isinstance(error, UNUSABLE_CONNECTION) and not (is_read and isinstance(error, pg.ReadOnlySqlTransaction)):
             connection.close()
     except psycopg.Error:
         connection.close()
