@@ -48,7 +48,7 @@ def test_the_limits_of_a_transaction_are_shorter_than_a_request(postgres: Postgr
     with opened(postgres.new_database(), request_seconds=30) as database:
         assert database.read("acme", read_limits) == ["10s", "18s", "5s"]
         assert database.write("acme", read_limits) == ["100ms", "18s", "5s"]
-        assert submit(database, read_limits)[0].result(WAIT_SECONDS) == ["20ms", "18s", "5s"]
+        assert submit(database, read_limits)[0].result(WAIT_SECONDS) == ["20ms", "2s", "5s"]
 
 
 def test_limits_that_the_url_sets_are_kept(postgres: PostgresServer) -> None:
@@ -75,6 +75,22 @@ def test_a_statement_that_takes_too_long_is_ended(postgres: PostgresServer) -> N
             database.write("acme", lambda tx: tx.one("SELECT pg_sleep(20)"))
         assert time.monotonic() - begun < 10
         assert database.write("acme", lambda tx: tx.one("SELECT 1")) == (1,)
+
+
+def test_a_slow_statement_of_a_batch_does_not_end_the_others(postgres: PostgresServer) -> None:
+    with opened(postgres.new_database(), request_seconds=1.5) as database:
+        slow, *others = submit(database, lambda tx: tx.one("SELECT pg_sleep(20)"), *[lambda tx: tx.one("SELECT 2")] * 3)
+        assert [future.result(WAIT_SECONDS) for future in others] == [(2,)] * 3
+        with pytest.raises(UnavailableError, match=r"statement timeout: nothing was written"):
+            slow.result(WAIT_SECONDS)
+
+
+def test_a_read_of_a_locked_table_is_an_error(postgres: PostgresServer) -> None:
+    url = postgres.new_migrated_database()
+    with opened(url, request_seconds=0.6) as database, psycopg.connect(url) as other:
+        other.execute("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(UnavailableError, match="locked by another transaction"):
+            database.read("acme", lambda tx: tx.all("SELECT 1 FROM sessions WHERE account_id = ?", (tx.account,)))
 
 
 def test_a_transaction_may_declare_long_statements(postgres: PostgresServer) -> None:

@@ -1,6 +1,7 @@
 """The PostgreSQL driver, with psycopg. Row-level security limits a transaction to its account."""
 
 import atexit
+import copy
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -79,7 +80,11 @@ class PostgresDatabase:
 
     def read(self, account: str, transaction: Callable[[Tx], T]) -> T:
         keep_free = WRITER_THREADS if self._pool_max >= 2 * WRITER_THREADS else 0
-        return self._on_connection(partial(run_transaction, account, transaction, is_read=True), keep_free=keep_free)
+        run = partial(run_transaction, account, transaction, is_read=True)
+        try:
+            return self._on_connection(run, keep_free=keep_free)
+        except LockedError as error:  # by a migration: other locks do not block reads
+            raise locked_by_another(self._limits.lock) from error
 
     def write(self, account: str, transaction: Callable[[Tx], T]) -> T:
         begun = time.monotonic()
@@ -168,13 +173,15 @@ class PostgresDatabase:
                 self._run_some(writes)
         except BaseException as error:  # noqa: BLE001 - it is passed to the callers
             for write in writes:
-                write.answer(None, error)
+                write.answer(None, copy.copy(error))
 
     def _run_some(self, writes: list[Write]) -> None:
         """Run the first of the writes, or all of them. Reply to those that are done, and remove them."""
         deadline = writes[-1].submitted_at + self._limits.lock
         lock_seconds = max(MIN_LOCK_SECONDS, deadline - time.monotonic())
-        leaving = self._on_connection(partial(run_batch, batch=writes, lock_seconds=lock_seconds))
+        leaving = self._on_connection(
+            partial(run_batch, batch=writes, lock_seconds=lock_seconds, statement_seconds=self._limits.statement)
+        )
         if leaving is None:
             for write in writes:
                 write.answer(write.outcome, write.error)
@@ -184,6 +191,9 @@ class PostgresDatabase:
             for write in [w for w in writes if w is leaving.write or now >= w.submitted_at + self._limits.lock]:
                 writes.remove(write)
                 write.answer(None, locked_by_another(now - write.submitted_at))
+        elif leaving.is_slow and leaving.cause:
+            writes.remove(leaving.write)
+            leaving.write.answer(None, unavailable(leaving.cause, "nothing was written; try again"))
         else:
             writes.remove(leaving.write)
             self._run_alone(leaving.write)

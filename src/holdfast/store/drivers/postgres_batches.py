@@ -32,6 +32,8 @@ J = TypeVar("J", bound=PendingWrite[Work[object]])
 
 MAX_LOCK_SECONDS = 0.02
 """A write that waits longer for a lock leaves its batch, so that the others do not wait for it."""
+MAX_STATEMENT_SECONDS = 2.0
+"""A write with a statement that takes longer leaves its batch, too."""
 MAX_RUNS = 4
 """How often a write runs together with others. A write that needs more results runs on its own."""
 
@@ -40,12 +42,23 @@ class LeavingWrite(msgspec.Struct, Generic[J], frozen=True):
     """A write that prevents its batch from being committed. Nothing was written."""
 
     write: J
-    is_locked: bool
-    """Whether it waited too long for a lock. Otherwise it takes long, or it has failed."""
+    cause: psycopg.Error | None
+    """The error of the database. None if it takes long, or failed in Python."""
+
+    @property
+    def is_locked(self) -> bool:
+        return isinstance(self.cause, pg.LockNotAvailable)
+
+    @property
+    def is_slow(self) -> bool:
+        return isinstance(self.cause, pg.QueryCanceled)
 
 
 def run_batch(
-    connection: Connection, batch: Sequence[J], lock_seconds: float = MAX_LOCK_SECONDS
+    connection: Connection,
+    batch: Sequence[J],
+    lock_seconds: float = MAX_LOCK_SECONDS,
+    statement_seconds: float = MAX_STATEMENT_SECONDS,
 ) -> LeavingWrite[J] | None:
     """Run writes in one transaction. Return None, or the write that has to leave the batch: then nothing was written.
 
@@ -54,18 +67,18 @@ def run_batch(
     running = _RunningBatch[J](connection)
     with transaction_scope:
         try:
-            running.begin(lock_seconds)
+            running.begin(lock_seconds, statement_seconds)
             for write in running.run_together(batch) if len(batch) > 1 else batch:
                 if not running.run_alone(write):
                     roll_back(connection, None)
-                    return LeavingWrite(write, is_locked=False)
+                    return LeavingWrite(write, None)
             commit(connection.statements)
         except psycopg.Error as error:
             failed = running.failed_write()
             roll_back(connection, error)
             if connection.closed or failed is None:
                 raise NotCommittedError(error) from error
-            return LeavingWrite(failed, is_locked=isinstance(error, pg.LockNotAvailable))
+            return LeavingWrite(failed, error)
         except BaseException as error:
             roll_back(connection, error)
             raise
@@ -81,10 +94,10 @@ class _RunningBatch(Generic[J]):
         """The write of each statement that was sent."""
         self._current: J | None = None
 
-    def begin(self, lock_seconds: float) -> None:
+    def begin(self, lock_seconds: float, statement_seconds: float) -> None:
         limits = self._connection.limits
         begin(self._connection, limits)
-        self._pipeline.send(SET_LIMITS, limits.as_settings(lock_seconds))
+        self._pipeline.send(SET_LIMITS, limits.as_settings(lock_seconds, statement_seconds))
 
     def failed_write(self) -> J | None:
         """The write of the statement that failed."""

@@ -45,10 +45,15 @@ class TimeLimits(msgspec.Struct, frozen=True):
         """How long a client waits while the server sends nothing."""
         return self.statement + ANSWER_MARGIN_SECONDS
 
-    def as_settings(self, lock_seconds: float | None = None) -> tuple[int, int, int]:
-        """The parameters of `SET_LIMITS`, in milliseconds."""
-        lock = self.lock if lock_seconds is None else min(self.lock, lock_seconds)
-        return max(1, int(lock * 1_000)), int(self.statement * 1_000), int(self.idle * 1_000)
+    def as_settings(
+        self, lock_seconds: float = NO_LIMIT_SECONDS, statement_seconds: float = NO_LIMIT_SECONDS
+    ) -> tuple[int, int, int]:
+        """The parameters of `SET_LIMITS`, in milliseconds. The arguments can only shorten the limits."""
+        return (
+            max(1, int(min(self.lock, lock_seconds) * 1_000)),
+            int(min(self.statement, statement_seconds) * 1_000),
+            int(self.idle * 1_000),
+        )
 
     def replaced_by(self, settings: dict[str, int]) -> "TimeLimits":
         """These limits, except for those that the user has set, in milliseconds. PostgreSQL's 0 means no limit."""

@@ -20,6 +20,7 @@ MAX_AGE_SECONDS = 3_600.0
 """An older connection is replaced. After a failover of the database, this distributes the connections anew."""
 CONNECT_SECONDS = 5
 """How long to wait for one host to accept a connection. After that the next host is tried."""
+MIN_PAUSE_SECONDS = 0.02
 MAX_PAUSE_SECONDS = 0.5
 """The longest pause between two attempts to connect."""
 
@@ -88,22 +89,31 @@ class ConnectionPool:
         self._in_use = 0
         self._closed = False
         self._lock = threading.Lock()
-        self._returned = threading.Condition(self._lock)
+        self._returned_for_all = threading.Condition(self._lock)
+        self._returned_for_some = threading.Condition(self._lock)
+        """For callers that leave places free."""
 
     def get(self, seconds: float, *, keep_free: int = 0) -> Connection:
         """Take a connection that is not known to be lost. Leave `keep_free` places for others."""
-        deadline = time.monotonic() + seconds
+        deadline, pause = time.monotonic() + seconds, MIN_PAUSE_SECONDS
         while True:
             idle = self._reserve(deadline, keep_free)
             try:
-                connection = self._connect(deadline) if idle is None else idle
-                if idle is None or not _is_lost(idle):
-                    return connection
+                if idle is None:
+                    return self._open_connection()
+                if not _is_lost(idle):
+                    return idle
                 idle.close()
+                self._release()
+            except psycopg.Error as error:
+                self._release()  # while this thread pauses, another may return a connection
+                if time.monotonic() + pause > deadline:
+                    raise unavailable(error, "nothing was written; check that the server runs and try again") from error
+                time.sleep(pause)
+                pause = min(2 * pause, MAX_PAUSE_SECONDS)
             except BaseException:
                 self._release()
                 raise
-            self._release()
 
     def put(self, connection: Connection) -> None:
         now = time.monotonic()
@@ -116,7 +126,7 @@ class ConnectionPool:
                 self._idle.append((connection, now))
                 if len(self._idle) > 1 and now - self._idle[0][1] > MAX_IDLE_SECONDS:
                     expired = self._idle.pop(0)[0]
-            self._returned.notify()
+            self._notify()
         if expired is not None:
             expired.close()
 
@@ -125,17 +135,18 @@ class ConnectionPool:
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-            self._returned.notify_all()
+            self._returned_for_all.notify_all()
+            self._returned_for_some.notify_all()
         for connection, _ in idle:
             connection.close()
 
     def _reserve(self, deadline: float, keep_free: int) -> Connection | None:
         """Wait for a place. Return an idle connection for it, or None if one has to be opened."""
         max_in_use = max(1, self._max_size - keep_free)
+        returned = self._returned_for_some if keep_free else self._returned_for_all
         with self._lock:
             while self._in_use >= max_in_use and not self._closed:
-                if not self._returned.wait(deadline - time.monotonic()) and self._in_use >= max_in_use:
-                    self._returned.notify()  # the place that this thread was woken for may suit another
+                if not returned.wait(deadline - time.monotonic()) and self._in_use >= max_in_use:
                     raise _all_in_use(self._max_size)
             if self._closed:
                 raise closed_error()
@@ -145,20 +156,12 @@ class ConnectionPool:
     def _release(self) -> None:
         with self._lock:
             self._in_use -= 1
-            self._returned.notify()
+            self._notify()
 
-    def _connect(self, deadline: float) -> Connection:
-        pause = 0.02
-        while True:
-            try:
-                return self._open_connection()
-            except psycopg.Error as error:
-                if self._closed:
-                    raise closed_error() from None
-                if time.monotonic() + pause > deadline:
-                    raise unavailable(error, "nothing was written; check that the server runs and try again") from error
-            time.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+    def _notify(self) -> None:
+        """Wake a caller of each kind. One of them may have to wait on, but not both."""
+        self._returned_for_all.notify()
+        self._returned_for_some.notify()
 
 
 def _is_lost(connection: Connection) -> bool:

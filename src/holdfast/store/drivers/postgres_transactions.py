@@ -12,6 +12,7 @@ from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store.database import Dialect, Params, Row, Statement, Tx, transaction_scope
 from holdfast.store.drivers.postgres_limits import (
     LONG_STATEMENT_SECONDS,
+    NO_LIMIT_SECONDS,
     SET_ACCOUNT_AND_LIMITS,
     SET_LIMITS,
     TimeLimits,
@@ -131,7 +132,7 @@ def run_transaction(
     connection: Connection,
     *,
     is_read: bool = False,
-    lock_seconds: float | None = None,
+    lock_seconds: float = NO_LIMIT_SECONDS,
     limits: TimeLimits | None = None,
 ) -> T:
     """Run a transaction. It waits for a lock for `lock_seconds`, or for the time that the limits allow."""
