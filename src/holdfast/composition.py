@@ -82,7 +82,10 @@ def _open_postgres(url: str, settings: Settings) -> Database:
             "target", f"PostgreSQL needs its driver: pip install 'holdfast[postgres]' ({error})"
         ) from None
     database: Database = driver.PostgresDatabase(
-        url, pool_max=settings.postgres_pool_max, wait_seconds=settings.postgres_wait_seconds
+        url,
+        pool_max=settings.postgres_pool_max,
+        wait_seconds=settings.postgres_wait_seconds,
+        request_seconds=settings.request_timeout_seconds,
     )
     return database
 

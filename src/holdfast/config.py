@@ -82,7 +82,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The largest request body that a server accepts."""
 
     request_timeout_seconds: Seconds = 30.0
-    """How long a request may take, from its header to its response."""
+    """How long a request may take, from its header to its response. The limits of PostgreSQL transactions follow from
+    it, also in an embedded client."""
 
     slow_client_seconds: Seconds = 20.0
     """How long a server waits for the rest of a request header, and for a client that reads nothing."""

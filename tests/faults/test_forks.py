@@ -33,7 +33,7 @@ def test_parents_and_forked_children_lose_and_duplicate_nothing(target: str, met
         ("sqlite", "_transport.engine.db._readers._lock"),
         ("sqlite", "_transport.engine.ids._lock"),
         ("postgres", "_transport.engine.db._pool._lock"),
-        ("postgres", "_transport.engine.db._pool._tasks.mutex"),
+        ("postgres", "_transport.engine.db._lanes._lock"),
         ("postgres", "_transport.engine.db._lock"),
     ],
     indirect=["target"],

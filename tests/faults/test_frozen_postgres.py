@@ -74,3 +74,22 @@ def test_the_server_answers_health_checks_while_every_operation_waits_for_a_froz
                 break
             time.sleep(0.2)
         assert http.post("/api/v1/sessions/chat/messages", json=message, headers=user).status_code == 200
+
+
+def test_a_server_whose_database_does_not_respond_is_not_ready(own_postgres: PostgresServer) -> None:
+    """Callers get an error in time, and the threads and connections that waited are free again."""
+    message = {"role": "user", "content": "hello"}
+    with (
+        running_server(own_postgres.new_database(), request_timeout_seconds=2, close_seconds=1) as server,
+        httpx2.Client(base_url=server.url, timeout=30) as http,
+    ):
+        path = "/api/v1/sessions/chat/messages"
+        assert http.post(path, json=message, headers={"Idempotency-Key": "first"}).status_code == 200
+        assert http.get("/ready").status_code == 200
+        with own_postgres.frozen():
+            assert http.post(path, json=message, headers={"Idempotency-Key": "second"}).status_code in {503, 504}
+            assert http.get("/ready").status_code == 503
+            assert http.get("/health").status_code == 200
+        retried = http.post(path, json=message, headers={"Idempotency-Key": "second"})
+        assert (retried.status_code, retried.json()["result"]["seq"]) == (200, 2)
+        assert http.get("/ready").status_code == 200

@@ -27,7 +27,7 @@ from holdfast.model.identity import Principal
 from holdfast.model.system import Backup
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
 from holdfast.store import diagnostics
-from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Submission
+from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Submission, Tx
 from holdfast.store.tables import append_results, auto_commit_checks
 from holdfast.store.tables import tasks as stored_tasks
 
@@ -156,7 +156,7 @@ class Engine:
                 age = hours_kept * MICROS_PER_HOUR
                 deletions.append((partial(stored_tasks.delete_completed, kind=name), age))
         for delete, age in deletions:
-            while self.db.write(EVERY_ACCOUNT, partial(delete, age=age, limit=CLEANUP_BATCH_ROWS)):
+            while self.db.write(EVERY_ACCOUNT, partial(_delete_slice, delete, age)):
                 pass
 
     def back_up(self, principal: Principal, target: Path, *, overwrite: bool) -> Backup:
@@ -233,3 +233,9 @@ class Engine:
         if self._polls_during_use and time.monotonic() - self._last_poll > self.settings.task_lease_seconds:
             self._last_poll = time.monotonic()
             self.wake_workers()
+
+
+def _delete_slice(delete: Callable[..., int], age: int, tx: Tx) -> int:
+    """Delete some expired rows, and return how many. Finding them may take long."""
+    tx.allow_long_statements()
+    return delete(tx, age=age, limit=CLEANUP_BATCH_ROWS)

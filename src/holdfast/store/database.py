@@ -67,6 +67,9 @@ class Tx(Protocol):
         Submitted transactions of the same account and different scopes may then run at the same time.
         """
 
+    def allow_long_statements(self) -> None:
+        """Declare, as the first step, that statements may take minutes. Others are ended before a request times out."""
+
     def execute(self, sql: str, params: Params = ()) -> None: ...
     def one(self, sql: str, params: Params = ()) -> Row | None: ...
     def all(self, sql: str, params: Params = ()) -> list[Row]: ...
@@ -81,6 +84,8 @@ class Submission(NamedTuple):
     account: str
     transaction: Callable[[Tx], Any]
     reply: ReplyCallback
+    key: str = ""
+    """What it locks, such as a session. Submissions of an account with the same key may wait for each other."""
 
 
 class Database(Protocol):

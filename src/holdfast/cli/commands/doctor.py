@@ -42,7 +42,7 @@ SQLITE_HEADER = b"SQLite format 3\0"
 EXTRAS = {
     # name: (what needs it, its packages)
     "server": ("holdfast serve", ("starlette", "uvicorn", "httptools", "prometheus_client")),
-    "postgres": ("a postgresql:// URL", ("psycopg", "psycopg_pool")),
+    "postgres": ("a postgresql:// URL", ("psycopg",)),
 }
 
 

@@ -54,6 +54,7 @@ def _list_accounts(
 def _delete_account(
     tx: Tx, principal: Principal, op: DeleteAccount, _prepared: None, _context: CallContext
 ) -> AccountRef:
+    tx.allow_long_statements()  # all rows of the account, in one transaction
     if op.account_id == principal.account_id:
         raise ConflictError(
             f"Account {op.account_id} is your own; use another account to delete it",

@@ -73,7 +73,15 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
             reply(outcome, error)
             self._wake_workers()
 
-        return Submission(self.account, self._transaction, reply_and_wake)
+        return Submission(self.account, self._transaction, reply_and_wake, self._locked_key())
+
+    def _locked_key(self) -> str:
+        """What the operation names: a session of the caller, or a task."""
+        op = self.call.op
+        session_id = getattr(op, "session_id", None)
+        if session_id is not None:
+            return f"{self.call.principal.user_id}/{session_id}"
+        return str(getattr(op, "task_id", None) or "")
 
     def _transaction(self, tx: Tx) -> R:
         call = self.call

@@ -151,6 +151,7 @@ class ClaimedTask:
     def _run_slice(
         self, tx: Tx, context: CallContext, run: Callable[[Tx, CallContext, P], Slice[P]], payload: P
     ) -> Slice[P]:
+        tx.allow_long_statements()
         if not tasks.is_held(tx, self.claim):
             raise LeaseLostError
         done = run(tx, context, payload)

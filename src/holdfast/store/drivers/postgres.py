@@ -1,46 +1,51 @@
-"""The PostgreSQL driver, with psycopg and a connection pool. Row-level security limits a transaction to its account."""
+"""The PostgreSQL driver, with psycopg. Row-level security limits a transaction to its account."""
 
 import atexit
+import copy
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from holdfast import forking
-from holdfast.errors import FailedPreconditionError, InvalidArgumentError
+from holdfast.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Submission, Tx
+from holdfast.store.drivers.lock_waits import LockWaits
 from holdfast.store.drivers.postgres_batches import run_batch
+from holdfast.store.drivers.postgres_limits import MIGRATION_LIMITS, SET_LIMITS, TimeLimits
+from holdfast.store.drivers.postgres_pool import ConnectionPool, closed_error, connector
 from holdfast.store.drivers.postgres_transactions import (
-    BEGIN_READ,
-    BEGIN_WRITE,
     DIALECT,
+    LOST_STATEMENTS,
     ROLLBACK_ERRORS,
-    SET_ACCOUNT,
-    SET_ACCOUNT_OF_SCHEMA,
     Connection,
+    LockedError,
     NotCommittedError,
     Work,
+    locked_by_another,
     run_transaction,
     unavailable,
 )
+from holdfast.store.drivers.write_lanes import WriteLanes
 from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 
 T = TypeVar("T")
+Write = SubmittedWrite[Work[object]]
 
 MAX_ATTEMPTS = 5
-"""How often a transaction is tried that fails without being committed."""
-
+"""How often a transaction is tried that conflicts with others."""
 WRITER_THREADS = 2
 """How many threads commit batches of submitted writes: one works while another waits for the disk."""
-
+FIRST_LOCK_SECONDS = 0.1
+"""How long a write waits for a lock before it needs a turn to wait longer."""
+MIN_LOCK_SECONDS = 0.1
+"""How long a submitted write waits for a lock that has already waited for a thread."""
 MIGRATION_LOCK = 5_417_233_016_042
 """The key of the advisory lock that a migration holds. Any fixed number that other programs do not use."""
 
@@ -48,7 +53,9 @@ MIGRATION_LOCK = 5_417_233_016_042
 class PostgresDatabase:
     """One PostgreSQL database. Any number of processes on any number of machines may use it."""
 
-    def __init__(self, url: str, *, pool_max: int = 16, wait_seconds: float = 30.0) -> None:
+    def __init__(
+        self, url: str, *, pool_max: int = 16, wait_seconds: float = 30.0, request_seconds: float = 30.0
+    ) -> None:
         try:
             conninfo_to_dict(url)
         except psycopg.ProgrammingError as error:
@@ -56,46 +63,86 @@ class PostgresDatabase:
         self._url = url
         self._pool_max = pool_max
         self._wait_seconds = wait_seconds
+        self._limits = TimeLimits.within(request_seconds)
+        self._prepares = True
         self._closed = False
-        self._set_account = SET_ACCOUNT
-        """The statement that begins the transaction of a write."""
-        self._pool: ConnectionPool[Connection] | None = None
-        self._lock = threading.Lock()
-        self._queue: WriteQueue[Work[object]] | None = None
-        self._threads = self._new_threads()
-        """Run submitted writes that failed in their batch or would delay it."""
+        self._known_schema: int | None = None
+        """The newest schema that this version knows. None until the database has it."""
+        self._begin()
         _open_databases.add(self)
 
+    def _begin(self) -> None:
+        """Create what a process cannot share with another."""
+        self._lock = threading.Lock()
+        self._queue: WriteQueue[Work[object]] | None = None
+        # Together these leave connections for the batches and for reads.
+        self._lanes: WriteLanes[Work[object]] = WriteLanes(
+            self._run_lane, threads=max(1, self._pool_max * 3 // 8), per_account=max(1, self._pool_max // 8)
+        )
+        self._lock_waits = LockWaits(max_count=max(1, self._pool_max // 4), per_account=max(1, self._pool_max // 8))
+        self._pool = ConnectionPool(connector(self._url, self._limits), self._pool_max)
+
     def read(self, account: str, transaction: Callable[[Tx], T]) -> T:
-        return self._on_connection(partial(run_transaction, account, transaction, BEGIN_READ, SET_ACCOUNT))
+        keep_free = WRITER_THREADS if self._pool_max >= 2 * WRITER_THREADS else 0
+        run = partial(run_transaction, account, transaction, is_read=True)
+        try:
+            return self._on_connection(run, keep_free=keep_free)
+        except LockedError as error:  # by a migration: other locks do not block reads
+            raise locked_by_another(self._limits.lock) from error
 
     def write(self, account: str, transaction: Callable[[Tx], T]) -> T:
-        return self._on_connection(partial(run_transaction, account, transaction, BEGIN_WRITE, self._set_account))
+        begun = time.monotonic()
+        run = partial(run_transaction, account, transaction)
+        try:
+            return self._on_connection(partial(run, lock_seconds=FIRST_LOCK_SECONDS))
+        except LockedError:
+            pass
+        # It waits for its turn without a connection. Otherwise one locked row could take all connections.
+        deadline = begun + self._limits.lock
+        try:
+            with self._lock_waits.turn(account, deadline):
+                left = max(MIN_LOCK_SECONDS, deadline - time.monotonic())
+                return self._on_connection(partial(run, lock_seconds=left))
+        except (LockedError, TimeoutError) as error:
+            raise locked_by_another(time.monotonic() - begun) from error
 
     def submit(self, submissions: Sequence[Submission]) -> None:
+        now = time.monotonic()
+        writes = [
+            SubmittedWrite((account, transaction), reply, key=(account, key), submitted_at=now)
+            for account, transaction, reply, key in submissions
+        ]
         with self._lock:
             if self._closed:
-                raise _closed_error()
+                raise closed_error()
             if self._queue is None:
                 self._queue = WriteQueue(self._commit_batch, threads=WRITER_THREADS)
-            self._queue.put(
-                [SubmittedWrite((account, transaction), reply) for account, transaction, reply in submissions]
-            )
+            self._queue.put(writes)
 
     def count_waiting_writes(self) -> int:
-        waiting = self._queue.count_waiting() if self._queue else 0
-        return waiting + self._threads._work_queue.qsize()  # noqa: SLF001 - there is no public way
+        return (self._queue.count_waiting() if self._queue else 0) + self._lanes.count_waiting()
 
     def migrate(self, now: int) -> None:
+        if self.read(EVERY_ACCOUNT, _is_migrated):
+            self._known_schema = migrations.newest_known(DIALECT.name)
+            return
+
         def apply(tx: Tx) -> None:
+            # Another process may be migrating for as long as a migration may take. After it, locks are short.
+            limits = MIGRATION_LIMITS.as_settings()
+            tx.one(SET_LIMITS, (int(MIGRATION_LIMITS.statement * 1_000), *limits[1:]))
             tx.one("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
+            tx.one(SET_LIMITS, limits)
             tx.execute(migrations.CREATE_TABLE)
             for migration in migrations.list_pending(tx):
                 tx.run_script(migration.sql)
                 migrations.record(tx, migration, now)
 
-        self._on_connection(partial(run_transaction, EVERY_ACCOUNT, apply, BEGIN_WRITE, SET_ACCOUNT))
-        self._set_account = SET_ACCOUNT_OF_SCHEMA.format(migrations.newest_known(DIALECT.name))
+        try:
+            self._on_connection(partial(run_transaction, EVERY_ACCOUNT, apply, limits=MIGRATION_LIMITS))
+        except LockedError as error:
+            raise locked_by_another(MIGRATION_LIMITS.lock) from error
+        self._known_schema = migrations.newest_known(DIALECT.name)
 
     def store_time(self, now: int) -> None:
         """Do nothing: the server has a clock of its own."""
@@ -111,110 +158,129 @@ class PostgresDatabase:
             self._closed = True
         if self._queue is not None:
             self._queue.close()
-        self._threads.shutdown(wait=True)
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close()
+        self._lanes.close()
+        self._pool.close()
 
     def reset_after_fork(self) -> None:
         """Drop the pool and its locks: its sockets belong to the parent, and its threads do not exist in the child."""
-        if self._pool is not None:
-            _parent_pools.append(self._pool)
-        self._pool, self._queue, self._threads = None, None, self._new_threads()
-        self._lock = threading.Lock()
+        _parent_objects.append((self._pool, self._lanes))
+        self._begin()
 
-    def _new_threads(self) -> ThreadPoolExecutor:
-        thread_count = max(1, self._pool_max * 3 // 4 - WRITER_THREADS)  # leaves connections for reads
-        return ThreadPoolExecutor(thread_count, thread_name_prefix="holdfast-single-writer")
-
-    def _commit_batch(self, batch: list[SubmittedWrite[Work[object]]]) -> None:
-        """Commit writes together. A write that prevents this is removed, to run alone, and the others run again."""
+    def _commit_batch(self, batch: list[Write]) -> None:
+        """Commit writes together. A write that prevents this is removed, to run in a lane, and the others run again."""
+        self._remove_overdue(batch)
+        if self._lanes:  # while a lane of a key exists, later writes of the key wait in it
+            for write in [write for write in batch if write.key in self._lanes]:
+                batch.remove(write)
+                self._lanes.add(write)
         while batch:
-            failed = self._on_connection(partial(run_batch, batch=batch, set_account=self._set_account))
-            if failed is None:
+            leaving = self._on_connection(partial(run_batch, batch=batch))
+            if leaving is None:
                 return
-            batch.remove(failed)
-            self._threads.submit(self._run_alone, failed)
+            batch.remove(leaving.write)
+            self._lanes.add(leaving.write)
 
-    def _run_alone(self, write: SubmittedWrite[Work[object]]) -> None:
+    def _run_lane(self, writes: list[Write]) -> None:
+        """Run writes that left their batch. They have the same key, so they probably wait for the same lock."""
+        self._remove_overdue(writes)
+        try:
+            while writes:
+                self._run_some(writes)
+        except BaseException as error:  # noqa: BLE001 - it is passed to the callers
+            for write in writes:
+                write.answer(None, copy.copy(error))
+
+    def _run_some(self, writes: list[Write]) -> None:
+        """Run the first of the writes, or all of them. Reply to those that are done, and remove them."""
+        deadline = writes[-1].submitted_at + self._limits.lock
+        lock_seconds = max(MIN_LOCK_SECONDS, deadline - time.monotonic())
+        leaving = self._on_connection(
+            partial(run_batch, batch=writes, lock_seconds=lock_seconds, statement_seconds=self._limits.statement)
+        )
+        if leaving is None:
+            for write in writes:
+                write.answer(write.outcome, write.error)
+            writes.clear()
+        elif leaving.is_locked:
+            now = time.monotonic()
+            for write in [w for w in writes if w is leaving.write or now >= w.submitted_at + self._limits.lock]:
+                writes.remove(write)
+                write.answer(None, locked_by_another(now - write.submitted_at))
+        elif leaving.is_slow and leaving.cause:
+            writes.remove(leaving.write)
+            leaving.write.answer(None, unavailable(leaving.cause, "nothing was written; try again"))
+        else:
+            writes.remove(leaving.write)
+            self._run_alone(leaving.write)
+
+    def _run_alone(self, write: Write) -> None:
         try:
             outcome = self.write(*write.work)
         except BaseException as error:  # noqa: BLE001 - it is passed to the caller
-            write.reply(None, error)
+            write.answer(None, error)
         else:
-            write.reply(outcome, None)
+            write.answer(outcome, None)
 
-    def _on_connection(self, run: Callable[[Connection], T]) -> T:
+    def _remove_overdue(self, writes: list[Write]) -> None:
+        """Reply to writes whose callers have stopped waiting, and remove them."""
+        now = time.monotonic()
+        if now - writes[0].submitted_at <= self._limits.call:
+            return
+        for write in [write for write in writes if now - write.submitted_at > self._limits.call]:
+            writes.remove(write)
+            write.answer(None, _overdue(now - write.submitted_at))
+
+    def _on_connection(self, run: Callable[[Connection], T], *, keep_free: int = 0) -> T:
         """Run a transaction on a connection of the pool. If it was not committed for a temporary reason, try again."""
-        for attempt in range(1, MAX_ATTEMPTS + 1):
+        deadline = time.monotonic() + self._limits.call
+        attempt = 0
+        while True:
             try:
-                return self._attempt(run)
+                return self._attempt(run, deadline, keep_free)
             except NotCommittedError as not_committed:
-                if isinstance(not_committed.cause, ROLLBACK_ERRORS):
-                    # A different pause in each thread, so that they do not collide again.
-                    time.sleep(0.01 * attempt * (threading.get_ident() % 97) / 97)
-                else:
-                    self._get_pool().check()  # a restarted server has closed all other connections, too
-                if attempt == MAX_ATTEMPTS:
-                    raise unavailable(not_committed.cause, "nothing was written; try again") from not_committed.cause
-        raise AssertionError("unreachable: the last attempt returns or raises")
+                attempt += 1
+                cause = not_committed.cause
+            if isinstance(cause, LOST_STATEMENTS):
+                self._prepares = False
+            conflicts = isinstance(cause, ROLLBACK_ERRORS)
+            if (conflicts and attempt == MAX_ATTEMPTS) or time.monotonic() > deadline:
+                raise unavailable(cause, "nothing was written; try again") from cause
+            # A different pause in each thread, so that they do not collide again.
+            time.sleep(0.01 * min(attempt, 50) * (threading.get_ident() % 97) / 97)
 
-    def _attempt(self, run: Callable[[Connection], T]) -> T:
-        try:
-            pool = self._get_pool()
-            connection = pool.getconn()
-        except PoolClosed:
-            raise _closed_error() from None
-        except PoolTimeout as error:
-            raise unavailable(error, "nothing was written; check that the server runs and try again") from error
+    def _attempt(self, run: Callable[[Connection], T], deadline: float, keep_free: int) -> T:
+        pool = self._pool
+        connection = pool.get(min(self._wait_seconds, deadline - time.monotonic()), keep_free=keep_free)
+        connection.known_schema = self._known_schema
+        if not self._prepares:
+            connection.statements.stop_preparing()
         try:
             return run(connection)
         finally:
-            pool.putconn(connection)
-
-    def _get_pool(self) -> "ConnectionPool[Connection]":
-        pool = self._pool
-        if pool is not None:
-            return pool
-        with self._lock:
-            if self._closed:
-                raise _closed_error()
-            if self._pool is None:
-                self._pool = ConnectionPool(
-                    self._url,
-                    connection_class=Connection,
-                    min_size=1,
-                    max_size=self._pool_max,
-                    timeout=self._wait_seconds,
-                    kwargs={"autocommit": True, "client_encoding": "UTF8"},
-                    configure=_enforce_durability,
-                    open=True,
-                )
-            return self._pool
+            pool.put(connection)
 
 
-def _enforce_durability(connection: Connection) -> None:
-    """Turn `synchronous_commit` on if it is off, so that a commit is on the disk before it is acknowledged.
+def _is_migrated(tx: Tx) -> bool:
+    if tx.one("SELECT to_regclass('schema_migrations')::text") == (None,):
+        return False
+    return not migrations.list_pending(tx)
 
-    Other values, which concern replicas, are the operator's choice.
-    """
-    connection.execute(
-        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+
+def _overdue(seconds: float) -> UnavailableError:
+    return UnavailableError(
+        f"PostgreSQL: the writes before this one have taken {seconds:.0f} s: nothing was written; try again",
+        service="postgres",
+        reason="Overdue",
     )
 
 
-def _closed_error() -> FailedPreconditionError:
-    return FailedPreconditionError("this client was closed; connect again to use the database")
-
-
 _open_databases = forking.reset_in_child(PostgresDatabase.reset_after_fork)
-_parent_pools: list[object] = []
-"""Pools inherited from a parent process. They are never freed: that would wait for threads that do not exist here."""
+_parent_objects: list[object] = []
+"""Connections and threads of a parent process. They are never freed: that would wait for threads that do not exist."""
 
 
 def _close_all() -> None:
-    """Close all databases at exit. An open pool would wait for its threads and print a warning."""
+    """Close all databases at exit, so that submitted writes are finished."""
     for database in list(_open_databases):
         database.close()
 

@@ -9,18 +9,22 @@ after another.
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
+import msgspec
 import psycopg
+from psycopg import errors as pg
 
 from holdfast.store.database import Params, Row, Statement, transaction_scope
 from holdfast.store.drivers.group_commit import PendingWrite
+from holdfast.store.drivers.postgres_limits import SET_LIMITS
 from holdfast.store.drivers.postgres_transactions import (
-    BEGIN_WRITE,
     DIALECT,
     NEWER_SCHEMA,
+    SET_ACCOUNT,
     Connection,
     NotCommittedError,
     PostgresTx,
     Work,
+    begin,
     commit,
     not_committed,
     roll_back,
@@ -29,53 +33,76 @@ from holdfast.store.row_errors import ROW_ERRORS, damage_error
 
 J = TypeVar("J", bound=PendingWrite[Work[object]])
 
-SET_LOCK_TIMEOUT = "SET LOCAL lock_timeout = '20ms'"
-"""A write that waits longer for a lock runs alone later, so that the others of its batch do not wait for it."""
+MAX_LOCK_SECONDS = 0.02
+"""A write that waits longer for a lock leaves its batch, so that the others do not wait for it."""
+MAX_STATEMENT_SECONDS = 2.0
+"""A write with a statement that takes longer leaves its batch, too."""
 MAX_RUNS = 4
 """How often a write runs together with others. A write that needs more results runs on its own."""
 
 
-def run_batch(connection: Connection, batch: Sequence[J], set_account: str) -> J | None:
-    """Run writes in one transaction. Return None, or the write that failed: then nothing was written.
+class LeavingWrite(msgspec.Struct, Generic[J], frozen=True):
+    """A write that prevents its batch from being committed. Nothing was written."""
+
+    write: J
+    cause: psycopg.Error | None
+    """The error of the database. None if it takes long, or failed in Python."""
+
+    @property
+    def is_locked(self) -> bool:
+        return isinstance(self.cause, pg.LockNotAvailable)
+
+    @property
+    def is_slow(self) -> bool:
+        return isinstance(self.cause, pg.QueryCanceled)
+
+
+def run_batch(
+    connection: Connection,
+    batch: Sequence[J],
+    lock_seconds: float = MAX_LOCK_SECONDS,
+    statement_seconds: float = MAX_STATEMENT_SECONDS,
+) -> LeavingWrite[J] | None:
+    """Run writes in one transaction. Return None, or the write that has to leave the batch: then nothing was written.
 
     A write that fails before it writes does not affect the others: it gets its error, and they are committed.
     """
-    running = _RunningBatch[J](connection, set_account)
+    running = _RunningBatch[J](connection)
     with transaction_scope:
         try:
-            running.begin()
+            running.begin(lock_seconds, statement_seconds)
             for write in running.run_together(batch) if len(batch) > 1 else batch:
                 if not running.run_alone(write):
-                    roll_back(connection)
-                    return write
+                    roll_back(connection, None)
+                    return LeavingWrite(write, None)
             commit(connection.statements)
         except psycopg.Error as error:
             failed = running.failed_write()
-            roll_back(connection)
+            roll_back(connection, error)
             if error.sqlstate == NEWER_SCHEMA:  # this concerns all writes
                 raise not_committed(connection, error) from error
             if connection.closed or failed is None:
                 raise NotCommittedError(error) from error
-            return failed
+            return LeavingWrite(failed, error)
         except BaseException as error:
-            roll_back(connection, is_interrupted=not isinstance(error, Exception))
+            roll_back(connection, error)
             raise
         return None
 
 
 class _RunningBatch(Generic[J]):
-    def __init__(self, connection: Connection, set_account: str) -> None:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._pipeline = connection.statements
-        self._set_account = set_account
         self._account: str | None = None
         self._owners: list[J | None] = []
         """The write of each statement that was sent."""
         self._current: J | None = None
 
-    def begin(self) -> None:
-        self._pipeline.open()
-        self._pipeline.send(BEGIN_WRITE)
-        self._pipeline.send(SET_LOCK_TIMEOUT)
+    def begin(self, lock_seconds: float, statement_seconds: float) -> None:
+        limits = self._connection.limits
+        begin(self._connection, limits)
+        self._pipeline.send(SET_LIMITS, limits.as_settings(lock_seconds, statement_seconds))
 
     def failed_write(self) -> J | None:
         """The write of the statement that failed."""
@@ -84,14 +111,16 @@ class _RunningBatch(Generic[J]):
         return self._owners[failed] if failed < len(self._owners) else None
 
     def run_alone(self, write: J) -> bool:
-        """Run a write after all others. Return False if it failed after it had written."""
+        """Run a write after all others. Return False if it failed after it had written, or takes long."""
         self._switch_to(write)
-        tx = PostgresTx(self._pipeline, write.work[0])
+        tx = _BatchedTx(self._pipeline, write.work[0], self._connection.limits)
         write.outcome = write.error = None
         try:
             write.outcome = write.work[1](tx)
         except psycopg.Error:
             raise
+        except _StoppedError:
+            return False
         except Exception as error:  # noqa: BLE001 - it is passed to the caller of this write
             write.error = damage_error(error, tx.statement) if isinstance(error, ROW_ERRORS) else error
             return not tx.has_written
@@ -147,7 +176,7 @@ class _RunningBatch(Generic[J]):
         self._current = write
         if self._account != write.work[0]:
             self._account = write.work[0]
-            self._pipeline.send(self._set_account, (self._account,))
+            self._pipeline.send(SET_ACCOUNT, (self._account,))
 
     def _own_statements(self) -> None:
         """Assign the statements that were sent since the last call to the current write."""
@@ -155,7 +184,16 @@ class _RunningBatch(Generic[J]):
 
 
 class _StoppedError(Exception):
-    """A transaction cannot continue without a result."""
+    """A transaction cannot continue here: without a result, or because it takes long."""
+
+
+class _BatchedTx(PostgresTx):
+    """A transaction that runs after others of its batch."""
+
+    __slots__ = ()
+
+    def allow_long_statements(self) -> None:
+        raise _StoppedError
 
 
 class _PartialTx:
@@ -177,6 +215,10 @@ class _PartialTx:
 
     def limit_to(self, scope: str) -> None:
         self.scope = scope
+
+    def allow_long_statements(self) -> None:
+        self.can_run_together = False
+        raise _StoppedError
 
     def execute(self, sql: str, params: Params = ()) -> None:
         self.writes.append((sql, params))

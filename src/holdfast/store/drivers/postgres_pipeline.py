@@ -6,6 +6,7 @@ itself takes four times as much CPU time for the statements of an append.
 """
 
 import functools
+import hashlib
 import select
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -28,6 +29,11 @@ MAX_COUNTED = 2_000
 MAX_PENDING = 256
 """How many results may wait to be received."""
 
+
+class AnswerTimeoutError(psycopg.OperationalError):
+    """The server has sent nothing for too long. It may be frozen, or the network between may be gone."""
+
+
 _SUCCEEDED = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 
 
@@ -37,12 +43,17 @@ class Pipeline:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._pgconn = connection.pgconn
         self._transformer = Transformer(connection)
+        self.prepares = True
+        """Whether statements are prepared. They cannot be if a pooler gives each transaction another connection."""
         self._names: dict[str, bytes] = {}
         """The names of prepared statements, by their SQL."""
+        self.has_timed_out = False
+        """Whether the server has not answered. The connection cannot be used any more."""
         self._unconfirmed: list[str] = []
         """Statements that are being prepared."""
+        self._name_generation = 1
+        """Part of the names, so that a statement can be prepared again."""
         self._uses: dict[str, int] = {}
-        self._name_count = 0
         self._pending: deque[bool] = deque()
         """For each result that was not received yet, whether it is of a statement or of preparing one."""
         self._pending_syncs = 0
@@ -59,12 +70,23 @@ class Pipeline:
         """Whether results were not received yet."""
         return bool(self._pending) or self._pending_syncs > 0
 
-    def open(self) -> None:
+    def open(self, answer_seconds: float) -> None:
+        """Begin. Each result must be received within `answer_seconds` after the result before it."""
         self._pgconn.enter_pipeline_mode()
         self.sent_count = self.succeeded_count = 0
+        self.wait_longer(answer_seconds)
+
+    def wait_longer(self, answer_seconds: float) -> None:
+        """Change how long to wait for results, until the next `open`."""
+        self._answer_ms = int(answer_seconds * 1_000)
 
     def close(self) -> None:
         self._pgconn.exit_pipeline_mode()
+
+    def stop_preparing(self) -> None:
+        """Prepare no more statements, and use none that were prepared."""
+        self.prepares = False
+        self._names.clear()
 
     def send(self, sql: str, params: Params = ()) -> None:
         """Send a statement. If it fails, the next call that waits raises its error."""
@@ -91,17 +113,26 @@ class Pipeline:
 
         Statements are numbered from 0 since `open`, so that `sent_count` is the number of the next one.
         """
-        self._pgconn.send_flush_request()
+        # Not a flush: after a sync, the server knows that the transaction is idle, and limits how long.
+        self._sync()
         self._receive()
+        while self._pending_syncs:
+            self._next_result()
+            self._pending_syncs -= 1
         results, self._results = self._results, []
         first = self.succeeded_count - len(results)
         return [self._rows(results[number - first]) for number in numbers]
 
+    def run_apart(self, statements: Sequence[Statement], answer_seconds: float) -> list[list[Row]]:
+        """Run statements in a transaction of their own, which is not `open`."""
+        self.open(answer_seconds)
+        rows = self.fetch(statements)
+        self.close()
+        return rows
+
     def run_script(self, sql: str) -> None:
         """Run statements that are separated by semicolons, which a pipeline cannot."""
         self.fetch_numbers(())
-        self._sync()
-        self._drain()
         self._pgconn.exit_pipeline_mode()
         result = self._pgconn.exec_(sql.encode())
         self._pgconn.enter_pipeline_mode()
@@ -124,14 +155,15 @@ class Pipeline:
 
     def _prepare(self, sql: str) -> bytes | None:
         """Prepare a statement that is used often, and return its name."""
+        if not self.prepares:
+            return None
         uses = self._uses[sql] = self._uses.get(sql, 0) + 1
         if uses < PREPARE_AT_USE or len(self._names) == MAX_PREPARED:
             if len(self._uses) > MAX_COUNTED:
                 self._uses.clear()
             return None
-        self._name_count += 1
-        verb = sql.split(maxsplit=1)[0]
-        name = self._names[sql] = f"holdfast_{self._name_count}_{verb}".encode()
+        # Behind a pooler, others may use the same name: it must mean the same SQL to them.
+        name = self._names[sql] = b"holdfast_%d_%b" % (self._name_generation, _digest(sql))
         self._unconfirmed.append(sql)
         self._pgconn.send_prepare(name, _numbered_placeholders(sql))
         self._pending.append(False)
@@ -161,26 +193,33 @@ class Pipeline:
                 self._pending_syncs -= 1
         self._pending.clear()
         self._results.clear()
-        for sql in self._unconfirmed:  # it is unknown whether these were prepared, so they get new names
-            self._names.pop(sql, None)
-        self._unconfirmed.clear()
+        if self._unconfirmed:  # it is unknown whether these were prepared, so they get new names
+            self._name_generation += 1
+            for sql in self._unconfirmed:
+                self._names.pop(sql, None)
+            self._unconfirmed.clear()
 
     def _flush(self) -> None:
         while self._pgconn.flush():
             # The server may not read before its results are read.
-            self._sendable.poll()
+            self._wait(self._sendable)
             self._pgconn.consume_input()
 
     def _next_result(self) -> PGresult:
         for _ in range(2):
             while self._pgconn.is_busy():
-                self._readable.poll()
+                self._wait(self._readable)
                 self._pgconn.consume_input()
             result = self._pgconn.get_result()
             if result is not None:
                 return result
             # None separates the results of two statements.
         raise psycopg.OperationalError(self._pgconn.get_error_message() or "the connection is lost")
+
+    def _wait(self, poll: select.poll) -> None:
+        if not poll.poll(self._answer_ms):
+            self.has_timed_out = True
+            raise AnswerTimeoutError(f"the server has sent nothing for {self._answer_ms / 1_000:.0f} s")
 
     def _rows(self, result: PGresult) -> list[Row]:
         self._transformer.set_pgresult(result)
@@ -208,3 +247,9 @@ def _numbered_placeholders(sql: str) -> bytes:
     """Replace each `?` by `$1`, `$2` and so on."""
     first, *rest = sql.split("?")
     return (first + "".join(f"${number}{text}" for number, text in enumerate(rest, 1))).encode()
+
+
+@functools.lru_cache(MAX_COUNTED)
+def _digest(sql: str) -> bytes:
+    """A text for this SQL and no other. It ends with the verb, for those who read the traffic."""
+    return f"{hashlib.sha256(sql.encode()).hexdigest()[:32]}_{sql.split(maxsplit=1)[0]}".encode()

@@ -86,6 +86,9 @@ class SqliteTx:
     def limit_to(self, scope: str) -> None:
         pass
 
+    def allow_long_statements(self) -> None:
+        pass
+
     def execute(self, sql: str, params: Params = ()) -> None:
         self._execute(sql, params)
 
@@ -160,7 +163,7 @@ class SqliteDatabase:
             if self._queue is None:
                 self._queue = WriteQueue(self._commit_exclusively)
             self._queue.put(
-                [SubmittedWrite((account, transaction), reply) for account, transaction, reply in submissions]
+                [SubmittedWrite((account, transaction), reply) for account, transaction, reply, _ in submissions]
             )
 
     def count_waiting_writes(self) -> int:

@@ -5,7 +5,7 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from holdfast.errors import FailedPreconditionError
 from holdfast.store.database import ReplyCallback
@@ -17,11 +17,22 @@ MIN_FULL_BATCH = 256
 
 
 class SubmittedWrite(PendingWrite[W]):
-    __slots__ = ("reply",)
+    __slots__ = ("key", "reply", "submitted_at")
 
-    def __init__(self, work: W, reply: ReplyCallback) -> None:
+    def __init__(
+        self, work: W, reply: ReplyCallback, *, key: tuple[str, str] = ("", ""), submitted_at: float = 0.0
+    ) -> None:
         super().__init__(work)
         self.reply = reply
+        self.key = key
+        """Its account and its `Submission.key`."""
+        self.submitted_at = submitted_at
+        """When it was submitted, by the monotonic clock."""
+
+    def answer(self, outcome: Any, error: BaseException | None) -> None:
+        """Call its callback. A callback that fails must not stop the thread."""
+        with suppress(Exception):
+            self.reply(outcome, error)
 
 
 class WriteQueue(Generic[W]):
@@ -86,5 +97,4 @@ class WriteQueue(Generic[W]):
             for write in batch:
                 write.outcome, write.error = None, copy.copy(error)
         for write in batch:
-            with suppress(Exception):  # a failed callback must not stop the thread
-                write.reply(write.outcome, write.error)
+            write.answer(write.outcome, write.error)

@@ -3,15 +3,10 @@
 CREATE FUNCTION holdfast_now() RETURNS bigint LANGUAGE sql VOLATILE AS
     'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
 
--- Every write of a client calls this first. A client that knows only earlier schemas must not write.
-CREATE FUNCTION holdfast_require_schema(known bigint) RETURNS void LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    newest bigint;
+-- Every write of a client calls this for newer schemas than it knows: such a client must not write.
+CREATE FUNCTION holdfast_refuse_schema(newest bigint) RETURNS void LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    SELECT max(number) INTO newest FROM schema_migrations;
-    IF newest > known THEN
-        RAISE EXCEPTION USING ERRCODE = 'HF001', MESSAGE = 'the schema is newer than the client', DETAIL = newest::text;
-    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'HF001', MESSAGE = 'the schema is newer than the client', DETAIL = newest::text;
 END
 $$;
 
