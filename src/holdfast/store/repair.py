@@ -185,7 +185,7 @@ def _replace_archive(tx: Tx, key: Key) -> str | None:
         "rolling_tokens": tokens_shown,
     }
     tx.execute(f"DELETE FROM archives WHERE {_OF_LOG} AND number = ?", (account, log_id, number))
-    archive_rows.insert_row(tx, log_id, tuple(values.values()), (None, None), account=account)
+    archive_rows.insert_row(tx, log_id, tuple(values.values()), (None, None), account, sealed_at="NULL")
     return "an archive without a summary takes its place; run `holdfast resummarise` for its session"
 
 

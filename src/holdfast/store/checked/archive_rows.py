@@ -77,14 +77,19 @@ class StoredArchive(msgspec.Struct, frozen=True):
         )
 
 
-def insert_row(tx: Tx, log_id: int, values: Row, summaries: Row, account: str | None = None) -> None:
-    """Insert an archive of the transaction's account, or of `account` if the transaction is the operator's."""
+def insert_row(
+    tx: Tx, log_id: int, values: Row, summaries: Row, account: str | None = None, sealed_at: str = NOW
+) -> None:
+    """Insert an archive of the transaction's account, or of `account` if the transaction is the operator's.
+
+    `sealed_at` is an SQL expression.
+    """
     owner = account or tx.account
     seed = seed_of_log(owner, log_id)
     row = (*values, checksum_of(values, seed), *summaries, checksum_of(summaries, seed))
     tx.execute(
         f"INSERT INTO archives (account_id, log_id, {COLUMNS}, {SUMMARIES}, sealed_at)"
-        f" VALUES (?, ?{', ?' * len(row)}, {NOW})",
+        f" VALUES (?, ?{', ?' * len(row)}, {sealed_at})",
         (owner, log_id, *row),
     )
 
