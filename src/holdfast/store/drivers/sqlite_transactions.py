@@ -1,0 +1,157 @@
+"""Transactions on an SQLite connection: batches of writes, and reads."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import apsw
+
+from holdfast.store import migrations
+from holdfast.store.database import (
+    Dialect,
+    Params,
+    Row,
+    Statement,
+    Tx,
+    current_cancellation,
+    raise_if_cancelled,
+    transaction_scope,
+)
+from holdfast.store.drivers.group_commit import PendingWrite
+from holdfast.store.drivers.sqlite_errors import STATEMENT_ERRORS, STORAGE_ERRORS, translated_errors
+from holdfast.store.index import sqlite_text
+from holdfast.store.row_errors import ROW_ERRORS, damage_error
+
+T = TypeVar("T")
+Work = tuple[str, Callable[[Tx], T]]
+
+DIALECT = Dialect(
+    name="sqlite",
+    lock_row="",
+    has_lateral_joins=False,
+    index_text=None,
+    delete_text=sqlite_text.DELETE,
+    delete_all_text=sqlite_text.DELETE_ALL,
+    match_text=sqlite_text.match,
+    unreadable_row=(apsw.CorruptError, UnicodeDecodeError),
+)
+
+
+class SqliteTx:
+    __slots__ = ("_execute", "account", "statement")
+    dialect = DIALECT
+
+    def __init__(self, cursor: apsw.Cursor, account: str) -> None:
+        self._execute: Callable[..., apsw.Cursor] = cursor.execute
+        self.account = account
+        self.statement: Statement | None = None
+        """The last query, which a damage error names."""
+
+    def limit_to(self, scope: str) -> None:
+        pass
+
+    def allow_long_statements(self) -> None:
+        pass
+
+    def execute(self, sql: str, params: Params = ()) -> None:
+        self._execute(sql, params)
+
+    def one(self, sql: str, params: Params = ()) -> Row | None:
+        self.statement = sql, params
+        rows = self._execute(sql, params).fetchall()
+        return rows[0] if rows else None
+
+    def all(self, sql: str, params: Params = ()) -> list[Row]:
+        self.statement = sql, params
+        return self._execute(sql, params).fetchall()
+
+    def all_of(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        return [self.all(sql, params) for sql, params in statements]
+
+    def run_script(self, sql: str) -> None:
+        self._execute(sql)
+
+
+class _ReadTx(SqliteTx):
+    """A transaction that ends at its next statement after it was cancelled."""
+
+    __slots__ = ()
+
+    def __init__(self, cursor: apsw.Cursor, account: str) -> None:
+        def execute(sql: str, params: Params = ()) -> apsw.Cursor:
+            raise_if_cancelled()
+            return cursor.execute(sql, params)
+
+        super().__init__(cursor, account)
+        self._execute = execute
+
+
+def _run(transaction: Callable[[Tx], T], tx: SqliteTx) -> T:
+    try:
+        return transaction(tx)
+    except STATEMENT_ERRORS as error:
+        raise damage_error(error, tx.statement, str(error)) from error
+    except ROW_ERRORS as error:
+        raise damage_error(error, tx.statement) from error
+
+
+def run_batch(
+    connection: apsw.Connection, batch: Sequence[PendingWrite[Work[object]]], newest_schema: int | None
+) -> None:
+    """Run a batch in one transaction. A write that fails is rolled back without the others.
+
+    A savepoint costs as much as an append, and most writes that fail do so before they change a row. Therefore writes
+    run without savepoints first. Only if one fails after it has changed rows, the batch runs again with savepoints.
+    """
+    cursor = connection.cursor()  # shared by all statements: creating a cursor costs as much as a statement
+    cursor.execute("BEGIN IMMEDIATE")
+    if newest_schema is not None:
+        schema: Any = cursor.execute("PRAGMA user_version").fetchall()[0][0]
+        if schema > newest_schema:
+            raise migrations.newer_schema_error(DIALECT.name, schema)
+    for write in batch:
+        account, transaction = write.work
+        changes_before = connection.total_changes()
+        try:
+            write.outcome = _run(transaction, SqliteTx(cursor, account))
+        except STORAGE_ERRORS:
+            raise
+        except Exception as error:  # noqa: BLE001 - it is passed to the caller of this write
+            write.error = error
+            if len(batch) == 1:
+                cursor.execute("ROLLBACK")
+                return
+            if connection.total_changes() != changes_before:
+                cursor.execute("ROLLBACK")
+                _run_batch_with_savepoints(cursor, batch)
+                return
+    cursor.execute("COMMIT")
+
+
+def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: Sequence[PendingWrite[Work[object]]]) -> None:
+    """Run a batch in one transaction with a savepoint for each write."""
+    execute = cursor.execute
+    execute("BEGIN IMMEDIATE")
+    for write in batch:
+        account, transaction = write.work
+        write.outcome = write.error = None
+        execute("SAVEPOINT write")
+        try:
+            write.outcome = _run(transaction, SqliteTx(cursor, account))
+        except STORAGE_ERRORS:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            write.error = error
+            execute("ROLLBACK TO write")
+        execute("RELEASE write")
+    execute("COMMIT")
+
+
+def run_read(connection: apsw.Connection, account: str, transaction: Callable[[Tx], T]) -> T:
+    with translated_errors, transaction_scope:
+        try:
+            connection.execute("BEGIN")
+            tx_class = SqliteTx if current_cancellation.value is None else _ReadTx
+            return _run(transaction, tx_class(connection.cursor(), account))
+        finally:
+            if connection.in_transaction:  # an I/O error rolls it back automatically
+                connection.execute("ROLLBACK")
