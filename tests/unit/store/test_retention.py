@@ -8,11 +8,13 @@ from holdfast.ops.sessions import AddMessage, GetMessages
 from holdfast.store.database import Database
 
 HOUR_MICROSECONDS = 3_600_000_000
+START = 1_700_000_000_000_000
+"""A time in 2023, in microseconds."""
 ALICE = Principal("acme", "alice", "root")
 
 
 def test_results_of_appends_are_deleted_after_the_configured_time(database: Database) -> None:
-    now = 1_700_000_000_000_000
+    now = START
     engine = Engine(database, Settings(idempotency_hours=48), clock=lambda: now)
     op = AddMessage(session_id="s", role="user", content="hi", idempotency_key="k")
     first = engine.call(ALICE, op)
@@ -26,7 +28,7 @@ def test_results_of_appends_are_deleted_after_the_configured_time(database: Data
 
 
 def test_old_results_are_deleted_in_limited_batches(database: Database) -> None:
-    now = 1_700_000_000_000_000
+    now = START
     engine = Engine(database, clock=lambda: now)
     engine.call(ALICE, AddMessage(session_id="s", role="user", content="hi"))
     # One full batch and five rows are old, and as many are new.
