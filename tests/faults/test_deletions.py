@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,11 +122,11 @@ class DeletingTransport:
         self._delete = delete
         self.calls = 0
 
-    def call(self, op: object) -> object:
+    def call(self, op: Any) -> Any:
         self.calls += 1
         if self.calls == self._number:
             self._delete()
-        return self._inner.call(op)  # type: ignore[arg-type]
+        return self._inner.call(op)
 
     def close(self) -> None:
         pass
