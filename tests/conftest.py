@@ -1,6 +1,7 @@
 """Fixtures for empty databases, and the options `--quick` and `--soak`."""
 
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -89,11 +90,21 @@ def postgres() -> Iterator[PostgresServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def empty_sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with empty tables, to be copied: creating the tables takes three times as long as opening a copy."""
+    file = tmp_path_factory.mktemp("empty") / "holdfast.db"
+    database = SqliteDatabase(str(file))
+    database.migrate(0)
+    database.close()
+    return file
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
-def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The argument for `connect`: a new SQLite file, then a PostgreSQL database with empty tables."""
+def target(request: pytest.FixtureRequest, tmp_path: Path, empty_sqlite_file: Path) -> Iterator[str]:
+    """The argument for `connect`: an SQLite file, then a PostgreSQL database, both with empty tables."""
     if request.param == "sqlite":
-        yield str(tmp_path / "holdfast.db")
+        yield str(shutil.copy(empty_sqlite_file, tmp_path / "holdfast.db"))
         return
     server: PostgresServer = request.getfixturevalue("postgres")
     url = server.new_migrated_database()

@@ -1,7 +1,9 @@
 """Fixtures: a client of each kind, embedded and over HTTP, synchronous and asynchronous, on both databases."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -101,13 +103,17 @@ def settings() -> Settings:
 
 @pytest.fixture(params=["sqlite", "postgres", "http-sqlite", "http-postgres"])
 def instance(
-    request: pytest.FixtureRequest, tmp_path_factory: Any, settings: Settings, instances: InstancePool
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    empty_sqlite_file: Path,
+    settings: Settings,
+    instances: InstancePool,
 ) -> Iterator[Instance]:
     """An empty database, or a server without accounts."""
 
     def new_database() -> str:
         if request.param.endswith("sqlite"):
-            return str(tmp_path_factory.mktemp("instance") / "holdfast.db")
+            return str(shutil.copy(empty_sqlite_file, tmp_path_factory.mktemp("instance")))
         server: PostgresServer = request.getfixturevalue("postgres")
         return server.new_migrated_database()
 

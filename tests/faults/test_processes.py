@@ -11,7 +11,7 @@ import apsw
 import holdfast
 from holdfast.testing.faults.processes import run_writer
 from holdfast.testing.faults.verification import verify
-from holdfast.testing.faults.workload import AppendLog
+from holdfast.testing.faults.workload import APPEND_KINDS, AppendLog
 from holdfast.testing.faults.writer import WriterOptions
 
 
@@ -52,11 +52,14 @@ def test_threads_that_create_a_session_together_get_consecutive_sequence_numbers
 
 def test_a_reader_never_sees_a_gap_or_a_partial_batch_of_another_process(target: str) -> None:
     append_log = AppendLog()
-    options = WriterOptions(target=target, writer="a", sessions=["chat"], count=40, threads=2)
+    appends, threads = 40, 2
+    messages_of_four_appends = sum(map(len, APPEND_KINDS))
+    all_messages = threads * appends // len(APPEND_KINDS) * messages_of_four_appends
+    options = WriterOptions(target=target, writer="a", sessions=["chat"], count=appends, threads=threads)
     with holdfast.connect(target) as client, run_writer(append_log, options) as writer:
         client.create_session("chat")
         count, reads = 0, 0
-        while count < 2 * (10 * (1 + 3 + 1 + 2)):
+        while count < all_messages:
             messages = client.get_messages("chat").messages
             assert [message.seq for message in messages] == list(range(1, len(messages) + 1))
             assert len(messages) >= count

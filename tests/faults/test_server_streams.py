@@ -14,6 +14,7 @@ from holdfast.testing.faults.streams import ReconnectingReader, ServerEvent
 from holdfast.testing.server import running_server
 
 KILLS = 3
+EVENTS_BETWEEN_KILLS = 60
 LAST_TEXT = "the end"
 
 
@@ -87,10 +88,10 @@ def test_a_reader_that_is_disconnected_anywhere_gets_every_event_once_and_in_ord
             stack.callback(thread.join)
             stack.callback(stop.set)
         for kill in range(1, KILLS + 1):
-            reader.wait_for_events(60 * kill)
+            reader.wait_for_events(EVENTS_BETWEEN_KILLS * kill)
             server.kill()
             server = stack.enter_context(running_server(target, port=port, **settings))
-        reader.wait_for_events(60 * (KILLS + 1))
+        reader.wait_for_events(EVENTS_BETWEEN_KILLS * (KILLS + 1))
         for writer in writers:
             writer.stop.set()
         for writer in writers:

@@ -236,7 +236,7 @@ def test_an_overview_includes_an_earlier_archive_that_was_retried_while_it_was_b
         assert "never touch the production database" in client.get_session_context("s").latest_archive_overview
 
 
-def test_summaries_made_anew_are_paid_for_once_and_counted_in_their_archives(target: str, model: FakeModel) -> None:
+def test_regenerated_summaries_are_paid_for_once_and_counted_in_their_archives(target: str, model: FakeModel) -> None:
     with connect(target, model, task_attempts=1, worker_threads=1) as client:
         for task_id in add_and_commit(client, "s", 2, count=2):
             assert client.wait_for_task(task_id).status == "completed"

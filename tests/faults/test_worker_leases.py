@@ -92,7 +92,9 @@ def test_a_worker_keeps_its_task_while_the_model_takes_longer_than_the_lease(
 
 
 def suspend_until(check: Callable[[], None], pid: int) -> None:
-    """Suspend a process; again, if it was suspended during a write, which blocks the other processes."""
+    """Suspend a process until `check` passes. A process that is suspended during a write blocks all others: resume it
+    and try again.
+    """
     for _ in range(5):
         suspend(pid)
         with suppress(AssertionError):

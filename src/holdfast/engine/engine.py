@@ -186,6 +186,7 @@ class Engine:
                 job_runner=self.job_runner,
                 delete_expired=self.delete_expired,
                 elapsed=self._elapsed,
+                when_stopped=self.models.close,  # a task that runs on after `close_seconds` may still use them
             )
             self._last_poll, self._polls_during_use = time.monotonic(), not polls
             self.workers.start()
@@ -214,7 +215,7 @@ class Engine:
 
     def close(self) -> None:
         self.stop_workers()
-        if self.workers is None or not self.workers.has_running_threads():
+        if self.workers is None:
             self.models.close()
         self.job_runner.close()
         self.db.close()

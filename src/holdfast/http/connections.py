@@ -46,7 +46,7 @@ class TimedProtocol(HttpToolsProtocol):
             self.idle_since = self.loop.time()
         self.last_received_at = self.loop.time()
         began_in_body = self.is_receiving_body
-        if self.idle_since is not None and not began_in_body and b"pgrade" in data:
+        if self.idle_since is not None and not began_in_body and b"pgrade" in data:  # `Upgrade` or `upgrade`
             data = _without_upgrade(data)
         super().data_received(data)
         if self.idle_since is not None and not began_in_body:

@@ -48,6 +48,7 @@ class RequestMiddleware:
         self._state = state
         self._operations = operations
         self._pages = pages
+        # A request id is a prefix of this server and a number of eight hexadecimal digits: cheaper than a new id.
         self._prefix = state.engine.ids.new("req")[:-8].encode()
         self._numbers = itertools.count(1)
 

@@ -42,7 +42,7 @@ class Committed(WireStruct, frozen=True, kw_only=True):
 
 
 class ResummaryStarted(WireStruct, frozen=True, kw_only=True):
-    """Result of a request to make the summaries of a session anew, and the background task that does it."""
+    """Result of a request to regenerate the summaries of a session, and the background task that does it."""
 
     session_id: str
     status: Literal["accepted", "skipped"]

@@ -61,7 +61,7 @@ class SessionPayload(msgspec.Struct, frozen=True):
 
 
 class ResummaryOutcome(WireStruct, frozen=True, kw_only=True):
-    """Result of a task that made the summaries of a session anew."""
+    """Result of a task that regenerated the summaries of a session."""
 
     session_id: str
     archives: int

@@ -68,7 +68,7 @@ class RetryArchive(Operation[Task], frozen=True, kw_only=True):
 
 @operation("POST /sessions/{session_id}/resummarise", audit="{session_id}")
 class ResummariseSession(Operation[ResummaryStarted], frozen=True, kw_only=True):
-    """Start a task that makes the summaries of all finished archives anew, with the current summariser or model.
+    """Start a task that regenerates the summaries of all finished archives, with the current summariser or model.
 
     The old summaries are used until all are replaced at once. A failure leaves them in place.
     """

@@ -17,7 +17,8 @@ def summary_answer(body: dict[str, Any], prompt: str) -> str:
     schema = _schema(body, prompt)
     if schema is None:
         return prose_answer(prompt)
-    return msgspec.json.encode(_fill(schema, "", TURN.findall(prompt))).decode().replace('],"', '], "')
+    compact = msgspec.json.encode(_fill(schema, "", TURN.findall(prompt))).decode()
+    return compact.replace('],"', '], "')  # a model does not write compact JSON
 
 
 def prose_answer(prompt: str) -> str:

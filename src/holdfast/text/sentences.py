@@ -61,7 +61,9 @@ class Sentence:
     cues: frozenset[str] = frozenset()
     literals: list[Literal] = field(default_factory=list)
     weight: float = 0.0
+    """How important the sentence is for a summary: by its role, its cues and its literals."""
     centrality: float = 0.0
+    """How similar the sentence is to the others, from 0 to 1."""
     occurrences: int = 1
     """How many sentences, itself included, differ only in literals. 1 if they are too few to be routine."""
     is_common: bool = False

@@ -305,9 +305,31 @@ def test_doctor_reports_ok_for_a_healthy_target(cli_ok: Cli, cli_target: Any) ->
     cli_ok("session", "new", "--id", "chat")
     findings = {finding["name"]: finding["state"] for finding in cli_ok("doctor", "-o", "json").json}
     assert set(findings.values()) == {"ok"}
-    embedded = {"database", "schema", "writing", "integrity", "space", "sqlite"}
+    embedded = {"computing", "database", "schema", "writing", "integrity", "space", "sqlite"}
     assert findings.keys() >= (embedded if cli_target.option == "--path" else {"server", "identity", "storage"})
     assert findings.keys() >= {"python", "clock", "settings", "[server]", "[postgres]"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({}, "in a server and a worker, summaries are computed in a child process, with at most 60 s of CPU time"),
+        (
+            {"COMPUTE": "process", "COMPUTE_MEMORY_MB": "300"},
+            "in a child process, with at most 60 s of CPU time and 300 MB",
+        ),
+        ({"COMPUTE": "thread"}, "summaries are computed in threads of the program, without limits"),
+    ],
+    ids=["default", "process", "thread"],
+)
+def test_doctor_states_where_summaries_are_computed(
+    run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], text: str
+) -> None:
+    for name, value in settings.items():
+        monkeypatch.setenv(f"HOLDFAST_{name}", value)
+    findings = run_cli("--path", str(tmp_path), "doctor", "-o", "json").json
+    (computing,) = [finding for finding in findings if finding["name"] == "computing"]
+    assert text in computing["said"]
 
 
 def test_a_missing_resource_exits_with_3(cli: Cli, account: str) -> None:

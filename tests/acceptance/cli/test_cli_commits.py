@@ -220,7 +220,7 @@ def test_a_listing_runs_no_background_tasks(tmp_path: Path) -> None:
     assert "completed" in run("task", "watch", task_id)
 
 
-def test_summaries_of_one_session_or_of_all_are_made_anew(cli_ok: Cli, cli: Cli, chat: str, task_id: str) -> None:
+def test_summaries_of_one_session_or_of_all_are_regenerated(cli_ok: Cli, cli: Cli, chat: str, task_id: str) -> None:
     assert task_id
     (task,) = cli_ok("resummarise", chat, "-o", "json").json
     assert (task["task_type"], task["status"], task["resource_id"]) == ("resummarise", "completed", chat)

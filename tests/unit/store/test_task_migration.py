@@ -1,6 +1,7 @@
 """Migration 5: unfinished tasks are converted at once, completed ones by a backfill while the database is in use."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,8 @@ from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 from holdfast.store.drivers.postgres import PostgresDatabase
 from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.testing.faults.watching import wait_for
+from holdfast.testing.faults.worker import WorkerOptions
+from holdfast.testing.faults.worker_processes import run_workers
 
 ALICE = Principal("acme", "alice", "root")
 COMPLETED = [f"task_{number:03d}" for number in range(1, 6)]
@@ -178,3 +181,52 @@ def test_deleting_an_account_deletes_its_old_tasks(old_database: Database) -> No
     engine = Engine(old_database, NO_WORKERS)
     engine.call(Principal("elsewhere", "root", "root"), DeleteAccount(account_id="acme"))
     assert old_rows(old_database) == 0
+
+
+ADDED_TASKS = 2 * backfill.SLICE_ROWS
+BACKFILL = "0005_tasks"
+
+
+def add_completed_tasks(tx: Tx) -> None:
+    for number in range(100, 100 + ADDED_TASKS):
+        tx.execute(
+            "INSERT INTO tasks (account_id, task_id, user_id, kind, status, resource_id, log_id, number, stage,"
+            " steps_done, steps_total, run_at, fence, attempts, failures, created_at, updated_at, worked, result)"
+            " VALUES ('acme', ?, 'alice', 'session_commit', 'completed', 's', 77, ?, NULL, 1, 1, NULL, 1, 1, 0, 1, ?,"
+            " 5, '{}')",
+            (f"task_{number:03d}", number, system_clock()),
+        )
+
+
+@pytest.mark.parametrize(
+    "boundary",
+    [
+        "slice is written",
+        "finish is written",
+        *(pytest.param(it, marks=pytest.mark.soak) for it in ("claimed", "slice begins", "finish begins")),
+    ],
+)
+def test_after_a_kill_at_any_boundary_a_backfill_continues_and_moves_each_task_once(
+    old_database: Database, target_without_tables: str, tmp_path: Path, boundary: str
+) -> None:
+    old_database.write(EVERY_ACCOUNT, add_completed_tasks)
+    engine = Engine(old_database, NO_WORKERS)
+    before = engine.call(ALICE, ListTasks(status="completed", limit=1_000))
+    assert len(before) == len(COMPLETED) + ADDED_TASKS
+    options = WorkerOptions(
+        target=target_without_tables,
+        settings={"task_lease_seconds": 0.5, "worker_poll_seconds": 0.02, "worker_threads": 1},
+        kill_points={BACKFILL: boundary},
+        kill_folder=str(tmp_path / "killed"),
+    )
+
+    def is_completed() -> bool:
+        return [task.status for task in engine.call(OPERATOR, ListTasks(task_type="backfill"))] == ["completed"]
+
+    with run_workers(options) as supervisor:
+        wait_for(is_completed)
+        assert supervisor.killed_sessions() == {BACKFILL}
+    (task,) = engine.call(OPERATOR, ListTasks(task_type="backfill"))
+    assert (task.attempts, task.result) == (2, {"rows": len(before)})
+    assert old_rows(old_database) == 0
+    assert engine.call(ALICE, ListTasks(status="completed", limit=1_000)) == before

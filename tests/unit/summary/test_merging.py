@@ -64,21 +64,23 @@ def test_combining_no_summaries_gives_an_empty_one() -> None:
 
 
 def test_folding_keeps_every_rule_and_the_newest_other_lines_within_a_limit() -> None:
-    def summary(at: int) -> Summary:
+    archives, max_tokens = 40, 500
+
+    def summary_of_archive(number: int) -> Summary:
         return Summary(
-            constraints=[Line(f"Rule {at}: never touch cluster c{at}", [at])],
-            pending=[Line(f"Item {at}: review document d{at}", [at])],
-            facts=[Line(f"Server s{at} listens on port {5000 + at}", [at])],
-            steps=[Line(f"Looked at host h{at}", [at])],
+            constraints=[Line(f"Rule {number}: never touch cluster c{number}", [number])],
+            pending=[Line(f"Item {number}: review document d{number}", [number])],
+            facts=[Line(f"Server s{number} listens on port {5000 + number}", [number])],
+            steps=[Line(f"Looked at host h{number}", [number])],
         )
 
     folded: Summary | None = None
-    for at in range(40):
-        folded = fold(folded, summary(at), 500)
+    for number in range(archives):
+        folded = fold(folded, summary_of_archive(number), max_tokens)
         rendered = render_rolling(EMPTY, folded)
-        assert tokens.estimate(rendered.overview) <= 500 + rendered.rules_tokens + rendered.calls_tokens
+        assert tokens.estimate(rendered.overview) <= max_tokens + rendered.rules_tokens + rendered.calls_tokens
     assert folded is not None
-    assert len(folded.constraints) == 40
+    assert len(folded.constraints) == archives
     assert folded.pending[-1].text == "Item 39: review document d39"
     assert folded.steps == []
 

@@ -15,6 +15,7 @@ from holdfast import lazy
 from holdfast.cli.options import DATABASE_SCHEMES, SERVER_SCHEMES, SharedOptions, without_password
 from holdfast.cli.progress import progress_bar
 from holdfast.composition import open_database
+from holdfast.computing.runners import CAN_LIMIT
 from holdfast.config import Settings
 from holdfast.config_file import SettingsSource
 from holdfast.engine.gate.ids import system_clock
@@ -85,7 +86,9 @@ def run_checks(shared: SharedOptions, depth: Depth) -> Iterator[Finding]:
         yield from _check_server(shared, with_short_timeouts, target)
         if depth != Depth():
             yield Finding("integrity", "fail", "a server is not checked deeply", "run this on its machine, with --path")
-    elif target is not None and target.startswith(DATABASE_SCHEMES):
+        return
+    yield _describe_computing(settings)
+    if target is not None and target.startswith(DATABASE_SCHEMES):
         yield from _check_database(target, with_short_timeouts, without_password(target), depth)
     else:
         yield _describe_sqlite()
@@ -97,6 +100,19 @@ def _describe_settings(settings: Settings, source: SettingsSource) -> Finding:
     changed = [name for name, value in msgspec.structs.asdict(settings).items() if value != defaults[name]]
     text = f"{source.describe()}; set: {', '.join(changed) or 'none, all have their defaults'}"
     return Finding("settings", "ok", text)
+
+
+def _describe_computing(settings: Settings) -> Finding:
+    limits = f"at most {settings.compute_seconds:g} s of CPU time and {settings.compute_memory_mb} MB each"
+    texts = {
+        "process": f"summaries are computed in a child process, with {limits}",
+        "thread": "summaries are computed in threads of the program, without limits",
+    }
+    if settings.compute is not None:
+        return Finding("computing", "ok", texts[settings.compute])
+    if not CAN_LIMIT:
+        return Finding("computing", "ok", texts["thread"])
+    return Finding("computing", "ok", f"in a server and a worker, {texts['process']}; elsewhere in threads")
 
 
 def _check_extra(name: str, target: str | None) -> Finding:

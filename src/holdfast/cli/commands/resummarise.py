@@ -1,4 +1,4 @@
-"""`holdfast resummarise`: summaries made anew."""
+"""`holdfast resummarise`: regenerated summaries."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ def resummarise(
     ] = None,
     all_sessions: Annotated[bool, typer.Option("--all", help="Of all your sessions.")] = False,
 ) -> None:
-    """Make the summaries of finished archives anew, with the current summariser or model.
+    """Regenerate the summaries of finished archives, with the current summariser or model.
 
     The old summaries are used until all of a session are replaced. The exit code is 1 if a task fails.
     """

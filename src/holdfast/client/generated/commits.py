@@ -59,7 +59,7 @@ class AsyncCommits:
         return await self._transport.call(RetryArchive(session_id=session_id, archive_id=archive_id))
 
     async def resummarise(self, session_id: str | None = None) -> list[ResummaryStarted]:
-        """Make the summaries of finished archives anew, with the current summariser or model.
+        """Regenerate the summaries of finished archives, with the current summariser or model.
 
         Of one session, or of all sessions of the caller. A background task per session does it; pass the `task_id` of
         a result to `wait_for_task`. The old summaries are used until all of a session are replaced at once. The result

@@ -1,4 +1,4 @@
-"""Starting tasks that make the summaries of a session anew, and the kind of these tasks."""
+"""Starting tasks that regenerate the summaries of a session, and the kind of these tasks."""
 
 from holdfast import lazy
 from holdfast.engine.commits.commit_kind import lock_session

@@ -1,4 +1,4 @@
-"""Make the summaries of the finished archives of a session anew. The old ones serve until all are replaced at once."""
+"""Regenerate the summaries of the finished archives of a session. The old ones serve until all are replaced at once."""
 
 from functools import partial
 

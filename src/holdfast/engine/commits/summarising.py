@@ -19,7 +19,7 @@ from holdfast.computing.summaries import (
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.errors import HoldfastError
 from holdfast.model.messages import Message
-from holdfast.model.summaries import Cost, Summary
+from holdfast.model.summaries import Cost, Summary, replace_source_ids
 from holdfast.providers.limits import RateLimitedModel
 from holdfast.summary.prompting import prompts
 from holdfast.validation import prebuild_decoder
@@ -64,7 +64,7 @@ def summarise_archive(
     if model is None or not messages:
         to_summarise = MessagesToSummarise(conversation.with_outputs, conversation.earlier)
         summarise = partial(_summarise_locally, claimed, to_summarise)
-        return claimed.run_step(f"{prefix}summarise", SummaryResult, summarise)
+        return claimed.run_step(f"{prefix}summarise", SummaryResult, summarise, replace_source_ids)
     # The model's tokens may be larger or smaller than the estimated ones; the ratio is measured from its usage figures.
     input_tokens = round(claimed.settings.model_input_tokens / max(model.token_ratio, MIN_TOKEN_RATIO))
     piece_tokens = prompts.tokens_for_messages(input_tokens, "of " * (MAX_EARLIER_CHARS // 3))
@@ -84,7 +84,7 @@ def summarise_archive(
             else conversation.earlier.abstract
         )
         summarise = partial(_summarise_with_model, claimed, model, piece, before[:MAX_EARLIER_CHARS])
-        results.append(claimed.run_step(f"{prefix}summarise {number}", SummaryResult, summarise))
+        results.append(claimed.run_step(f"{prefix}summarise {number}", SummaryResult, summarise, replace_source_ids))
         first = last + 1
     return _combine(claimed, results, conversation)
 

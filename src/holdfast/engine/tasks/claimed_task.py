@@ -11,7 +11,7 @@ from holdfast.computing.job import Embed, I, Job, JobRunner, O, no_vectors
 from holdfast.config import Settings
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.model.summaries import Cost, replace_source_ids
+from holdfast.model.summaries import Cost
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import steps, tasks
 from holdfast.store.tables.tasks import Claim, StoredTask
@@ -40,6 +40,10 @@ class Slice(msgspec.Struct, Generic[P], frozen=True):
 
 class LeaseLostError(Exception):
     """Another worker holds the task, or it was cancelled or deleted. The results of this claim are discarded."""
+
+
+def unchanged(checkpoint: str) -> str:
+    return checkpoint
 
 
 class ClaimedTask:
@@ -90,14 +94,21 @@ class ClaimedTask:
         """Set the total that the task's progress shows: the finished steps, `steps`, and a number of further ones."""
         self._total_steps = len(set(self._checkpoints) | set(steps)) + further
 
-    def run_step(self, step: str, output_type: type[T], run: Callable[[], tuple[T, Cost]]) -> T:
+    def run_step(
+        self,
+        step: str,
+        output_type: type[T],
+        run: Callable[[], tuple[T, Cost]],
+        upgrade: Callable[[str], str] = unchanged,
+    ) -> T:
         """Return the output of a step: from its checkpoint, or by calling `run` and checkpointing what it returns.
 
-        The cost that `run` returns is recorded in the same transaction as the checkpoint.
+        The cost that `run` returns is recorded in the same transaction as the checkpoint. `upgrade` converts the JSON
+        of a checkpoint that an earlier version may have written.
         """
         checkpoint = self._checkpoints.get(step)
         if checkpoint is not None:
-            return msgspec.json.decode(replace_source_ids(checkpoint), type=output_type)
+            return msgspec.json.decode(upgrade(checkpoint), type=output_type)
         self._step = step
         self.observe(f"{step} begins")
         output, cost = run()

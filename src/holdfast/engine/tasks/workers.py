@@ -64,6 +64,7 @@ class Workers:
         job_runner: JobRunner | None = None,
         delete_expired: Callable[[], None] = lambda: None,
         elapsed: Callable[[], float] = time.monotonic,
+        when_stopped: Callable[[], None] = lambda: None,
     ) -> None:
         self._db = db
         self._settings = settings
@@ -75,6 +76,7 @@ class Workers:
         self._job_runner = job_runner or ThreadRunner()
         self._delete_expired = delete_expired
         self._elapsed = elapsed
+        self._when_stopped = when_stopped
         self._next_cleanup = 0.0
         self._clock_watch = ClockWatch(db, lambda: new_context().now)
         self._models = models
@@ -100,7 +102,10 @@ class Workers:
                 self._add_thread()
 
     def close(self, seconds: float) -> None:
-        """Finish due work for at most `seconds`, then release unfinished tasks. Calling it again does nothing."""
+        """Finish due work for at most `seconds`, then release unfinished tasks. Calling it again does nothing.
+
+        `when_stopped` is called when no thread is left: now, or later by the last one.
+        """
         self._reset_after_fork()
         with self._condition:
             if self._close_deadline is not None:
@@ -112,14 +117,9 @@ class Workers:
             thread.join(max(0.0, self._close_deadline - time.monotonic()))
         self._release_claims()
         self._stop_heartbeats.set()
-        if not any(thread.is_alive() for thread in threads):
-            self._models.close()
+        if not threads:
+            self._when_stopped()
         _all_workers.discard(self)
-
-    def has_running_threads(self) -> bool:
-        """Whether a thread still runs a task. After `close`, the last one closes the models."""
-        self._reset_after_fork()
-        return any(thread.is_alive() for thread in list(self._threads))
 
     def _reset_after_fork(self) -> None:
         """Start afresh in a forked child: it has no threads, and its parent's claims are not its own to release."""
@@ -152,7 +152,7 @@ class Workers:
                 self._threads.discard(threading.current_thread())
                 is_last = self._close_deadline is not None and not self._threads
             if is_last:
-                self._models.close()
+                self._when_stopped()
 
     def _run_next(self) -> bool:
         """Claim and run one task, or wait for one. Return whether the thread continues."""

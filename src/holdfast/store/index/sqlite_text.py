@@ -1,8 +1,7 @@
 """The text index on SQLite: an FTS5 table that may lack the last 63 messages. A search scans those itself.
 
 FTS5 writes a new segment at every commit, which for a single message takes more pages than the message itself.
-Therefore a trigger adds messages to the index 64 at a time. `postgres_text` does the same for another
-reason.
+Therefore a trigger adds messages to the index 64 at a time.
 """
 
 from typing import Any

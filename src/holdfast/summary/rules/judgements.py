@@ -1,6 +1,6 @@
-"""English patterns of statements about the effect of something on the speaker, and of personal facts.
+"""English patterns of judgements ("jokes are always welcome", "crowds make me nervous") and of personal facts.
 
-The comment beside a pattern is a text that it matches.
+The comment beside a pattern is a text that it matches. `phrases` explains the notation.
 """
 
 from holdfast.summary.rules.phrases import any_of, phrase, triggered

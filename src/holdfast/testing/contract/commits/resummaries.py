@@ -1,4 +1,4 @@
-"""The contract of summaries that are made anew."""
+"""The contract of regenerated summaries."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def add_rules(client: Any, session_id: str) -> None:
 class ResummaryContract:
     """Needs the fixtures of `CommitContract`."""
 
-    def test_summaries_are_made_anew_with_the_current_settings(self, client: Any, run_tasks: RunTasks) -> None:
+    def test_summaries_are_regenerated_with_the_current_settings(self, client: Any, run_tasks: RunTasks) -> None:
         add_rules(client, "s")
         run_tasks()
         before = overviews(client, "s")
@@ -50,7 +50,7 @@ class ResummaryContract:
         changes = [event.change.kind for event in client.read_events("s", limit=100).events if event.change]
         assert changes[-1] == "resummarised"
 
-    def test_making_summaries_anew_with_the_same_settings_changes_nothing(
+    def test_regenerating_summaries_with_the_same_settings_changes_nothing(
         self, client: Any, run_tasks: RunTasks
     ) -> None:
         client.add_message("s", "user", RULE)
@@ -78,7 +78,7 @@ class ResummaryContract:
         run_tasks()
         assert client.get_task(started.task_id).result["archives"] == 2
 
-    def test_all_sessions_are_summarised_anew_and_those_without_archives_are_skipped(
+    def test_all_sessions_are_summarised_again_and_those_without_archives_are_skipped(
         self, client: Any, run_tasks: RunTasks
     ) -> None:
         commit(client, "one", "parser")

@@ -20,8 +20,8 @@ from holdfast.store.tables import archives
 from holdfast.store.tables import sessions as stored_sessions
 
 ALICE = Principal("acme", "alice", "root")
-HERE = "viking://session/chat"
-ARCHIVE = f"{HERE}/history/archive_001"
+SESSION = "viking://session/chat"
+ARCHIVE = f"{SESSION}/history/archive_001"
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def test_a_pending_archive_has_its_messages_but_no_summary_files(engine: Engine)
     engine.call(ALICE, CommitSession(session_id="chat"))
     assert names(engine, ARCHIVE) == {"messages.jsonl", ".meta.json"}
     assert engine.call(ALICE, ReadFile(uri=f"{ARCHIVE}/messages.jsonl")).count("\n") == 2
-    assert engine.call(ALICE, ReadFile(uri=f"{HERE}/messages.jsonl")) == ""
-    assert ".abstract.md" not in names(engine, HERE)
+    assert engine.call(ALICE, ReadFile(uri=f"{SESSION}/messages.jsonl")) == ""
+    assert ".abstract.md" not in names(engine, SESSION)
 
 
 def test_a_failed_archive_has_a_file_with_the_reason_and_a_cancelled_one_has_none(engine: Engine) -> None:
@@ -80,9 +80,11 @@ def test_listing_a_session_reads_no_messages(engine: Engine, monkeypatch: pytest
 
     monkeypatch.setattr(salvage, "decode", read)
     entries = engine.call(ALICE, ShowTree(uri="viking://", level_limit=9, show_all_hidden=True)).entries
-    assert len(entries) == 14
+    assert {"messages.jsonl", ".meta.json", "archive_001"} <= {
+        entry.name for entry in entries if not isinstance(entry, str)
+    }
     with pytest.raises(AssertionError, match="were read"):
-        engine.call(ALICE, ReadFile(uri=f"{HERE}/messages.jsonl"))
+        engine.call(ALICE, ReadFile(uri=f"{SESSION}/messages.jsonl"))
 
 
 def test_a_listing_reads_only_the_sessions_of_its_page(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +111,6 @@ def test_a_read_of_too_many_lines_is_rejected_and_works_in_several_parts(
     monkeypatch.setattr(reading, "MAX_LINES", 3)
     for name in ("messages.jsonl", ".relations.json", "tools/c1/tool.json", ".meta.json"):
         with pytest.raises(TooLargeError, match="in several parts"):
-            engine.call(ALICE, ReadFile(uri=f"{HERE}/{name}"))
-    parts = [engine.call(ALICE, ReadFile(uri=f"{HERE}/messages.jsonl", offset=n, limit=2)) for n in (0, 2, 4)]
+            engine.call(ALICE, ReadFile(uri=f"{SESSION}/{name}"))
+    parts = [engine.call(ALICE, ReadFile(uri=f"{SESSION}/messages.jsonl", offset=n, limit=2)) for n in (0, 2, 4)]
     assert [part.count("\n") for part in parts] == [2, 2, 0]

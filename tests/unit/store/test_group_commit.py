@@ -128,11 +128,11 @@ def test_an_interrupted_leader_makes_the_outcome_of_its_batch_unknown() -> None:
         assert recorder.entered.wait(10)
         leader = threads.submit(group.run, "leader")
         _wait_until(lambda: len(group._waiting) == 1)
-        led = threads.submit(group.run, "led")
+        follower = threads.submit(group.run, "follower")
         _wait_until(lambda: len(group._waiting) == 2)
         recorder.resume.set()
         assert isinstance(leader.exception(10), KeyboardInterrupt)
-        assert "unknown" in str(led.exception(10))
+        assert "unknown" in str(follower.exception(10))
 
 
 def test_an_interrupted_caller_passes_the_lead_to_the_next() -> None:
