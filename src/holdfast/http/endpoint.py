@@ -9,6 +9,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import (
+    DataDamagedError,
     DeadlineExceededError,
     HoldfastError,
     InvalidArgumentError,
@@ -66,6 +67,9 @@ class Endpoint:
                 return
             response = await self._call(scope, receive, route, caller, fields, headers)
         except HoldfastError as error:
+            if isinstance(error, DataDamagedError):  # the operator must know; its cause may also be a bug
+                request_id = record.request_id.decode()
+                self._state.log.write_exception("data damaged", request_id=request_id, operation=record.operation)
             response = responses.failure(error, "query" if scope["method"] in {"GET", "DELETE"} else "body")
         except Disconnected:
             record.status = CLIENT_CLOSED_REQUEST
