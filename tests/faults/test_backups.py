@@ -156,7 +156,7 @@ def test_a_damaged_backup_is_not_restored(file: Path, tmp_path: Path, capsys: py
     (tmp_path / "text.db").write_text(
         "this is no database, although it is long enough for a header of one hundred bytes." * 9
     )
-    assert main(["restore", str(tmp_path / "text.db"), "--path", str(elsewhere)]) == 1
+    assert main(["restore", str(tmp_path / "text.db"), "--path", str(elsewhere)]) == 5
     assert main(["restore", str(tmp_path / "none.db"), "--path", str(elsewhere)]) == 1
     assert not elsewhere.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup.db", "data", "text.db"]

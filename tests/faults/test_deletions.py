@@ -128,6 +128,9 @@ class DeletingTransport:
             self._delete()
         return self._inner.call(op)
 
+    def back_up(self, target: Path, *, overwrite: bool) -> Any:
+        raise NotImplementedError
+
     def close(self) -> None:
         pass
 

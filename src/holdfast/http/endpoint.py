@@ -9,6 +9,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import (
+    DataDamagedError,
     DeadlineExceededError,
     HoldfastError,
     InvalidArgumentError,
@@ -69,6 +70,9 @@ class Endpoint:
             if record.is_disconnected:
                 record.status = CLIENT_CLOSED_REQUEST
                 return
+            if isinstance(error, DataDamagedError):  # the operator must know; its cause may also be a bug
+                request_id = record.request_id.decode()
+                self._state.log.write_exception("data damaged", request_id=request_id, operation=record.operation)
             response = responses.failure(error, "query" if scope["method"] in {"GET", "DELETE"} else "body")
         except Disconnected:
             record.status = CLIENT_CLOSED_REQUEST

@@ -15,14 +15,17 @@ from holdfast.store import checksums, diagnostics
 from holdfast.store.checked import archive_rows, message_rows
 from holdfast.store.database import EVERY_ACCOUNT, Database, Row, Tx
 from holdfast.store.tables import tool_results
+from holdfast.store.tables.sessions import decode_config, decode_metadata
 
 SLICE_ROWS = 200
 MAX_FILE_PROBLEMS = 100
 Progress = Callable[[int, int, str], None]
 """Called with the number of checked rows, the number of all rows, and the table."""
-RowTable = Literal["messages", "archives", "blobs"]
+RowTable = Literal["sessions", "messages", "archives", "blobs"]
+NUMBERED = ("messages", "archives")
+"""Tables whose rows are numbered in their log, without gaps."""
 Key = tuple[str, int | str, int]
-"""The account, then the log and the number of a row; of a tool output its id and 0."""
+"""The account, then the log and the number of a row; of a session its log and 0, of a tool output its id and 0."""
 
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +47,8 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
         if self.key is None:
             return f"{self.table}: {self.problem}"
         _, log, number = self.key
+        if self.table == "sessions":
+            return f"account {self.account}: session {self.session_id or log} {self.problem}"
         row = {"messages": f"message {number}", "archives": archive_id(number)}.get(self.table, f"tool output {log}")
         owner = f" of session {self.session_id}" if self.session_id else f" of log {log}" if number else ""
         return f"account {self.account}: {row}{owner} {self.problem}"
@@ -123,7 +128,7 @@ def _check_slice(tx: Tx, table: RowTable, after: Key | None) -> tuple[list[Key],
     damages: list[Damage] = []
     previous = after
     for key, row in zip(keys, rows, strict=True):
-        if table != "blobs":
+        if table in NUMBERED:
             damages += _find_gap(tx, table, previous, key)
         # Without its columns, the row is read alone: one of this slice cannot be read.
         is_whole = len(row) > key_length
@@ -159,6 +164,16 @@ def _problem_of_row(tx: Tx, table: RowTable, key: Key) -> str | None:
     return definition.find_problem(tx, key, rows[0])
 
 
+def _problem_of_session(_tx: Tx, _key: Key, row: Row) -> str | None:
+    metadata, config, *numbers = row
+    try:
+        decode_metadata(metadata)
+        decode_config(config)
+    except (msgspec.MsgspecError, TypeError):
+        return "is damaged: its metadata or its settings cannot be decoded"
+    return None if all(isinstance(number, int) for number in numbers) else "is damaged: a number is not a number"
+
+
 def _problem_of_message(tx: Tx, key: Key, row: Row) -> str | None:
     if not checksums.are_intact(tx, "messages", [row], checksums.seed_of_log(key[0], int(key[1]))):
         return "is damaged: its checksum does not match"
@@ -184,6 +199,7 @@ def _problem_of_output(_tx: Tx, key: Key, row: Row) -> str | None:
 
 
 _TABLES: dict[RowTable, _Table] = {
+    "sessions": _Table("log_id", "metadata, config, created_at, updated_at, live_from, fork_seq", _problem_of_session),
     "messages": _Table("log_id, seq", message_rows.COLUMNS, _problem_of_message),
     "archives": _Table("log_id, number", f"{archive_rows.COLUMNS}, {archive_rows.SUMMARIES}", _problem_of_archive),
     "blobs": _Table("hash", "content, chars", _problem_of_output),

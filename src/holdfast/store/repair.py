@@ -24,6 +24,15 @@ _OF_LOG = "account_id = ? AND log_id = ?"
 _MESSAGE_COLUMNS = f"{CHECKED_COLUMNS}, id_given, tokens_through, author, added_at, checksum"
 
 
+_QUARANTINED = {
+    "sessions": (_OF_LOG, "user_id, session_id, title, metadata, config, state, created_at, updated_at, live_from"),
+    "messages": (f"{_OF_LOG} AND seq = ?", _MESSAGE_COLUMNS),
+    "archives": (f"{_OF_LOG} AND number = ?", f"{archive_rows.COLUMNS}, {archive_rows.SUMMARIES}"),
+    "blobs": ("account_id = ? AND hash = ?", "content, chars, refs"),
+}
+"""For each table the condition that finds a row by its key, and the columns that are kept."""
+
+
 class Repaired(msgspec.Struct, frozen=True):
     result: str
     is_done: bool
@@ -76,6 +85,9 @@ def _repair_row(tx: Tx, found: Damage, now: int) -> str | None:
             return _replace_message(tx, found.key, salvage.MISSING if found.is_missing else "was damaged", now)
         case "archives" if not found.is_missing:
             return _replace_archive(tx, found.key)
+        case "sessions":
+            tx.execute(f"UPDATE sessions SET metadata = '{{}}', config = '{{}}' WHERE {_OF_LOG}", found.key[:2])
+            return "its metadata and its settings are empty now"
         case "blobs":
             tx.execute("DELETE FROM blobs WHERE account_id = ? AND hash = ?", found.key[:2])
             return "kept in quarantine; messages show its beginning"
@@ -84,15 +96,8 @@ def _repair_row(tx: Tx, found: Damage, now: int) -> str | None:
 
 def _quarantine(tx: Tx, found: Damage, key: Key, now: int) -> None:
     account, log, number = key
-    columns = {
-        "messages": ("seq", _MESSAGE_COLUMNS),
-        "archives": ("number", f"{archive_rows.COLUMNS}, {archive_rows.SUMMARIES}"),
-    }
-    if found.table in columns:
-        number_column, names = columns[found.table]
-        condition, params, log_id = f"{_OF_LOG} AND {number_column} = ?", tuple(key), int(log)
-    else:
-        names, condition, params, log_id = "content, chars, refs", "account_id = ? AND hash = ?", key[:2], 0
+    condition, names = _QUARANTINED[found.table]
+    params, log_id = key[: condition.count("?")], 0 if found.table == "blobs" else int(log)
     content = {name: _raw_value(tx, found.table, name, condition, params) for name in names.split(", ")}
     name = f"{found.table}_{log}_{number}_{now}"
     tx.execute(

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from fixture_contents import (
 from fixture_description import describe
 from holdfast import Client, Settings
 from holdfast.composition import open_database
-from holdfast.store import migrations
+from holdfast.store import damage, migrations
 from holdfast.store.database import EVERY_ACCOUNT, Tx
 from holdfast.testing.faults.watching import wait_for
 from holdfast.testing.model import running_model
@@ -283,6 +284,9 @@ def test_nothing_is_lost_when_all_background_work_is_done(
         for task in [*client.list_tasks(status="failed"), *client.list_tasks(status="cancelled")]:
             client.retry_task(task.task_id)
     drain()
+    with closing(open_database(earlier.database, Settings())) as database:  # every row has its checksum now
+        assert [found.describe() for found in damage.find(database, lambda *_: None)] == []
+        assert database.read(EVERY_ACCOUNT, lambda tx: tx.all("SELECT * FROM unchecked_tables")) == []
     for name, user in describe(earlier)["users"].items():
         before = expected["users"][name]
         assert {task["status"] for task in user["tasks"]} <= {"completed"}

@@ -187,12 +187,19 @@ def test_a_damaged_tool_output_is_named(client: holdfast.Client, run: Callable[.
     assert output.tool_result_id in found_damage(database)[0]
 
 
-def test_a_damaged_session_raises_one_clear_error(client: holdfast.Client, run: Callable[..., None]) -> None:
+def test_a_damaged_session_raises_one_clear_error_and_is_repaired(
+    client: holdfast.Client, run: Callable[..., None], database: Database
+) -> None:
     fill(client)
     run("UPDATE sessions SET metadata = '{', config = ']'")
     with pytest.raises(DataDamagedError, match="holdfast doctor --deep"):
         client.get_session("s")
     assert len(client.get_messages("s").messages) == MESSAGES
+    assert found_damage(database) == [
+        "account default: session s is damaged: its metadata or its settings cannot be decoded"
+    ]
+    assert all(each.is_done for each in repair.repair(database, lambda *_: None, system_clock))
+    assert client.get_session("s").metadata == {}
 
 
 def test_repaired_rows_are_readable_and_the_damaged_ones_are_kept(

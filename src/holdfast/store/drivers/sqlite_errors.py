@@ -2,7 +2,7 @@
 
 import apsw
 
-from holdfast.errors import DataDamagedError, HoldfastError, UnavailableError
+from holdfast.errors import UnavailableError
 from holdfast.store.database import raise_if_cancelled
 
 # Errors of the whole file rather than of one statement.
@@ -42,9 +42,7 @@ class _ErrorTranslation:
 translated_errors = _ErrorTranslation()
 
 
-def _unavailable(error: apsw.Error) -> HoldfastError:
-    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
-        return DataDamagedError(f"the file is damaged, or not a Holdfast database ({error})", table="unknown")
+def _unavailable(error: apsw.Error) -> UnavailableError:
     match error:
         case apsw.FullError():
             message = "the disk is full: nothing was written; free some space and try again"
@@ -52,6 +50,11 @@ def _unavailable(error: apsw.Error) -> HoldfastError:
             message = "another process kept the database locked: nothing was written; try again"
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | apsw.NoFTS5Error():
             message = "the database file cannot be opened for writing: check its folder and permissions"
+        case apsw.CorruptError() | apsw.NotADBError():
+            # A disk that cannot be read for a moment can cause this, too, so a retry may succeed.
+            message = (
+                "the file is damaged or not a Holdfast database: run `holdfast doctor --deep`, and restore a backup"
+            )
         case _:
             message = "the disk failed: the outcome of this call is unknown until it is tried again"
     return UnavailableError(f"{message} ({error})", service="sqlite", reason=type(error).__name__)
