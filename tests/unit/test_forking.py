@@ -173,14 +173,14 @@ def test_a_transaction_may_import_while_a_fork_waits_for_it() -> None:
         import time
         import logging  # it registers hooks of its own, which must not happen during the fork
         from holdfast import lazy
-        from holdfast.store.drivers import sqlite
+        from holdfast.store.drivers import sqlite, sqlite_forks
 
         signal.alarm(30)
         begun = threading.Event()
 
         def work(tx):
             begun.set()
-            while not sqlite._fork_lock.locked():
+            while not sqlite_forks._fork_lock.locked():
                 time.sleep(0.01)
             time.sleep(0.1)
             lazy.load("holdfast.engine.commits.archiving")
