@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ import pytest
 import holdfast
 from holdfast.cli import main
 from holdfast.cli.errors import describe_error
+from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.testing.clocks import advance_clock
+from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import running_server
 
 ROOT = Path(__file__).parents[3]
@@ -323,6 +326,24 @@ def test_doctor_reports_problems_and_changes_nothing(
     monkeypatch.setenv("HOLDFAST_HTTP_ATTEMPTS", "many")
     assert states("none-yet")["settings"] == "fail"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["damaged.db", "newer.db", "notes.db"]
+
+
+def test_doctor_reports_a_clock_that_differs_from_the_clock_of_the_database_server(
+    postgres: PostgresServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = postgres.new_migrated_database()
+
+    def database_clock() -> dict[str, str]:
+        assert main(["doctor", "-o", "jsonl", "--path", url]) == 0
+        findings = map(json.loads, capsys.readouterr().out.splitlines())
+        return next(finding for finding in findings if finding["name"] == "database clock")
+
+    assert database_clock()["state"] == "ok"
+    with closing(PostgresDatabase(url)) as database:
+        advance_clock(database, -60_000_000)
+    warning = database_clock()
+    assert warning["state"] == "warn"
+    assert "60 s ahead of the database's" in warning["said"]
 
 
 def test_serving_without_the_server_packages_explains_how_to_install_them(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ def test_it_is_not_ready_refuses_writes_and_still_serves_reads(target: str, monk
         available = migrations.list_available
         later = Migration(NEWER, f"{NEWER:04}_later", "CREATE TABLE later (id integer)")
         monkeypatch.setattr(migrations, "list_available", lambda dialect: [*available(dialect), later])
+        monkeypatch.setattr(migrations, "newest_known", lambda _dialect: NEWER)
         newer_version = open_database(target, Settings())
         newer_version.migrate(0)
         newer_version.close()

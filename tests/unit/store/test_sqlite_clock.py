@@ -11,6 +11,7 @@ from holdfast.ops.sessions import AddMessage, GetMessages
 from holdfast.store.database import read_time
 from holdfast.store.drivers.sqlite import SqliteDatabase
 from holdfast.store.drivers.sqlite_clock import MAX_GAP_MICROS, BootClock, system_boot_clock
+from holdfast.store.tables import auto_commit_checks
 from holdfast.testing.faults.disks import full_disk
 
 SECOND, DAY = 1_000_000, 86_400_000_000
@@ -93,6 +94,16 @@ def test_after_a_restart_it_continues_from_the_time_that_was_stored(machine: Mac
     assert machine.read() == START + 2 * DAY + 40 * SECOND
     machine.pass_time(SECOND)
     assert machine.read() == START + 2 * DAY + 41 * SECOND
+
+
+def test_after_a_restart_it_is_not_behind_the_times_of_scheduled_checks(machine: Machine) -> None:
+    """Else a check would be late by the time during which no process stored the database's time."""
+    database = machine.open()
+    machine.pass_time(10 * DAY)
+    added_at = read(database)
+    database.write("acme", lambda tx: auto_commit_checks.schedule(tx, 1, added_at + SECOND, added_at))
+    machine.restart("second boot")
+    assert machine.read() == added_at
 
 
 @pytest.mark.parametrize(("off", "counted"), [(-30 * DAY, 0), (30 * DAY, MAX_GAP_MICROS)])

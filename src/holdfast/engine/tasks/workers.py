@@ -33,6 +33,8 @@ MAX_SESSION_CHECKS = 100
 """How many sessions are checked before a task is claimed."""
 HEARTBEATS_PER_LEASE = 3
 CLEANUP_INTERVAL_SECONDS = 3_600.0
+MISDATED_INTERVAL_SECONDS = 10.0
+"""How often a process searches for tasks that a wrong clock has put far in the future."""
 MAX_RETRY_SECONDS = 3_600.0
 """The longest wait that a model provider can ask for."""
 RECHECK_SECONDS = 60.0
@@ -77,7 +79,7 @@ class Workers:
         self._delete_expired = delete_expired
         self._elapsed = elapsed
         self._when_stopped = when_stopped
-        self._next_cleanup = 0.0
+        self._next_cleanup = self._next_search = 0.0
         self._clock_watch = ClockWatch(db, lambda: new_context().now)
         self._models = models
         self._close_deadline: float | None = None
@@ -206,7 +208,11 @@ class Workers:
     def _poll(self, tx: Tx) -> tuple[list[tuple[str, int]], bool]:
         """The account and log of each session that is due to be checked, and whether tasks are misdated."""
         self._clock_watch.compare(tx)
-        return auto_commit_checks.list_due(tx, MAX_SESSION_CHECKS), tasks.has_misdated(tx, *self._longest_times())
+        has_misdated = False
+        if time.monotonic() >= self._next_search:  # it reads all tasks that wait for their next attempt
+            self._next_search = time.monotonic() + MISDATED_INTERVAL_SECONDS
+            has_misdated = tasks.has_misdated(tx, *self._longest_times())
+        return auto_commit_checks.list_due(tx, MAX_SESSION_CHECKS), has_misdated
 
     def _longest_times(self) -> tuple[int, int]:
         """The longest lease and the longest wait before an attempt, in microseconds."""

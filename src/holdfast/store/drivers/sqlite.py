@@ -111,14 +111,15 @@ class SqliteDatabase:
             return run_read(connection, account, transaction)
 
     def migrate(self, now: int) -> None:
+        newest = migrations.newest_known(DIALECT.name)
+
         def apply(tx: Tx) -> bool:
             tx.execute(migrations.CREATE_TABLE)
-            pending = migrations.list_pending(tx)
-            for migration in pending:
+            for migration in migrations.list_pending(tx):
                 tx.run_script(migration.sql)
                 migrations.record(tx, migration, now)
-            if pending:
-                tx.execute(f"PRAGMA user_version = {pending[-1].number}")
+            if tx.one("PRAGMA user_version") != (newest,):  # a database that was dumped and loaded has none
+                tx.execute(f"PRAGMA user_version = {newest}")
             return self._clock.start(tx, now)
 
         try:
@@ -129,7 +130,7 @@ class SqliteDatabase:
             raise FailedPreconditionError(
                 f"{self.file} is a database of another program; name another file ({error.__cause__})"
             ) from error
-        self._newest_schema = migrations.newest_known(DIALECT.name)
+        self._newest_schema = newest
         if is_time_outdated:
             with suppress(UnavailableError):  # with a full disk, the database can be read
                 self.store_time(now)

@@ -27,6 +27,7 @@ _KERNEL_FILES = ("/proc/sys/kernel/random/boot_id", "/proc/self/timens_offsets")
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the first also counts while the machine sleeps
 
 _READ = "SELECT boot_id, boot_micros, time, system_time FROM clock"
+_READ_LAST_USED = "SELECT MAX(added_at) FROM watches"
 _STORE = (
     "INSERT INTO clock (id, boot_id, boot_micros, time, system_time) VALUES (1, ?, ?, ?, ?) ON CONFLICT (id)"
     " DO UPDATE SET boot_id = excluded.boot_id, boot_micros = excluded.boot_micros, time = excluded.time,"
@@ -88,12 +89,15 @@ class SqliteClock:
             return False
         boot_id, boot_micros, stored_time, stored_system_time = row
         is_same_boot = boot_id == self._boot_id and boot_micros <= reading
-        passed = reading - boot_micros if is_same_boot else system_time - stored_system_time
-        if not is_same_boot:
-            passed = min(max(0, passed), MAX_GAP_MICROS)
-        offset = stored_time + passed - reading
+        if is_same_boot:
+            now = stored_time + reading - boot_micros
+        else:
+            passed = min(max(0, system_time - stored_system_time), MAX_GAP_MICROS)
+            (last_used,) = tx.all(_READ_LAST_USED)[0]  # no process may have stored the time for long
+            now = max(stored_time + passed, last_used or 0)
+        offset = now - reading
         self._offset = offset if self._offset is None else max(offset, self._offset)
-        return not is_same_boot or passed > STORE_INTERVAL_MICROS
+        return not is_same_boot or now - stored_time > STORE_INTERVAL_MICROS
 
     def store(self, tx: Tx, system_time: int) -> None:
         tx.execute(_STORE, (self._boot_id, self._read_boot_clock(), self.now(), system_time))

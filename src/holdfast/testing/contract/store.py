@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.store import migrations
-from holdfast.store.database import EVERY_ACCOUNT, Database, Params, Row, Tx, in_transaction
+from holdfast.store.database import EVERY_ACCOUNT, Database, Params, Row, Tx, in_transaction, read_time
 from holdfast.store.tables import accounts, audit, messages
 from holdfast.store.tables.lineage import LogRange
 from holdfast.testing.contract.submissions import ACME, SubmissionContract, insert_record, record_ids
@@ -253,6 +253,16 @@ class StoreContract(SubmissionContract):
         database.write(EVERY_ACCOUNT, lambda tx: tx.execute("UPDATE schema_migrations SET checksum = 'x'"))
         with pytest.raises(FailedPreconditionError, match="content different"):
             database.migrate(2)
+
+    def test_all_processes_have_the_same_time(self, open_database: Callable[[], Database]) -> None:
+        """The other one is opened with another system time."""
+        one, other = open_database(), open_database()
+        other.migrate(1_900_000_000_000_000)
+        times = [database.read(EVERY_ACCOUNT, read_time) for database in (one, other, one, other)]
+        assert times == sorted(times)
+        assert times[-1] - times[0] < 10_000_000
+        one.store_time(0)
+        assert times[-1] <= one.read(EVERY_ACCOUNT, read_time) < times[0] + 10_000_000
 
     def test_closing_twice_is_allowed(self, database: Database) -> None:
         database.write(ACME, lambda tx: insert_record(tx, "a"))
