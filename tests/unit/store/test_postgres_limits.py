@@ -55,6 +55,13 @@ def test_limits_that_the_url_sets_are_kept(postgres: PostgresServer) -> None:
     url = f"{postgres.new_database()}&options=-c%20lock_timeout%3D700%20-c%20statement_timeout%3D0"
     with opened(url) as database:
         assert database.read("acme", read_limits) == ["700ms", "1d", "1d"]
+    url = f"{postgres.new_migrated_database()}&options=-c%20lock_timeout%3D300"
+    with opened(url) as database, psycopg.connect(url) as other:
+        other.execute("LOCK TABLE sessions IN EXCLUSIVE MODE")
+        begun = time.monotonic()
+        with pytest.raises(UnavailableError, match="locked by another transaction for 0"):
+            database.write("acme", lambda tx: tx.one("LOCK TABLE sessions IN EXCLUSIVE MODE"))
+        assert time.monotonic() - begun < 5
 
 
 def test_options_that_the_url_sets_are_kept() -> None:

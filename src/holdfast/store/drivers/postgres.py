@@ -236,6 +236,7 @@ class PostgresDatabase:
     def _attempt(self, run: Callable[[Connection], T], deadline: float, keep_free: int) -> T:
         pool = self._pool
         connection = pool.get(min(self._wait_seconds, deadline - time.monotonic()), keep_free=keep_free)
+        self._limits = connection.limits  # the URL may set some
         if not self._prepares:
             connection.statements.stop_preparing()
         try:

@@ -64,6 +64,8 @@ class TimeLimits(msgspec.Struct, frozen=True):
 
     def replaced_by(self, settings: dict[str, int]) -> "TimeLimits":
         """These limits, except for those that the user has set, in milliseconds. PostgreSQL's 0 means no limit."""
+        if not settings:
+            return self
         seconds = {name: value / 1_000 or NO_LIMIT_SECONDS for name, value in settings.items()}
         return msgspec.structs.replace(
             self,
