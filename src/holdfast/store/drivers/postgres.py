@@ -252,6 +252,7 @@ class PostgresDatabase:
         pool = self._pool
         connection = pool.get(min(self._wait_seconds, deadline - time.monotonic()), keep_free=keep_free)
         connection.known_schema = self._known_schema
+        self._limits = connection.limits  # the URL may set some
         if not self._prepares:
             connection.statements.stop_preparing()
         try:

@@ -12,6 +12,7 @@ SET_LIMITS = (
     "SELECT set_config('lock_timeout', ?, true), set_config('statement_timeout', ?, true),"
     " set_config('idle_in_transaction_session_timeout', ?, true)"
 )
+SET_STATEMENT_LIMIT = "SELECT set_config('statement_timeout', ?, true)"
 SET_ACCOUNT_AND_LIMITS = f"{SET_LIMITS}, set_config('holdfast.account', ?, true)"
 
 ANSWER_MARGIN_SECONDS = 2.0
@@ -46,17 +47,25 @@ class TimeLimits(msgspec.Struct, frozen=True):
         return self.statement + ANSWER_MARGIN_SECONDS
 
     def as_settings(
-        self, lock_seconds: float = NO_LIMIT_SECONDS, statement_seconds: float = NO_LIMIT_SECONDS
+        self,
+        lock_seconds: float = NO_LIMIT_SECONDS,
+        statement_seconds: float = NO_LIMIT_SECONDS,
+        *,
+        is_read: bool = False,
     ) -> tuple[int, int, int]:
-        """The parameters of `SET_LIMITS`, in milliseconds. The arguments can only shorten the limits."""
+        """The parameters of `SET_LIMITS`, in milliseconds. The first two arguments can only shorten the limits."""
+        # A read may compute for long between two statements. It blocks nobody.
+        idle = max(self.idle, self.statement) if is_read else self.idle
         return (
             max(1, int(min(self.lock, lock_seconds) * 1_000)),
             int(min(self.statement, statement_seconds) * 1_000),
-            int(self.idle * 1_000),
+            int(idle * 1_000),
         )
 
     def replaced_by(self, settings: dict[str, int]) -> "TimeLimits":
         """These limits, except for those that the user has set, in milliseconds. PostgreSQL's 0 means no limit."""
+        if not settings:
+            return self
         seconds = {name: value / 1_000 or NO_LIMIT_SECONDS for name, value in settings.items()}
         return msgspec.structs.replace(
             self,

@@ -24,7 +24,7 @@ MIN_PAUSE_SECONDS = 0.02
 MAX_PAUSE_SECONDS = 0.5
 """The longest pause between two attempts to connect."""
 
-READ_SERVER = "SELECT pg_backend_pid(), current_setting('synchronous_commit')"
+READ_DURABILITY = "SELECT current_setting('synchronous_commit')"
 READ_OWN_LIMITS = (
     "SELECT name, setting::bigint FROM pg_settings WHERE source = 'client' AND name IN"
     " ('lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout')"
@@ -62,16 +62,13 @@ def connector(url: str, limits: TimeLimits) -> Callable[[], Connection]:
     def connect() -> Connection:
         connection = Connection.connect(url, autocommit=True, client_encoding="UTF8", **options)
         try:
-            server, own_limits = connection.statements.run_apart(
-                [(READ_SERVER, ()), (READ_OWN_LIMITS if has_own_limits else READ_NO_LIMITS, ())], CONNECT_SECONDS
+            durability, own_limits = connection.statements.run_apart(
+                [(READ_DURABILITY, ()), (READ_OWN_LIMITS if has_own_limits else READ_NO_LIMITS, ())], CONNECT_SECONDS
             )
         except BaseException:
             connection.close()
             raise
-        pid, synchronous_commit = server[0]
-        if pid != connection.pgconn.backend_pid:  # a pooler, which may give the next transaction another connection
-            connection.statements.stop_preparing()
-        connection.sets_durability = synchronous_commit == "off"
+        connection.sets_durability = durability[0] == ("off",)
         connection.limits = limits.replaced_by(dict(own_limits))
         return connection
 

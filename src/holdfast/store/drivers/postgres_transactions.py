@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import msgspec
 import psycopg
 from psycopg import errors as pg
 
@@ -12,10 +11,11 @@ from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store import migrations
 from holdfast.store.database import Dialect, Params, Row, Statement, Tx, raise_if_cancelled, transaction_scope
 from holdfast.store.drivers.postgres_limits import (
+    ANSWER_MARGIN_SECONDS,
     LONG_STATEMENT_SECONDS,
     NO_LIMIT_SECONDS,
     SET_ACCOUNT_AND_LIMITS,
-    SET_LIMITS,
+    SET_STATEMENT_LIMIT,
     TimeLimits,
 )
 from holdfast.store.drivers.postgres_pipeline import Pipeline
@@ -100,9 +100,8 @@ class PostgresTx:
 
     def allow_long_statements(self) -> None:
         seconds = max(self._limits.statement, LONG_STATEMENT_SECONDS)
-        limits = msgspec.structs.replace(self._limits, statement=seconds)
-        self._pipeline.wait_longer(limits.answer)
-        self._pipeline.send(SET_LIMITS, limits.as_settings())
+        self._pipeline.wait_longer(seconds + ANSWER_MARGIN_SECONDS)
+        self._pipeline.send(SET_STATEMENT_LIMIT, (int(seconds * 1_000),))
 
     def execute(self, sql: str, params: Params = ()) -> None:
         self.has_written = True
@@ -154,7 +153,7 @@ def run_transaction(
     with transaction_scope:
         try:
             begin(connection, limits, is_read=is_read)
-            pipeline.send(SET_ACCOUNT_AND_LIMITS, (*limits.as_settings(lock_seconds), account))
+            pipeline.send(SET_ACCOUNT_AND_LIMITS, (*limits.as_settings(lock_seconds, is_read=is_read), account))
             result = transaction(tx)
             commit(pipeline, is_read=is_read)
         except psycopg.Error as error:
