@@ -24,6 +24,7 @@ from holdfast.http.limits import Disconnected, read_body
 from holdfast.http.request_middleware import RequestRecord
 from holdfast.http.routes import Route, Routes
 from holdfast.http.server_state import ServerState
+from holdfast.json_documents import MAX_VALUES, decode_json, has_too_many_values
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
 from holdfast.ops.sessions import ReadEvents
 from holdfast.ops.table import validate_operation
@@ -170,8 +171,10 @@ def _parse_query(query: bytes) -> dict[str, Any]:
 def _parse_body(body: bytes) -> dict[str, Any]:
     if not body:
         return {}
+    if has_too_many_values(body):
+        raise InvalidArgumentError("body", f"has more than {MAX_VALUES} JSON values; send large data as strings")
     try:
-        decoded = msgspec.json.decode(body)
+        decoded = decode_json(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidArgumentError("body", f"is not JSON: {error}; send a JSON object") from None
     except RecursionError:

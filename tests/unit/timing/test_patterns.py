@@ -13,11 +13,11 @@ GROUPS = 8
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_no_pattern_takes_more_than_linear_time_on_a_hostile_text(group: int) -> None:
-    problems = [problem for each in PATTERNS[group::GROUPS] for problem in slow_texts(each, CHARS)[:1]]
+    problems = [problem for each in PATTERNS[group::GROUPS] if (problem := next(slow_texts(each, CHARS), None))]
     assert not problems, "\n".join(problems)
 
 
 @pytest.mark.parametrize("source", [r"^\s*```", r"(?:a+)+b", r"(?:ab)*c", r"\s*(?:rule)?\s*$"])
 def test_a_pattern_that_backtracks_is_found(source: str) -> None:
     pattern = PackagePattern("here", re.compile(source, re.MULTILINE), frozenset({"search"}))
-    assert slow_texts(pattern, CHARS)
+    assert next(slow_texts(pattern, CHARS), None)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.json_documents import json_decoder
 from holdfast.model.messages import Message, Role, seq_from_id
 from holdfast.model.parts import Part
 from holdfast.store.database import Row, Tx
@@ -16,8 +17,11 @@ from holdfast.store.timestamps import from_micros
 MAX_SYSTEM_MESSAGES = 20
 """How many of the last system messages are searched for one with text."""
 CHARS_PER_TOKEN = 4
+PAGE_ROWS = 256
+PAGE_CHARS = 1_000_000
+"""How many messages are decoded at once, and how much JSON."""
 _COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
-_decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
+_decode_parts = json_decoder(list[list[Part]]).decode
 
 _INSERT = (
     "INSERT INTO messages (account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through, author,"
@@ -35,7 +39,7 @@ class Extra(msgspec.Struct, frozen=True, omit_defaults=True):
     metadata: dict[str, Any] | None = None
 
 
-_decode_extra = msgspec.json.Decoder(Extra).decode
+_decode_extra = json_decoder(Extra).decode
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -88,9 +92,8 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
             ),
         )
         tool_calls.insert(tx, log_id, seq, draft.parts)
-    if tx.dialect.index_text is not None:
-        largest = max([len(draft.parts_json) for draft in drafts])
-        tx.dialect.index_text(tx, log_id, session.last_seq, session.last_seq + len(drafts), largest)
+    largest = max([len(draft.parts_json) for draft in drafts])
+    tx.dialect.index_text(tx, log_id, session.last_seq, session.last_seq + len(drafts), largest)
     return tokens
 
 
@@ -241,8 +244,19 @@ def delete_after(tx: Tx, log_id: int, seq: int) -> None:
 
 
 def _messages(rows: Sequence[Row]) -> list[Message]:
+    if len(rows) <= PAGE_ROWS:
+        return _page(rows)
+    # Other threads can run between two pages. A single decoding of all messages would stop them for seconds.
+    return [message for at in range(0, len(rows), PAGE_ROWS) for message in _page(rows[at : at + PAGE_ROWS])]
+
+
+def _page(rows: Sequence[Row]) -> list[Message]:
+    joined = ",".join([row[6] for row in rows])
+    if len(joined) > PAGE_CHARS and len(rows) > 1:
+        half = len(rows) // 2
+        return [*_page(rows[:half]), *_page(rows[half:])]
     # Joining the JSON arrays and decoding once is faster than decoding each row.
-    parts_by_row = _decode_parts("[" + ",".join([row[6] for row in rows]) + "]")
+    parts_by_row = _decode_parts(f"[{joined}]")
     return [
         Message(id, role, parts, from_micros(created_at), seq, tokens)
         if extra is None

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.json_documents import decode_json
+
 MAX_DEPTH = 40
 MAX_CHARS = 2_000_000
 MAX_STARTS = 12
@@ -27,7 +29,7 @@ def find_object(text: str, keys: Collection[str]) -> dict[str, Any] | None:
     """
     text = text[:MAX_CHARS]
     try:
-        decoded = msgspec.json.decode(text)
+        decoded = decode_json(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         decoded = text
     if not isinstance(decoded, str):
