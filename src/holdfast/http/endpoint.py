@@ -102,7 +102,7 @@ class Endpoint:
                 else:
                     body = await read_body(receive, headers, self._max_body_bytes)
                     body_size = len(body)
-                    parse = partial(_parse_body, body)
+                    parse = partial(parse_body, body)
                     parsed = parse() if body_size <= MAX_INLINE_BYTES else await self._state.executor.in_thread(parse)
                     is_received = True
                 telemetry = parsed.pop("telemetry", None)
@@ -168,7 +168,7 @@ def _parse_query(query: bytes) -> dict[str, Any]:
         raise InvalidArgumentError("query", f"cannot be parsed: {error}; percent-encode it as UTF-8") from None
 
 
-def _parse_body(body: bytes) -> dict[str, Any]:
+def parse_body(body: bytes) -> dict[str, Any]:
     if not body:
         return {}
     if has_too_many_values(body):
