@@ -87,7 +87,8 @@ def calls_on_conversation(engine: Engine, messages: list[dict[str, Any]]) -> Ite
         "recursive": True,
         "show_all_hidden": True,
     }
-    done, pending = [engine.call(CALLER, ListTasks(status=status))[0].task_id for status in ("completed", "pending")]
+    tasks = {task.status: task.task_id for task in engine.call(CALLER, ListTasks())}
+    done, pending = tasks["completed"], tasks.get("pending", tasks["completed"])
     for cls in OPERATIONS.keys() - WAITING:
         for variant in _variants(cls):
             task_id = pending if cls is CancelTask else done
