@@ -103,7 +103,7 @@ class Endpoint:
                     body = await read_body(receive, headers, self._max_body_bytes)
                     body_size = len(body)
                     parse = partial(parse_body, body)
-                    parsed = parse() if body_size <= MAX_INLINE_BYTES else await self._state.executor.in_thread(parse)
+                    parsed = parse() if body_size <= MAX_INLINE_BYTES else await self._state.executor.in_checker(parse)
                     is_received = True
                 telemetry = parsed.pop("telemetry", None)
                 fields = {**parsed, **_header_fields(route, headers, parsed), **path_fields}

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
@@ -18,6 +19,9 @@ MAX_INLINE_BYTES = 64 * 1024
 READER_THREADS = 16
 PREPARER_THREADS = 16
 """Threads for operations that call a model or read the database before their transaction."""
+CHECKER_THREADS = 2
+"""Threads that parse and check large bodies. They compute: more of them would be no faster, and would delay the event
+loop, which waits for each of them in turn."""
 WAITER_THREADS = 8
 """Threads for operations that wait for background tasks. In threads of their own, they block no others."""
 MAX_BATCH_TURNS = 2
@@ -31,6 +35,7 @@ class EngineExecutor:
         self.engine = engine
         self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="holdfast-reader")
         self._preparers = ThreadPoolExecutor(PREPARER_THREADS, thread_name_prefix="holdfast-preparer")
+        self._checkers = ThreadPoolExecutor(CHECKER_THREADS, thread_name_prefix="holdfast-checker")
         self._waiters = ThreadPoolExecutor(WAITER_THREADS, thread_name_prefix="holdfast-waiter")
         self._results: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._is_delivery_scheduled = False
@@ -48,7 +53,7 @@ class EngineExecutor:
         that `fields` were parsed from.
         """
         check = partial(self.engine.check, principal, cls, fields, strict=strict)
-        checked: CheckedCall[R] = check() if body_size <= MAX_INLINE_BYTES else await self.in_thread(check)
+        checked: CheckedCall[R] = check() if body_size <= MAX_INLINE_BYTES else await self.in_checker(check)
         result: R
         if checked.may_wait:
             threads = self._waiters if checked.rule.waits_for_tasks else self._preparers
@@ -67,8 +72,12 @@ class EngineExecutor:
     async def in_thread(self, function: Any) -> Any:
         return await self._loop.run_in_executor(self._readers, function)
 
+    async def in_checker(self, function: Callable[[], R]) -> R:
+        """Run a function that parses or checks a large body."""
+        return await self._loop.run_in_executor(self._checkers, function)
+
     def close(self) -> None:
-        for threads in (self._readers, self._preparers, self._waiters):
+        for threads in (self._readers, self._preparers, self._checkers, self._waiters):
             threads.shutdown(wait=True)
 
     def _submit(self, size_before: int, turns: int) -> None:
