@@ -1,6 +1,7 @@
 """Checks that text and JSON can be stored and read back unchanged. An error names the field."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -8,6 +9,8 @@ import msgspec
 from holdfast.errors import InvalidArgumentError, short_repr
 
 MAX_DEPTH = 64
+_MAX_KEY_CHARS = 80
+"""Characters of a key in an error."""
 
 _encode = msgspec.json.encode
 
@@ -28,7 +31,11 @@ def storable_text(field: str, text: str) -> str:
 
 def storable_json(field: str, value: Any) -> str:
     """Return `value` as JSON text. Raise an error if it is not JSON or would be read back differently."""
-    _check(field, value, 0)
+    try:
+        _check(value, 0)
+    except _UnstorableError as error:
+        path = "".join(reversed(error.path))
+        raise InvalidArgumentError(f"{field}{path}", error.problem) from None
     try:
         return _encode(value).decode()
     except (TypeError, ValueError, RecursionError) as error:  # a subclass of a number, an integer of 5,000 digits
@@ -40,30 +47,59 @@ def to_plain_str(value: Any) -> Any:
     return str.__str__(value) if isinstance(value, str) and type(value) is not str else value
 
 
-def _check(field: str, value: Any, depth: int) -> None:
+class _UnstorableError(Exception):
+    def __init__(self, problem: str) -> None:
+        super().__init__()
+        self.problem = problem
+        self.path: list[str] = []
+        """The steps from the value with the problem to the whole value. Only an error needs them."""
+
+
+def _check(value: Any, depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise InvalidArgumentError(field, f"is nested deeper than {MAX_DEPTH} levels; flatten it")
+        raise _UnstorableError(f"is nested deeper than {MAX_DEPTH} levels; flatten it")
     match value:
         case str():
-            storable_text(field, value)
+            _check_text(value)
         case None | bool() | int():
             pass
         case float() if math.isfinite(value):
             pass
         case dict():
-            for key, item in value.items():
-                _check_key(field, key)
-                _check(f"{field}.{key}", item, depth + 1)
+            _check_fields(value, depth)
         case list() | tuple():
-            for number, item in enumerate(value):
-                _check(f"{field}[{number}]", item, depth + 1)
+            _check_items(value, depth)
         case _:
-            raise InvalidArgumentError(
-                field, f"{short_repr(value)} is not JSON; convert it to a string, a number or null first"
-            )
+            raise _UnstorableError(f"{short_repr(value)} is not JSON; convert it to a string, a number or null first")
 
 
-def _check_key(field: str, key: Any) -> None:
-    if not isinstance(key, str):
-        raise InvalidArgumentError(field, f"has the key {short_repr(key)}; JSON keys are strings")
-    storable_text(field, key)
+def _check_fields(fields: dict[Any, Any], depth: int) -> None:
+    key: Any = ""
+    try:
+        for key, item in fields.items():
+            if isinstance(key, str):
+                _check(item, depth + 1)
+    except _UnstorableError as error:
+        error.path.append(f".{key[:_MAX_KEY_CHARS]}")
+        raise
+    for key in fields:
+        if not isinstance(key, str):
+            raise _UnstorableError(f"has the key {short_repr(key)}; JSON keys are strings")
+        _check_text(key)
+
+
+def _check_items(items: Sequence[Any], depth: int) -> None:
+    number = 0
+    try:
+        for number, item in enumerate(items):  # noqa: B007 - the error needs the number
+            _check(item, depth + 1)
+    except _UnstorableError as error:
+        error.path.append(f"[{number}]")
+        raise
+
+
+def _check_text(text: str) -> None:
+    try:
+        storable_text("", text)
+    except InvalidArgumentError as error:
+        raise _UnstorableError(error.details["problem"]) from None

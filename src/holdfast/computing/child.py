@@ -18,6 +18,7 @@ from holdfast.computing import limits, protocol
 from holdfast.computing.job import Job, JobContext
 from holdfast.computing.protocol import ChildOptions, Failed, Finished, OutOfMemory, Ready, Request, VectorsNeeded
 from holdfast.errors import HoldfastError, describe_unexpected
+from holdfast.json_documents import json_decoder
 from holdfast.providers.static_vectors import StaticEmbedder
 
 _encode = msgspec.json.encode
@@ -73,7 +74,7 @@ def _serve(jobs: dict[str, Job[Any, Any]], requests: int, replies: int, seconds:
 
 def _run(job: Job[Any, Any], request: Request) -> bytes:
     try:
-        input = msgspec.json.decode(request.input, type=job.input_type)  # noqa: A001
+        input = json_decoder(job.input_type).decode(request.input)  # noqa: A001
         output = job.run(input, JobContext(_embedder(request)))
         return _encode(Finished(msgspec.Raw(_encode(output))))
     except VectorsNeededError as needed:

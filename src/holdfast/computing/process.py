@@ -69,7 +69,7 @@ class ProcessRunner:
         _all_runners.add(self)
 
     def run(self, job: Job[I, O], input: I, embed: Embed) -> O:
-        encoded = msgspec.Raw(_encode(input))
+        encoded = msgspec.Raw(protocol.encode_in_pages(input))
         reply = self._ask(Request(job.name, encoded, self._embeds_locally))
         if isinstance(reply, VectorsNeeded):
             # The child is free for other jobs meanwhile. A job that has its vectors does not ask again.
@@ -77,7 +77,7 @@ class ProcessRunner:
             vectors = Vectors(matrix.astype("float32").tobytes(), matrix.shape[1])
             reply = self._ask(Request(job.name, encoded, self._embeds_locally, vectors))
         if isinstance(reply, Finished):
-            output: O = msgspec.json.decode(reply.output, type=job.output_type)
+            output: O = protocol.decode_in_pages(reply.output, job.output_type)
             return output
         if isinstance(reply, Failed):
             raise from_wire(reply.code, reply.message, reply.details)

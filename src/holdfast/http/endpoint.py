@@ -25,6 +25,7 @@ from holdfast.http.limits import Disconnected, read_body
 from holdfast.http.request_middleware import RequestRecord
 from holdfast.http.routes import Route, Routes
 from holdfast.http.server_state import ServerState
+from holdfast.json_documents import MAX_VALUES, decode_json, has_too_many_values
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
 from holdfast.ops.sessions import ReadEvents
 from holdfast.ops.table import validate_operation
@@ -109,9 +110,9 @@ class Endpoint:
                 else:
                     body = await read_body(receive, headers, self._max_body_bytes)
                     body_size = len(body)
-                    parse = partial(_parse_body, body)
+                    parse = partial(parse_body, body)
                     user = (caller.principal.account_id, caller.principal.user_id)
-                    parsed = parse() if body_size <= MAX_INLINE_BYTES else await executor.in_thread(parse, user)
+                    parsed = parse() if body_size <= MAX_INLINE_BYTES else await executor.in_checker(parse, user)
                     is_received = True
                 telemetry = parsed.pop("telemetry", None)
                 fields = {**parsed, **_header_fields(route, headers, parsed), **path_fields}
@@ -181,11 +182,13 @@ def _parse_query(query: bytes) -> dict[str, Any]:
         raise InvalidArgumentError("query", f"cannot be parsed: {error}; percent-encode it as UTF-8") from None
 
 
-def _parse_body(body: bytes) -> dict[str, Any]:
+def parse_body(body: bytes) -> dict[str, Any]:
     if not body:
         return {}
+    if has_too_many_values(body):
+        raise InvalidArgumentError("body", f"has more than {MAX_VALUES} JSON values; send large data as strings")
     try:
-        decoded = msgspec.json.decode(body)
+        decoded = decode_json(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidArgumentError("body", f"is not JSON: {error}; send a JSON object") from None
     except RecursionError:

@@ -21,6 +21,9 @@ MAX_INLINE_BYTES = 64 * 1024
 READER_THREADS = 16
 PREPARER_THREADS = 16
 """Threads for operations that call a model or read the database before their transaction."""
+CHECKER_THREADS = 2
+"""Threads that parse and check large bodies. They compute: more of them would be no faster, and would delay the event
+loop, which waits for each of them in turn."""
 MAX_WAITS_PER_USER = 100
 """How many operations of a user may wait for background tasks. They need no thread, but poll the database."""
 MAX_BATCH_TURNS = 2
@@ -34,6 +37,7 @@ class EngineExecutor:
         self.engine = engine
         self._readers = FairThreads(READER_THREADS, "holdfast-reader")
         self._preparers = FairThreads(PREPARER_THREADS, "holdfast-preparer")
+        self._checkers = FairThreads(CHECKER_THREADS, "holdfast-checker")
         self._wait_counts: Counter[User] = Counter()
         self._results: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._is_delivery_scheduled = False
@@ -64,7 +68,7 @@ class EngineExecutor:
         if body_size <= MAX_INLINE_BYTES:
             checked = check()
         else:
-            checked = await self._run(self._readers, user, check, cancellation)
+            checked = await self._run(self._checkers, user, check, cancellation)
         threads = self._preparers if checked.may_wait else self._readers
         prepared: PreparedCall[R]
         if checked.may_wait:
@@ -82,6 +86,11 @@ class EngineExecutor:
         result: T = await self._run(self._readers, user, function, Cancellation())
         return result
 
+    async def in_checker(self, function: Callable[[], T], user: User) -> T:
+        """Run a function that parses or checks a large body."""
+        result: T = await self._run(self._checkers, user, function, Cancellation())
+        return result
+
     async def probe_write(self) -> None:
         """Make a test write in the queue of all writes."""
         future: asyncio.Future[None] = self._loop.create_future()
@@ -91,6 +100,7 @@ class EngineExecutor:
     def close(self) -> None:
         self._readers.close()
         self._preparers.close()
+        self._checkers.close()
 
     async def _run(
         self, threads: FairThreads, user: User, function: Callable[[], Any], cancellation: Cancellation

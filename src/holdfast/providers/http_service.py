@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast import lazy
 from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, short_repr
+from holdfast.json_documents import decode_json
 from holdfast.providers import error_messages
 from holdfast.providers.base import unavailable
 
@@ -125,7 +126,7 @@ class HttpService:
     def _decode(self, response: HttpResponse) -> dict[str, Any]:
         content = response.content
         try:
-            decoded = msgspec.json.decode(content)
+            decoded = decode_json(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             if content.strip() and not content.lstrip().startswith(b"{"):
                 found = error_messages.describe_content(response.headers, content, response.confidential)

@@ -36,10 +36,10 @@ class Dialect(msgspec.Struct, frozen=True):
     """Appended to a SELECT to lock its row until the transaction ends. Empty if the database needs no row locks."""
     has_lateral_joins: bool
     """Whether a subquery in FROM may refer to the tables before it."""
-    index_text: "Callable[[Tx, int, int, int, int], None] | None"
-    """Called after an append with its log, the last seq before it, its last seq, and the bytes of its largest message.
+    index_text: "Callable[[Tx, int, int, int, int], None]"
+    """Called after an append with its log, the last seq before it, its last seq, and the size of its largest message.
 
-    It may add messages of the log to the text index. None if a trigger does this.
+    It may add messages to the text index. On SQLite, a trigger also does so.
     """
     delete_text: str
     """Removes messages from the text index; parameters: account, log, the seq after which to delete."""

@@ -11,8 +11,7 @@ MAX_INDEXED_CHARS = 100_000
 """Characters of a message that are indexed. A longer text is mostly pasted output of programs."""
 
 # A word index finds nothing in scripts without spaces unless each character is a word.
-_UNSPACED_CHARACTER = re.compile(f"([{UNSPACED}])")
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(rf"(?=\w)[{UNSPACED}]|[^\W{UNSPACED}]+")
 _WORDS_AND_SPACES = bytes(code if chr(code).isalnum() or chr(code) == "_" else ord(" ") for code in range(128)).ljust(
     256
 )
@@ -47,6 +46,12 @@ def split_words(text: str) -> list[str]:
     """
     if text.isascii():
         return text.encode().translate(_WORDS_AND_SPACES).decode().split()
-    decomposed = unicodedata.normalize("NFKD", text.lower())
-    without_accents = "".join([character for character in decomposed if not unicodedata.combining(character)])
-    return _WORD.findall(_UNSPACED_CHARACTER.sub(r" \1 ", unicodedata.normalize("NFC", without_accents)))
+    # Without the first removal, a long run of accents would be sorted, which takes quadratic time.
+    decomposed = unicodedata.normalize("NFKD", _without_accents(text.lower()))
+    return _WORD.findall(unicodedata.normalize("NFC", _without_accents(decomposed)))
+
+
+def _without_accents(text: str) -> str:
+    for accent in [character for character in set(text) if unicodedata.combining(character)]:
+        text = text.replace(accent, "")
+    return text

@@ -1,5 +1,6 @@
 """Summarise the messages of an archive, with a language model or locally."""
 
+from bisect import bisect_left, bisect_right
 from functools import partial
 
 import msgspec
@@ -75,9 +76,10 @@ def summarise_archive(
     last_seqs = claimed.run_step(plan, list[int], lambda: ([piece[-1].seq for piece in pieces], NO_COST))
     claimed.plan_steps([f"{prefix}summarise {number}" for number in range(1, len(last_seqs) + 1)], further_steps)
     results: list[SummaryResult] = []
+    seqs = [message.seq for message in truncated]
     first = messages[0].seq
     for number, last in enumerate(last_seqs, 1):
-        piece = [message for message in truncated if first <= message.seq <= last]
+        piece = truncated[bisect_left(seqs, first) : bisect_right(seqs, last)]
         before = (
             summary.render(results[-1].summary, MAX_EARLIER_CHARS // 4).abstract
             if results

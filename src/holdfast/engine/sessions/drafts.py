@@ -8,6 +8,7 @@ import msgspec
 from holdfast.config import Settings
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.errors import InvalidArgumentError, short_repr
+from holdfast.json_documents import MAX_VALUES, has_too_many_values
 from holdfast.model.messages import NewMessage
 from holdfast.model.parts import (
     PART_TYPES,
@@ -72,6 +73,10 @@ def _draft(
     max_bytes = context.settings.max_message_bytes
     if size > max_bytes:
         raise InvalidArgumentError(f"{prefix}parts", f"are {size} bytes; a message may have at most {max_bytes}")
+    if size > MAX_VALUES and has_too_many_values(encoded + (extra or "").encode()):
+        raise InvalidArgumentError(
+            f"{prefix}parts", f"have more than {MAX_VALUES} JSON values; give large data as a string"
+        )
     return Draft(
         id=message.id,
         role=message.role,

@@ -10,7 +10,8 @@ from holdfast.engine.commits import auto_commits
 from holdfast.engine.gate import session_access
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.engine.sessions.drafts import CheckedMessages, make_drafts
-from holdfast.errors import ConflictError, FailedPreconditionError
+from holdfast.errors import ConflictError, FailedPreconditionError, InvalidArgumentError
+from holdfast.json_documents import decode_json
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Appended, MessagePage, NewMessage, message_id
 from holdfast.ops.sessions import AddMessage, AddMessages, GetMessages
@@ -19,6 +20,11 @@ from holdfast.store.tables import append_results, lineage, tool_results
 from holdfast.store.tables import messages as store
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
 from holdfast.text.words import split_words
+
+MAX_QUERY_WORDS = 100
+"""Different words of a search."""
+MAX_UNDERSCORES = 20
+"""Underscores of a word that is searched. The text index stores the parts between them as words in sequence."""
 
 
 def _check(context: CallContext, op: AddMessage | AddMessages) -> CheckedMessages:
@@ -150,7 +156,7 @@ def _same_parts(stored: str, new: str) -> bool:
 
 def _without_tool_names(parts_json: str) -> list[Any]:
     """Drop the tool names of results: they are known only if the call is in the same append."""
-    decoded: list[dict[str, Any]] = msgspec.json.decode(parts_json)
+    decoded: list[dict[str, Any]] = decode_json(parts_json)
     return [{key: value for key, value in part.items() if key != "tool_name"} for part in decoded]
 
 
@@ -170,13 +176,23 @@ def _fingerprint(op: AddMessage | AddMessages, checked: CheckedMessages) -> str:
 def _get(tx: Tx, principal: Principal, op: GetMessages, _prepared: None, _context: CallContext) -> MessagePage:
     session = session_access.require_session(tx, principal, op.session_id)
     first = max(op.first, session.live_from) if op.live else op.first
-    words = None if op.q is None else split_words(op.q)
+    words = None if op.q is None else _query_words(op.q)
     if words is not None and not words:
         return MessagePage(session.session_id, [], None)
     log_ranges = lineage.log_ranges(tx, session, first, op.last)
     found = store.read(tx, log_ranges, op.limit, words)
     has_more = len(found) == op.limit and found[-1].seq < log_ranges[-1].last
     return MessagePage(session.session_id, found, found[-1].seq + 1 if has_more else None)
+
+
+def _query_words(q: str) -> list[str]:
+    """Return the distinct words of a query. The time of a search grows with their number."""
+    words = list(dict.fromkeys(split_words(q)))
+    if len(words) > MAX_QUERY_WORDS:
+        raise InvalidArgumentError("q", f"has {len(words)} different words; give at most {MAX_QUERY_WORDS}")
+    if any(word.count("_") > MAX_UNDERSCORES for word in words):
+        raise InvalidArgumentError("q", f"has a word with more than {MAX_UNDERSCORES} underscores; shorten it")
+    return words
 
 
 HANDLERS: dict[type, OperationHandler] = {

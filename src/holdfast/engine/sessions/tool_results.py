@@ -1,7 +1,6 @@
 """Reading and searching large tool outputs, which are stored separately from their messages."""
 
 import itertools
-import re
 
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
 from holdfast.engine.gate.session_access import require_session
@@ -12,6 +11,7 @@ from holdfast.ops.sessions import ListToolResults, ReadToolResult, SearchToolRes
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage
 from holdfast.store.tables import tool_results as store
+from holdfast.text.substrings import find_ignoring_case
 
 
 def _list(tx: Tx, principal: Principal, op: ListToolResults, _prepared: None, _context: CallContext) -> ToolResultPage:
@@ -36,10 +36,9 @@ def find(content: str, q: str, limit: int, context_chars: int) -> list[TextMatch
     >>> find("one Two three two", "two", 5, 2)
     [TextMatch(offset=4, context='e Two t'), TextMatch(offset=14, context='e two')]
     """
-    matches = re.finditer(re.escape(q), content, re.IGNORECASE)
     return [
-        TextMatch(match.start(), content[max(0, match.start() - context_chars) : match.end() + context_chars])
-        for match in itertools.islice(matches, limit)
+        TextMatch(at, content[max(0, at - context_chars) : at + len(q) + context_chars])
+        for at in itertools.islice(find_ignoring_case(content, q), limit)
     ]
 
 

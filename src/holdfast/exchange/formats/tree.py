@@ -16,6 +16,7 @@ from holdfast.errors import HoldfastError, InvalidArgumentError
 from holdfast.exchange.file_names import file_name
 from holdfast.exchange.formats.records import ImportSource, SessionRecord, unreadable_session
 from holdfast.exchange.layout import MANIFEST, config_of, output_files, read_manifest, sessions_folder
+from holdfast.json_documents import json_decoder
 from holdfast.model.archives import archive_id
 from holdfast.model.base import require_name
 from holdfast.model.files import HISTORY, MESSAGES, META, RELATIONS, Meta, Relations, Use
@@ -32,7 +33,7 @@ class _Seq(msgspec.Struct, frozen=True):
 
 _decode_seq = msgspec.json.Decoder(_Seq).decode
 _decode_meta = msgspec.json.Decoder(Meta).decode
-_decode_message = msgspec.json.Decoder(Message).decode
+_decode_message = json_decoder(Message).decode
 _decode_relations = msgspec.json.Decoder(Relations).decode
 
 

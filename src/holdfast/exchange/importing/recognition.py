@@ -22,6 +22,7 @@ from holdfast.exchange.formats.provider_files import (
 from holdfast.exchange.formats.records import ImportSource, SessionRecord
 from holdfast.exchange.formats.tree import open_export
 from holdfast.exchange.layout import MANIFEST
+from holdfast.json_documents import decode_json
 from holdfast.model.base import require_name
 from holdfast.model.files import MESSAGES, META
 
@@ -165,7 +166,7 @@ def _read_rows(json: JsonInput) -> JsonRows:
         raise InvalidArgumentError("source", f"{json.label} is empty")
     more = next(lines, None) is not None
     try:
-        first = msgspec.json.decode(line)
+        first = decode_json(line)
     except (msgspec.DecodeError, ValueError, RecursionError):
         first = None
     if more and (isinstance(first, dict) or Path(json.label).suffix.lower() in JSON_LINES_SUFFIXES):
@@ -195,7 +196,7 @@ def _lines(json: JsonInput) -> Iterator[tuple[int, bytes]]:
 
 def _decode_line(where: str, line: bytes) -> Any:
     try:
-        return msgspec.json.decode(line)
+        return decode_json(line)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise InvalidArgumentError("source", f"{where} is not JSON: {error}") from None
 
@@ -204,7 +205,7 @@ def _decode_document(json: JsonInput) -> Any:
     with json.open() as file:
         content = file.read().removeprefix(b"\xef\xbb\xbf")
     try:
-        return msgspec.json.decode(content)
+        return decode_json(content)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         position = re.search(r"byte (\d+)", str(error))
         line = content.count(b"\n", 0, int(position[1]) if position else len(content)) + 1

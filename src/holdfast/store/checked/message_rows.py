@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.json_documents import json_decoder
 from holdfast.model.messages import Message
 from holdfast.model.parts import Part
 from holdfast.store.database import Row
@@ -13,7 +14,10 @@ from holdfast.store.timestamps import from_micros
 CHECKED_COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
 """The columns that readers see, in the order in which the checksum covers them."""
 COLUMNS = f"{CHECKED_COLUMNS}, checksum"
-_decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
+PAGE_ROWS = 256
+PAGE_CHARS = 1_000_000
+"""How many messages are decoded at once, and how much JSON."""
+_decode_parts = json_decoder(list[list[Part]]).decode
 
 
 class Extra(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -28,13 +32,24 @@ class Extra(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether `holdfast doctor --fix` has put this message in place of a damaged one."""
 
 
-_decode_extra = msgspec.json.Decoder(Extra).decode
+_decode_extra = json_decoder(Extra).decode
 
 
 def decode(rows: Sequence[Row]) -> list[Message]:
     """Convert rows with `COLUMNS`. Raises an error if one of them is invalid."""
+    if len(rows) <= PAGE_ROWS:
+        return _decode_page(rows)
+    # Other threads can run between two pages. A single decoding of all messages would stop them for seconds.
+    return [message for at in range(0, len(rows), PAGE_ROWS) for message in _decode_page(rows[at : at + PAGE_ROWS])]
+
+
+def _decode_page(rows: Sequence[Row]) -> list[Message]:
+    joined = ",".join([row[6] for row in rows])
+    if len(joined) > PAGE_CHARS and len(rows) > 1:
+        half = len(rows) // 2
+        return [*_decode_page(rows[:half]), *_decode_page(rows[half:])]
     # Joining the JSON arrays and decoding once is faster than decoding each row.
-    parts_by_row = _decode_parts("[" + ",".join([row[6] for row in rows]) + "]")
+    parts_by_row = _decode_parts(f"[{joined}]")
     return [
         Message(id, role, parts, from_micros(created_at), seq, tokens)
         if extra is None

@@ -6,6 +6,7 @@ not indexed yet, so it finds every message.
 
 import msgspec
 
+from holdfast.json_documents import json_decoder
 from holdfast.model.parts import Part
 from holdfast.store.database import Tx
 from holdfast.text.words import searchable_text
@@ -29,7 +30,7 @@ _READ_UNINDEXED = (
     "SELECT seq, parts FROM messages WHERE account_id = ? AND log_id = ? AND seq >"
     " COALESCE((SELECT MAX(seq) FROM message_text WHERE account_id = ? AND log_id = ?), 0) ORDER BY seq"
 )
-_decode_parts = msgspec.json.Decoder(list[Part]).decode
+_decode_parts = json_decoder(list[Part]).decode
 
 
 def update(tx: Tx, log_id: int, seq_before: int, seq: int, largest: int) -> None:

@@ -1,14 +1,17 @@
 """The text index on SQLite: an FTS5 table that may lack the last 63 messages. A search scans those itself.
 
 FTS5 writes a new segment at every commit, which for a single message takes more pages than the message itself.
-Therefore a trigger adds messages to the index 64 at a time.
+Therefore a trigger adds messages to the index 64 at a time. `postgres_text` does the same for another
+reason. A large message is indexed at once, with those before it.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import apsw
 import msgspec
 
+from holdfast.json_documents import json_decoder
 from holdfast.model.parts import Part
 from holdfast.store.database import Tx
 from holdfast.text.words import searchable_text
@@ -22,7 +25,21 @@ _MATCH = (
     " SELECT n FROM messages WHERE n > (SELECT COALESCE(MAX(id), 0) FROM message_text_docsize)"
     " AND account_id = ? AND matches_query(parts, ?))"
 )
-_decode = msgspec.json.Decoder(list[Part]).decode
+_decode = json_decoder(list[Part]).decode
+
+
+MAX_UNINDEXED_CHARS = 10_000
+"""A larger message is indexed at once, so that neither a search nor a later append has to read many large ones."""
+_INDEX = (  # as the trigger does
+    "INSERT INTO message_text (rowid, scope, text) SELECT n, 'a' || hex(account_id), indexed_text(parts) FROM messages"
+    " WHERE n > (SELECT COALESCE(MAX(id), 0) FROM message_text_docsize) ORDER BY n"
+)
+
+
+def update(tx: Tx, _log_id: int, _seq_before: int, _seq: int, largest: int) -> None:
+    """Index all messages that are not indexed, if the largest new one has too many characters to wait."""
+    if largest > MAX_UNINDEXED_CHARS:
+        tx.execute(_INDEX, ())
 
 
 def match(tx: Tx, _log_id: int, words: list[str]) -> tuple[str, list[str]]:
@@ -51,9 +68,12 @@ def register(connection: apsw.Connection) -> None:
 
     def matches_query(*values: Any) -> bool:
         parts, query = values
-        tokens = tokenize(indexed_text(parts), apsw.FTS5_TOKENIZE_DOCUMENT)
-        phrases = (tokenize(phrase, apsw.FTS5_TOKENIZE_QUERY) for phrase in query.split(" AND "))
-        return all(_occurs(phrase, tokens) for phrase in phrases)
+        return _occur(parse_query(query), tokenize(indexed_text(parts), apsw.FTS5_TOKENIZE_DOCUMENT))
+
+    @lru_cache(maxsize=16)
+    def parse_query(query: str) -> list[list[str]]:
+        """Return the tokens of each phrase of a query."""
+        return [tokenize(phrase, apsw.FTS5_TOKENIZE_QUERY) for phrase in query.split(" AND ")]
 
     for function, parameter_count in ((indexed_text, 1), (matches_query, 2)):
         # Innocuous: a trigger may call the function although the schema is not trusted.
@@ -62,8 +82,11 @@ def register(connection: apsw.Connection) -> None:
         )
 
 
-def _occurs(phrase: list[str], tokens: list[str]) -> bool:
-    """Whether the tokens of a phrase occur in sequence. An empty phrase does not occur."""
-    if len(phrase) == 1:
-        return phrase[0] in tokens
-    return bool(phrase) and any(tokens[at : at + len(phrase)] == phrase for at in range(len(tokens)))
+def _occur(phrases: list[list[str]], tokens: list[str]) -> bool:
+    """Whether the tokens of each phrase occur in sequence. An empty phrase does not occur."""
+    distinct = frozenset(tokens)
+    if not all(phrase and distinct.issuperset(phrase) for phrase in phrases):
+        return False
+    sequences = [phrase for phrase in phrases if len(phrase) > 1]
+    text = f" {' '.join(tokens)} " if sequences else ""
+    return all(f" {' '.join(phrase)} " in text for phrase in sequences)

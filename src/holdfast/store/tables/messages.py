@@ -80,9 +80,8 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
             ),
         )
         tool_calls.insert(tx, log_id, seq, draft.parts)
-    if tx.dialect.index_text is not None:
-        largest = max([len(draft.parts_json) for draft in drafts])
-        tx.dialect.index_text(tx, log_id, session.last_seq, session.last_seq + len(drafts), largest)
+    largest = max([len(draft.parts_json) for draft in drafts])
+    tx.dialect.index_text(tx, log_id, session.last_seq, session.last_seq + len(drafts), largest)
     return tokens
 
 

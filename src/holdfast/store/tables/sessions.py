@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.json_documents import decode_json, json_decoder
 from holdfast.model.sessions import SessionConfig, SessionRow, SessionState, session_uri
 from holdfast.store.database import Dialect, Tx
 from holdfast.store.timestamps import from_micros
@@ -209,9 +210,9 @@ def totals(tx: Tx, user_id: str) -> tuple[int, int, int]:
 
 
 NO_CONFIG = "{}"
-decode_config = msgspec.json.Decoder(SessionConfig).decode
+decode_config = json_decoder(SessionConfig).decode
 
 
 def decode_metadata(metadata: str) -> dict[str, Any]:
-    decoded: dict[str, Any] = msgspec.json.decode(metadata)
+    decoded: dict[str, Any] = decode_json(metadata)
     return decoded

@@ -4,11 +4,12 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.json_documents import json_decoder
 from holdfast.model.sessions import SkillUse, Usage
 from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
-_decode_skill = msgspec.json.Decoder(SkillUse).decode
+_decode_skill = json_decoder(SkillUse).decode
 
 
 class Use(msgspec.Struct, frozen=True):

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.json_documents import decode_json
+
 MAX_DEPTH = 40
 MAX_CHARS = 2_000_000
 MAX_STARTS = 12
@@ -14,7 +16,7 @@ MAX_STARTS = 12
 _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _CONSTANTS = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
-_SPACE_OR_COMMENT = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SPACE_OR_COMMENT = re.compile(r"(?:\s|//[^\n]*)*")
 _UNQUOTED = re.compile(r"[^\s,:\[\]{}\"][^,:\[\]{}\"\n]*")
 _AFTER_STRING = re.compile(r"\s*(?:[,:}\]]|$)|[ \t]*\n\s*[\"'{\[]")
 
@@ -27,7 +29,7 @@ def find_object(text: str, keys: Collection[str]) -> dict[str, Any] | None:
     """
     text = text[:MAX_CHARS]
     try:
-        decoded = msgspec.json.decode(text)
+        decoded = decode_json(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         decoded = text
     if not isinstance(decoded, str):
@@ -65,6 +67,7 @@ class _LenientParser:
     def __init__(self, text: str, start: int) -> None:
         self._text = text
         self._at = start
+        self._last_comment_end = text.rfind("*/")
 
     def value(self, depth: int) -> Any:
         if depth > MAX_DEPTH:
@@ -161,6 +164,11 @@ class _LenientParser:
 
     def _peek(self) -> str:
         """Skip spaces and comments, and return the next character without consuming it."""
-        skipped = _SPACE_OR_COMMENT.match(self._text, self._at)
-        self._at = skipped.end() if skipped else self._at
-        return self._text[self._at : self._at + 1]
+        while True:
+            skipped = _SPACE_OR_COMMENT.match(self._text, self._at)
+            self._at = skipped.end() if skipped else self._at
+            # Without the comparison, each comment that is not closed would be searched to the end of the text.
+            is_comment = self._text.startswith("/*", self._at) and self._at + 2 <= self._last_comment_end
+            if not is_comment:
+                return self._text[self._at : self._at + 1]
+            self._at = self._text.index("*/", self._at + 2) + 2

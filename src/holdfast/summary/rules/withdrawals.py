@@ -78,7 +78,7 @@ _CHINESE = re.compile(
     r"|(.{2,24}?)(?:的?(?:规则|要求|限制|规定))?(?:不再适用|作废了?|取消了|不算了|不用管了|不用了)$"
     r"|(?:可以|允许|能)(?:重新)?(.{2,20}?)了$|不(?:用|需要|必)再(.{2,30})"
 )
-_THAT_RULE = re.compile(r"^\s*(?:rule|one|instruction|limit|ban|restriction|requirement|preference)?\s*$")  # "rule"
+_THAT_RULE = word_set("rule one instruction limit ban restriction requirement preference")
 _REPLACEMENT = re.compile(  # "spaces instead of tabs"
     r"\b(?:instead of|rather than|and no longer|not|and not|no longer) ([^,.;]{2,60})|而不是([^，。；]{1,20})"
     r"|不再用?([^，。；]{1,20})"
@@ -191,7 +191,7 @@ def parse_withdrawal(lower: str, words: frozenset[str], preceding: str) -> str |
         found = pattern.search(lower)
         if found is None:
             continue
-        about = " ".join(each for each in found.groups() if each and not _THAT_RULE.match(each))
+        about = " ".join(each for each in found.groups() if each and each.strip() and each.strip() not in _THAT_RULE)
         if content_words(about):
             is_chinese_permission = pattern is _CHINESE and found[3]
             prefix = _ALLOWED_PREFIX if pattern is _PERMISSION or is_chinese_permission else _ABOUT_PREFIX

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from holdfast.json_documents import json_decoder
 from holdfast.text.sentences import to_single_line
 from holdfast.text.shortening import shorten
 
@@ -81,6 +82,9 @@ class ShownValues:
         return self._kept is None or (owner, path) in self._kept
 
 
+_decode = json_decoder().decode
+
+
 def decode_json(text: Any) -> Any:
     """Decode a text that is a JSON object or list. Return any other value unchanged.
 
@@ -90,7 +94,7 @@ def decode_json(text: Any) -> Any:
     if not isinstance(text, str) or len(text) > MAX_DECODED_CHARS or text.lstrip()[:1] not in {"{", "["}:
         return text
     try:
-        return msgspec.json.decode(text)
+        return _decode(text)
     except (msgspec.DecodeError, RecursionError):
         return text
 

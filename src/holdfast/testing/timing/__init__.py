@@ -1,0 +1,1 @@
+"""Tests of CPU time: how it grows with the size of hostile input."""

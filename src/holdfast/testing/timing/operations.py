@@ -1,0 +1,178 @@
+"""The CPU time of every operation of the table: on hostile fields, and on sessions with hostile conversations."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from holdfast.computing.job import JobContext
+from holdfast.computing.summaries import RENDER, SUMMARISE, EarlierSummaries, MessagesToSummarise, SummaryToRender
+from holdfast.config import Settings
+from holdfast.engine import Engine
+from holdfast.engine.commits.commit_task import text_limits
+from holdfast.errors import HoldfastError
+from holdfast.http.endpoint import parse_body
+from holdfast.model.archives import archive_id
+from holdfast.model.identity import Principal
+from holdfast.model.messages import Message
+from holdfast.ops.administration import CreateAccount, CreateUser, ListKeys
+from holdfast.ops.commits import CommitSession
+from holdfast.ops.files import ReadAbstract, ReadOverview
+from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
+from holdfast.ops.system import WaitUntilIdle
+from holdfast.ops.table import OPERATIONS, Operation, fields_of
+from holdfast.ops.tasks import CancelTask, ListTasks
+from holdfast.providers.static_vectors import StaticEmbedder
+from holdfast.testing.examples import example_operation
+from holdfast.testing.timing.hostile_values import JSON_VALUES, TEXTS
+
+CALLER = Principal("acme", "alice", "root")
+SESSION = "chat"
+BATCH = 100
+OTHER_ACCOUNT = "other"
+WAITING = {WaitUntilIdle}
+"""Operations that wait for tasks. Only their fields are measured."""
+Call = Callable[[], object]
+
+_encode = msgspec.json.encode
+
+
+class _RollBackError(Exception):
+    """Ends the transaction of a measured call, so that it can be measured again."""
+
+
+def field_cases() -> Iterator[tuple[type[Operation[Any]], str, str]]:
+    """Return each operation with each of its fields and the name of each hostile value."""
+    for cls in OPERATIONS:
+        for field in cls.__struct_fields__:
+            for name in (*TEXTS, *JSON_VALUES):
+                yield cls, field, name
+
+
+def call_with_field(engine: Engine, cls: type[Operation[Any]], field: str, name: str, size: int) -> Call:
+    """Return a call of an operation with a hostile value in one field, from the body of a request to its response."""
+    make = TEXTS.get(name) or JSON_VALUES[name]
+    fields = {**example_fields(cls), field: make(size)}
+    return partial(_call, engine, cls, _encode(fields))
+
+
+def example_fields(cls: type[Operation[Any]], **values: Any) -> dict[str, Any]:
+    """Return the fields of an example of an operation on the session, or with other values."""
+    known = {
+        "session_id": "new" if cls is CreateSession else SESSION,
+        "account_id": "new" if cls is CreateAccount else OTHER_ACCOUNT,
+        "user_id": "new" if cls is CreateUser else "admin",
+        "archive_id": archive_id(1),
+        "uri": f"viking://session/{SESSION}",
+        "ref": "1-9",
+    }
+    fields: dict[str, Any] = msgspec.to_builtins(fields_of(example_operation(cls, **{**known, **values})))
+    return fields
+
+
+def calls_on_conversation(engine: Engine, messages: list[dict[str, Any]]) -> Iterator[tuple[str, Call]]:
+    """Store a conversation, in a finished archive, in a pending one and live, and return calls of all operations.
+
+    The results are as large as the operations allow.
+    """
+    engine.call(CALLER, CreateAccount(account_id=OTHER_ACCOUNT))
+    _store(engine, messages)
+    values = {
+        "limit": 1_000,
+        "token_budget": 10_000_000,
+        "tool_result_id": _tool_result_id(engine),
+        "key_id": engine.call(CALLER, ListKeys(account_id=OTHER_ACCOUNT, user_id="admin"))[0].key_id,
+        "level_limit": 100,
+        "recursive": True,
+        "show_all_hidden": True,
+    }
+    tasks = {task.status: task.task_id for task in engine.call(CALLER, ListTasks())}
+    done, pending = tasks["completed"], tasks.get("pending", tasks["completed"])
+    for cls in OPERATIONS.keys() - WAITING:
+        for variant in _variants(cls):
+            task_id = pending if cls is CancelTask else done
+            fields = example_fields(cls, **values, task_id=task_id, **variant)
+            yield f"{cls.__name__}{variant or ''}", partial(_call, engine, cls, _encode(fields))
+
+
+def _variants(cls: type[Operation[Any]]) -> list[dict[str, Any]]:
+    """Return values of the fields that decide how much of a session an operation reads."""
+    names = cls.__struct_fields__
+    if "q" in names:
+        words = " ".join(f"w{number:x}" for number in range(90))
+        return [{"q": q} for q in ("a" * 900 + "b", words, "a_" * 15 + "a", "不要" * 400, "a é不", "never tabs")]
+    if "uri" in names and cls not in {ReadAbstract, ReadOverview}:
+        files = ("", "/messages.jsonl", "/history/archive_001/messages.jsonl", "/tools/call_0/tool.json", "/.meta.json")
+        return [{"uri": f"viking://session/{SESSION}{file}"} for file in files]
+    if "ref" in names:
+        return [{"ref": archive_id(1)}, {"ref": ", ".join(f"#{number}" for number in range(1, 120, 2))}]
+    if "messages" in names:
+        return [{"messages": [{"role": "user", "content": "a", "id": "id_0"}]}]
+    return [{}]
+
+
+def calls_on_summaries(messages: list[Message]) -> Iterator[tuple[str, Call]]:
+    """Return the computations of a commit of a conversation without a model."""
+    embed = StaticEmbedder().embed
+    context = JobContext(lambda texts: embed(texts).vectors, lambda: None)
+    to_summarise = MessagesToSummarise(messages)
+    yield "summarise", partial(SUMMARISE.run, to_summarise, context)
+    summary = SUMMARISE.run(to_summarise, context)
+    size = sum(message.tokens for message in messages)
+    earlier = EarlierSummaries(summary, summary, "before")
+    to_render = SummaryToRender(summary, 1, max(1, len(messages)), size, earlier, None, text_limits(Settings()))
+    yield "render", partial(RENDER.run, to_render, context)
+
+
+def stored_messages(engine: Engine) -> list[Message]:
+    return engine.call(CALLER, GetMessages(session_id=SESSION, limit=10_000)).messages
+
+
+def store(engine: Engine, messages: list[dict[str, Any]]) -> None:
+    """Append a conversation to the session."""
+    for at in range(0, len(messages), BATCH):
+        batch: Any = messages[at : at + BATCH]
+        engine.call(CALLER, AddMessages(session_id=SESSION, messages=batch))
+
+
+def _store(engine: Engine, messages: list[dict[str, Any]]) -> None:
+    for committed in (True, True, False):
+        store(engine, messages)
+        engine.call(CALLER, RecordUse(session_id=SESSION, contexts=["viking://x"] * 100))
+        if committed:
+            engine.call(CALLER, CommitSession(session_id=SESSION))
+        if engine.workers is None:
+            _run_due_tasks(engine)
+
+
+def _run_due_tasks(engine: Engine) -> None:
+    engine.start_workers(polls=False)
+    assert engine.workers is not None
+    engine.workers.close(600)
+
+
+def _tool_result_id(engine: Engine) -> str:
+    listed = engine.call(CALLER, ListToolResults(session_id=SESSION)).tool_results
+    return listed[0].tool_result_id if listed else "none"
+
+
+def _call(engine: Engine, cls: type[Operation[Any]], body: bytes) -> object:
+    """Parse and check a request, run its transaction, encode the result, and roll the transaction back."""
+    try:
+        prepared = engine.prepare(engine.check(CALLER, cls, parse_body(body)))
+        database = engine.db
+
+        def run(tx: Any) -> None:
+            _encode(prepared._transaction(tx))
+            raise _RollBackError  # noqa: TRY301 - the database must see it
+
+        (database.write if prepared.writes else database.read)(prepared.account, run)
+    except (_RollBackError, HoldfastError) as error:
+        return error
+    return None
+
+
+def has_succeeded(result: object) -> bool:
+    """Whether a call ended in its rollback, not in an error."""
+    return isinstance(result, _RollBackError)
