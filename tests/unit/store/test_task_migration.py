@@ -72,8 +72,8 @@ def fill(tx: Tx) -> None:
 
 
 @pytest.fixture
-def old_database(target_without_tables: str) -> Iterator[Database]:
-    """A database of schema 4 with tasks in every state."""
+def database_of_schema_4(target_without_tables: str) -> Iterator[Database]:
+    """A database with tasks in every state."""
     database: Database = (
         PostgresDatabase(target_without_tables)
         if "://" in target_without_tables
@@ -81,11 +81,21 @@ def old_database(target_without_tables: str) -> Iterator[Database]:
     )
     migrate_to(database, 4)
     database.write(EVERY_ACCOUNT, fill)
-    database.migrate(system_clock())
-    # The migrations after 0005 have backfills of their own, which other tests are about.
-    database.write(EVERY_ACCOUNT, lambda tx: tx.execute("DELETE FROM tasks WHERE task_id LIKE 'task_backfill_0006%'"))
     yield database
     database.close()
+
+
+@pytest.fixture
+def old_database(database_of_schema_4: Database) -> Database:
+    """The same database after its migration. Its backfill has not run."""
+    migrate(database_of_schema_4)
+    return database_of_schema_4
+
+
+def migrate(database: Database) -> None:
+    """Migrate to the latest schema. Migrations after 0005 have backfills of their own, which are not tested here."""
+    database.migrate(system_clock())
+    database.write(EVERY_ACCOUNT, lambda tx: tx.execute("DELETE FROM tasks WHERE task_id LIKE 'task_backfill_0006%'"))
 
 
 def run_tasks(database: Database) -> None:
@@ -207,10 +217,11 @@ def add_completed_tasks(tx: Tx) -> None:
     ],
 )
 def test_after_a_kill_at_any_boundary_a_backfill_continues_and_moves_each_task_once(
-    old_database: Database, target_without_tables: str, tmp_path: Path, boundary: str
+    database_of_schema_4: Database, target_without_tables: str, tmp_path: Path, boundary: str
 ) -> None:
-    old_database.write(EVERY_ACCOUNT, add_completed_tasks)
-    engine = Engine(old_database, NO_WORKERS)
+    database_of_schema_4.write(EVERY_ACCOUNT, add_completed_tasks)
+    migrate(database_of_schema_4)
+    engine = Engine(database_of_schema_4, NO_WORKERS)
     before = engine.call(ALICE, ListTasks(status="completed", limit=1_000))
     assert len(before) == len(COMPLETED) + ADDED_TASKS
     options = WorkerOptions(
@@ -228,5 +239,5 @@ def test_after_a_kill_at_any_boundary_a_backfill_continues_and_moves_each_task_o
         assert supervisor.killed_sessions() == {BACKFILL}
     (task,) = engine.call(OPERATOR, ListTasks(task_type="backfill"))
     assert (task.attempts, task.result) == (2, {"rows": len(before)})
-    assert old_rows(old_database) == 0
+    assert old_rows(database_of_schema_4) == 0
     assert engine.call(ALICE, ListTasks(status="completed", limit=1_000)) == before
