@@ -21,7 +21,7 @@ from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Dialect, Params, Row, Statement, Submission, Tx, transaction_scope
 from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
 from holdfast.store.drivers.sqlite_backup import CopyProgress, copy_database
-from holdfast.store.drivers.sqlite_errors import STATEMENT_ERRORS, STORAGE_ERRORS, translated_errors
+from holdfast.store.drivers.sqlite_errors import STATEMENT_ERRORS, STORAGE_ERRORS, constraint_problem, translated_errors
 from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, busy_handler, close_connection
 from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 from holdfast.store.index import sqlite_text
@@ -286,7 +286,7 @@ def _run(transaction: Callable[[Tx], T], tx: SqliteTx) -> T:
     try:
         return transaction(tx)
     except STATEMENT_ERRORS as error:
-        raise damage_error(error, tx.statement, str(error)) from error
+        raise damage_error(error, tx.statement, constraint_problem(error)) from error
     except ROW_ERRORS as error:
         raise damage_error(error, tx.statement) from error
 
