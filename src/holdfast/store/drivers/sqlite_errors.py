@@ -1,5 +1,7 @@
 """Translates SQLite storage errors into errors that say what happened and what to do."""
 
+import re
+
 import apsw
 
 from holdfast.errors import UnavailableError
@@ -24,6 +26,18 @@ STORAGE_ERRORS = (
 
 # Errors of one statement. Correct statements on intact rows do not raise them.
 STATEMENT_ERRORS = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.TooBigError, apsw.SQLError)
+
+
+_CONSTRAINT = re.compile(r"(UNIQUE|NOT NULL|FOREIGN KEY|CHECK) constraint failed(: [\w., ]+)?")
+
+
+def constraint_problem(error: Exception) -> str:
+    """The constraint that a statement broke, with the names of its columns. Empty for other errors.
+
+    Other messages may quote a conversation.
+    """
+    found = _CONSTRAINT.fullmatch(str(error))
+    return found[0] if found else ""
 
 
 class _ErrorTranslation:

@@ -17,7 +17,7 @@ from holdfast.store.database import (
     transaction_scope,
 )
 from holdfast.store.drivers.group_commit import PendingWrite
-from holdfast.store.drivers.sqlite_errors import STATEMENT_ERRORS, STORAGE_ERRORS, translated_errors
+from holdfast.store.drivers.sqlite_errors import STATEMENT_ERRORS, STORAGE_ERRORS, constraint_problem, translated_errors
 from holdfast.store.index import sqlite_text
 from holdfast.store.row_errors import ROW_ERRORS, damage_error
 
@@ -89,7 +89,7 @@ def _run(transaction: Callable[[Tx], T], tx: SqliteTx) -> T:
     try:
         return transaction(tx)
     except STATEMENT_ERRORS as error:
-        raise damage_error(error, tx.statement, str(error)) from error
+        raise damage_error(error, tx.statement, constraint_problem(error)) from error
     except ROW_ERRORS as error:
         raise damage_error(error, tx.statement) from error
 
