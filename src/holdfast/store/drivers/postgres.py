@@ -16,6 +16,7 @@ from holdfast import forking
 from holdfast.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Submission, Tx
+from holdfast.store.drivers.keys_in_use import KeysInUse
 from holdfast.store.drivers.lock_waits import LockWaits
 from holdfast.store.drivers.postgres_batches import run_batch
 from holdfast.store.drivers.postgres_limits import MIGRATION_LIMITS, SET_LIMITS, TimeLimits
@@ -77,8 +78,9 @@ class PostgresDatabase:
         self._queue: WriteQueue[Work[object]] | None = None
         # Together these leave connections for the batches and for reads.
         self._lanes: WriteLanes[Work[object]] = WriteLanes(
-            self._run_lane, threads=max(1, self._pool_max * 3 // 8), per_account=max(1, self._pool_max // 8)
+            self._run_lane, threads=max(1, self._pool_max * 3 // 8), per_account=max(1, self._pool_max * 3 // 16)
         )
+        self._keys = KeysInUse[Work[object]]()
         self._lock_waits = LockWaits(max_count=max(1, self._pool_max // 4), per_account=max(1, self._pool_max // 8))
         self._pool = ConnectionPool(connector(self._url, self._limits), self._pool_max)
 
@@ -167,18 +169,35 @@ class PostgresDatabase:
         self._begin()
 
     def _commit_batch(self, batch: list[Write]) -> None:
+        """Commit writes together and reply to them, and then to those that waited for their keys."""
+        while batch:
+            with self._keys.claim(batch) as later:
+                try:
+                    self._commit_together(batch)
+                except BaseException as error:  # noqa: BLE001 - it is passed to the callers
+                    for write in batch:
+                        write.outcome, write.error = None, copy.copy(error)
+            for write in batch:
+                write.answer(write.outcome, write.error)
+            batch[:] = later
+
+    def _commit_together(self, batch: list[Write]) -> None:
         """Commit writes together. A write that prevents this is removed, to run in a lane, and the others run again."""
-        self._remove_overdue(batch)
+        if batch:
+            self._remove_overdue(batch)
         if self._lanes:  # while a lane of a key exists, later writes of the key wait in it
-            for write in [write for write in batch if write.key in self._lanes]:
-                batch.remove(write)
-                self._lanes.add(write)
+            self._move_to_lanes(batch, [write for write in batch if write.key in self._lanes])
         while batch:
             leaving = self._on_connection(partial(run_batch, batch=batch))
             if leaving is None:
                 return
-            batch.remove(leaving.write)
-            self._lanes.add(leaving.write)
+            key = leaving.write.key if leaving.is_locked and leaving.write.key[1] else None
+            self._move_to_lanes(batch, [write for write in batch if write is leaving.write or write.key == key])
+
+    def _move_to_lanes(self, batch: list[Write], writes: list[Write]) -> None:
+        for write in writes:
+            batch.remove(write)
+            self._lanes.add(write)
 
     def _run_lane(self, writes: list[Write]) -> None:
         """Run writes that left their batch. They have the same key, so they probably wait for the same lock."""

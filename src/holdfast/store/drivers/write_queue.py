@@ -38,7 +38,7 @@ class SubmittedWrite(PendingWrite[W]):
 class WriteQueue(Generic[W]):
     """`commit(batch)` runs all writes of a batch durably and sets the `outcome` or the `error` of each.
 
-    It may remove a write from the batch. It must then call the callback of that write itself.
+    It may remove a write from the batch. The callback of that write must then be called elsewhere.
     """
 
     def __init__(self, commit: Callable[[list[SubmittedWrite[W]]], None], *, threads: int = 1) -> None:
