@@ -11,13 +11,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import holdfast
 from holdfast.testing.server import running_server
 
 
-def own_threads() -> list[str]:
-    """The names of the threads that Holdfast or a library of it has started."""
-    return sorted(thread.name for thread in threading.enumerate() if thread is not threading.main_thread())
+@pytest.fixture
+def wait_for_threads_to_end() -> Callable[[], None]:
+    """Waits until all threads that the test has started have ended."""
+    before = set(threading.enumerate())
+    return lambda: wait_for(lambda: set(threading.enumerate()) <= before)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -26,7 +30,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         if condition():
             return
         time.sleep(0.01)
-    raise AssertionError(f"the condition was not met; threads: {own_threads()}")
+    raise AssertionError(f"the condition was not met; threads: {threading.enumerate()}")
 
 
 def use(target: str) -> None:
@@ -36,31 +40,34 @@ def use(target: str) -> None:
     client.commit_session("chat")
 
 
-def test_a_dropped_client_ends_its_threads_and_loses_nothing(target: str) -> None:
-    before = own_threads()
+def test_a_dropped_client_ends_its_threads_and_loses_nothing(
+    target: str, wait_for_threads_to_end: Callable[[], None]
+) -> None:
     for _ in range(5):
         use(target)
     gc.collect()
-    wait_for(lambda: own_threads() == before)
+    wait_for_threads_to_end()
     with holdfast.connect(target) as client:
         client.wait_until_idle(20)
         assert client.get_session("chat").total_message_count == 5
         assert len(client.list_archives("chat")) == 5
 
 
-def test_a_client_dropped_in_a_cycle_ends_its_threads(tmp_path: Path) -> None:
-    before = own_threads()
+def test_a_client_dropped_in_a_cycle_ends_its_threads(
+    tmp_path: Path, wait_for_threads_to_end: Callable[[], None]
+) -> None:
     cycle: list[object] = [holdfast.connect(tmp_path)]
     cycle[0].add_message("chat", "user", "hello")  # type: ignore[attr-defined]
     cycle[0].commit_session("chat")  # type: ignore[attr-defined]
     cycle.append(cycle)
     del cycle
     gc.collect()
-    wait_for(lambda: own_threads() == before)
+    wait_for_threads_to_end()
 
 
-def test_a_dropped_asynchronous_client_ends_its_threads(target: str) -> None:
-    before = own_threads()
+def test_a_dropped_asynchronous_client_ends_its_threads(
+    target: str, wait_for_threads_to_end: Callable[[], None]
+) -> None:
 
     async def use_and_drop() -> None:
         client = holdfast.connect_async(target)
@@ -70,7 +77,7 @@ def test_a_dropped_asynchronous_client_ends_its_threads(target: str) -> None:
     for _ in range(3):
         asyncio.run(use_and_drop())
     gc.collect()
-    wait_for(lambda: own_threads() == before)
+    wait_for_threads_to_end()
     with holdfast.connect(target) as client:
         assert client.get_session("chat").total_message_count == 3
 
@@ -100,10 +107,11 @@ def test_a_dropped_client_causes_no_warning(target: str) -> None:
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 
-def test_a_dropped_client_of_a_server_leaves_no_thread(tmp_path: Path) -> None:
-    before = own_threads()
+def test_a_dropped_client_of_a_server_leaves_no_thread(
+    tmp_path: Path, wait_for_threads_to_end: Callable[[], None]
+) -> None:
     with running_server(tmp_path) as server:
         for _ in range(3):
             holdfast.connect(server.url).add_message("chat", "user", "hello")
         gc.collect()
-        wait_for(lambda: own_threads() == before)
+        wait_for_threads_to_end()
