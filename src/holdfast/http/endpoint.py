@@ -21,7 +21,9 @@ from holdfast.http.auth import AuthenticatedCaller, Headers
 from holdfast.http.event_stream import SessionStream
 from holdfast.http.executor import MAX_INLINE_BYTES
 from holdfast.http.limits import Disconnected, read_body
+from holdfast.http.memory import MemoryLease
 from holdfast.http.request_middleware import RequestRecord
+from holdfast.http.response_stream import ResponseStream
 from holdfast.http.routes import Route, Routes
 from holdfast.http.server_state import ServerState
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
@@ -64,13 +66,18 @@ class Endpoint:
             if route.entry.stream and b"text/event-stream" in headers.get(b"accept", b""):
                 await self._stream(scope, receive, send, route, caller, fields, headers)
                 return
-            response = await self._call(scope, receive, route, caller, fields, headers)
+            with self._state.memory.lease(caller.principal) as lease:
+                await self._respond(scope, receive, send, route, caller, fields, headers, lease)
         except HoldfastError as error:
+            if record.status:  # a part of the response was sent; the client sees that the rest is missing
+                self._state.log.write(
+                    "warning", "response broken off", request_id=record.request_id.decode(), reason=error.message
+                )
+                return
             response = responses.failure(error, "query" if scope["method"] in {"GET", "DELETE"} else "body")
+            await responses.send(response, send)
         except Disconnected:
             record.status = CLIENT_CLOSED_REQUEST
-            return
-        await responses.send(response, send)
 
     async def _authorise(self, route: Route, headers: Headers) -> AuthenticatedCaller:
         """Identify the caller, and apply the rate limit. The operation's own rule checks the role."""
@@ -82,6 +89,31 @@ class Endpoint:
         self._state.rate_limit.consume(caller.principal)
         return caller
 
+    async def _respond(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        route: Route,
+        caller: AuthenticatedCaller,
+        path_fields: dict[str, Any],
+        headers: Headers,
+        lease: MemoryLease,
+    ) -> None:
+        record: RequestRecord = scope["record"]
+        encoded, telemetry = await self._call(scope, receive, route, caller, path_fields, headers, lease)
+        telemetry_id = record.request_id.decode() if _is_true(telemetry) else None
+        extra_fields = encoded.extra_fields
+
+        def envelope_end() -> bytes:
+            return responses.envelope_end(route, extra_fields, record.seconds(), telemetry_id)
+
+        if encoded.stream is None:
+            await responses.send_success(encoded, envelope_end(), send)
+            return
+        stream = ResponseStream(self._state.executor, lease, self._state.settings.request_timeout_seconds)
+        await stream.send(encoded.stream, encoded.headers, envelope_end, receive, send)
+
     async def _call(
         self,
         scope: Scope,
@@ -90,8 +122,9 @@ class Endpoint:
         caller: AuthenticatedCaller,
         path_fields: dict[str, Any],
         headers: Headers,
-    ) -> responses.EncodedResponse:
-        record: RequestRecord = scope["record"]
+        lease: MemoryLease,
+    ) -> tuple[responses.EncodedResult, Any]:
+        """Call the operation. Return its encoded result, and the `telemetry` that the request asks for."""
         is_received = in_query = route.entry.verb in {"GET", "DELETE"}
         body_size = 0
         try:
@@ -106,8 +139,14 @@ class Endpoint:
                     is_received = True
                 telemetry = parsed.pop("telemetry", None)
                 fields = {**parsed, **_header_fields(route, headers, parsed), **path_fields}
-                result = await self._state.executor.call(
-                    caller.principal, route.cls, fields, strict=not in_query, body_size=body_size
+                encoded = await self._state.executor.call_encoded(
+                    caller.principal,
+                    route.cls,
+                    fields,
+                    strict=not in_query,
+                    body_size=body_size,
+                    encode=partial(responses.encode_result, route),
+                    lease=lease,
                 )
         except TimeoutError:
             raise _timeout_error(self._state.deadlines.seconds, route, is_received=is_received) from None
@@ -116,8 +155,7 @@ class Endpoint:
                 self._state.authenticator.clear_cache()
         if route.entry.verb != "GET" and "session_id" in fields:
             self._state.notifier.notify((caller.principal.account_id, caller.principal.user_id, fields["session_id"]))
-        telemetry_id = record.request_id.decode() if _is_true(telemetry) else None
-        return responses.success(route, result, record.seconds(), telemetry_id)
+        return encoded, telemetry
 
     async def _stream(
         self,
@@ -134,8 +172,11 @@ class Endpoint:
         op = validate_operation(ReadEvents, fields, strict=False)
         with state.stream_limit.reserve(caller.principal):
             identify = partial(state.authenticator.identify, headers)
-            stream = SessionStream(state.executor, state.notifier, state.settings, caller.principal, op, identify)
-            await stream.run(receive, send)
+            with state.memory.lease(caller.principal) as lease:
+                stream = SessionStream(
+                    state.executor, state.notifier, state.settings, caller.principal, op, identify, lease
+                )
+                await stream.run(receive, send)
 
 
 def _header_dict(headers: list[tuple[bytes, bytes]]) -> Headers:

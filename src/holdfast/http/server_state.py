@@ -9,6 +9,7 @@ from holdfast.http.deadlines import Deadlines
 from holdfast.http.event_stream import StreamNotifier
 from holdfast.http.executor import EngineExecutor
 from holdfast.http.limits import RateLimit, StreamLimit
+from holdfast.http.memory import MemoryBudget
 from holdfast.http.telemetry.logs import Log
 from holdfast.http.telemetry.metrics import Metrics
 
@@ -23,6 +24,7 @@ class ServerState:
         self.authenticator = Authenticator(self.executor, settings, engine.clock)
         self.rate_limit = RateLimit(settings)
         self.stream_limit = StreamLimit(settings)
+        self.memory = MemoryBudget(settings.max_buffered_bytes)
         self.notifier = StreamNotifier()
         self.log = Log(settings, engine.clock)
         self.metrics = Metrics(engine.db.count_waiting_writes, lambda: self.stream_limit.count)

@@ -1,5 +1,7 @@
 """Copy-on-write forks: which log holds which messages of a session."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from holdfast.store.database import Tx
@@ -21,6 +23,16 @@ def log_ranges(tx: Tx, session: StoredSession, first: int = 1, last: int | None 
     inherited = _inherited(tx, session.log_id) if first <= session.fork_seq else []
     clipped = (LogRange(each.log_id, max(each.first, first), min(each.last, end)) for each in [*inherited, own])
     return [log_range for log_range in clipped if log_range.first <= log_range.last]
+
+
+def ranges_after(log_ranges: Sequence[LogRange], seq: int) -> list[LogRange]:
+    """Return the parts of log ranges after message `seq`."""
+    return [LogRange(each.log_id, max(each.first, seq + 1), each.last) for each in log_ranges if each.last > seq]
+
+
+def ranges_until(log_ranges: Sequence[LogRange], seq: int) -> list[LogRange]:
+    """Return the parts of log ranges up to message `seq`."""
+    return [LogRange(each.log_id, each.first, min(each.last, seq)) for each in log_ranges if each.first <= seq]
 
 
 def branch(tx: Tx, parent: StoredSession, at: int, log_id: int) -> None:

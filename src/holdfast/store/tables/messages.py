@@ -7,6 +7,7 @@ import msgspec
 
 from holdfast.model.messages import Message, Role, seq_from_id
 from holdfast.model.parts import Part
+from holdfast.store import read_memory
 from holdfast.store.database import Row, Tx
 from holdfast.store.tables import tool_calls
 from holdfast.store.tables.lineage import LogRange
@@ -17,6 +18,10 @@ MAX_SYSTEM_MESSAGES = 20
 """How many of the last system messages are searched for one with text."""
 CHARS_PER_TOKEN = 4
 _COLUMNS = "id, role, created_at, seq, tokens, extra, parts"
+_OVERHEAD_BYTES = 200
+"""About the bytes of a message in a response without its parts."""
+_SIZE = f"OCTET_LENGTH(m.parts) + COALESCE(OCTET_LENGTH(m.extra), 0) + {_OVERHEAD_BYTES}"
+"""About the bytes of a message in a response. The database knows them without reading the columns."""
 _decode_parts = msgspec.json.Decoder(list[list[Part]]).decode
 
 _INSERT = (
@@ -61,6 +66,16 @@ class StoredMessage(msgspec.Struct, frozen=True):
     extra: str | None
     created_at: int
     seq: int
+
+
+class MessageRows(msgspec.Struct, frozen=True):
+    """Messages that were read at once."""
+
+    messages: list[Message]
+    bytes: int
+    """Their size, or 0 if reads are not limited."""
+    has_more: bool
+    """Whether messages follow that did not fit."""
 
 
 def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft], ids: Sequence[str], now: int) -> int:
@@ -109,6 +124,52 @@ def read(tx: Tx, log_ranges: Sequence[LogRange], limit: int, words: Sequence[str
     return _messages(rows)
 
 
+def read_page(
+    tx: Tx,
+    log_ranges: Sequence[LogRange],
+    limit: int,
+    words: Sequence[str] | None = None,
+    *,
+    max_bytes: int = read_memory.NO_LIMIT,
+    at_least_one: bool = True,
+) -> MessageRows:
+    """As `read`, but return at most `max_bytes`, and at most as much as a read may hold at once.
+
+    With `at_least_one`, a message that is larger than `max_bytes` is returned if it is the first one.
+    """
+    if not read_memory.is_limited():
+        return MessageRows(read(tx, log_ranges, limit, words), 0, has_more=False)
+    largest, max_bytes = read_memory.largest_row(), min(max_bytes, read_memory.page_bytes())
+    rows: list[Row] = []
+    total, has_more = 0, False
+    for log_range in log_ranges:
+        condition, query = ("TRUE", ()) if words is None else tx.dialect.match_text(tx, log_range.log_id, list(words))
+        # More rows do not fit, and PostgreSQL would count them.
+        row_limit = min(limit - len(rows), (max_bytes - total) // _OVERHEAD_BYTES + 2)
+        found, has_more = tx.all_within(
+            f"SELECT id, role, created_at, seq, tokens, CASE WHEN {_SIZE} <= ? THEN extra END AS extra,"
+            f" CASE WHEN {_SIZE} <= ? THEN parts END AS parts, {_SIZE} AS bytes FROM messages m"
+            f" WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ? AND {condition}"
+            " ORDER BY m.seq LIMIT ?",
+            (
+                *(largest, largest, tx.account, log_range.log_id, log_range.first, log_range.last),
+                *(*query, row_limit),
+            ),
+            max_bytes - total,
+            "seq",
+        )
+        if found and total + found[0][-1] > max_bytes:
+            if rows or not at_least_one:
+                has_more = True
+                break
+            read_memory.require(found[0][-1])
+        rows += [row[:-1] for row in found]
+        total += sum([row[-1] for row in found])
+        if has_more or len(rows) == limit:
+            break
+    return MessageRows(_messages(rows), total, has_more=has_more)
+
+
 def read_seqs(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[Message]:
     """Read the messages of a log with the given sequence numbers, in order."""
     rows = tx.all(
@@ -117,6 +178,21 @@ def read_seqs(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[Message]:
         (tx.account, log_id, *seqs),
     )
     return _messages(rows)
+
+
+def token_counts(tx: Tx, log_ranges: Sequence[LogRange], limit: int) -> list[tuple[int, int]]:
+    """List the sequence number and the tokens of up to `limit` messages in order, without reading the messages."""
+    counts: list[tuple[int, int]] = []
+    for log_range in log_ranges:
+        rows = tx.all(
+            "SELECT seq, tokens FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
+            " ORDER BY seq LIMIT ?",
+            (tx.account, log_range.log_id, log_range.first, log_range.last, limit - len(counts)),
+        )
+        counts += [(seq, tokens) for seq, tokens in rows]
+        if len(counts) == limit:
+            break
+    return counts
 
 
 def sizes(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[tuple[int, int]]:
@@ -184,13 +260,15 @@ def latest_system_message(tx: Tx, log_ranges: Sequence[LogRange]) -> Message | N
     """
     for log_range in reversed(log_ranges):
         rows = tx.all(
-            f"SELECT {_COLUMNS} FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
+            f"SELECT seq, {_SIZE} FROM messages m WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
             " AND role = 'system' ORDER BY seq DESC LIMIT ?",
             (tx.account, log_range.log_id, log_range.first, log_range.last, MAX_SYSTEM_MESSAGES),
         )
-        with_text = next((message for message in _messages(rows) if message.text.strip()), None)
-        if with_text is not None:
-            return with_text
+        for seq, size in rows:
+            read_memory.require(size)
+            (message,) = read_seqs(tx, log_range.log_id, [seq])
+            if message.text.strip():
+                return message
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.model.messages import ToolResult, ToolResultSlice
+from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.timestamps import from_micros
@@ -64,6 +65,16 @@ def list_newest(tx: Tx, log_ranges: Sequence[LogRange], tool_name: str | None, l
     return results
 
 
+def seqs_with_outputs(tx: Tx, log_range: LogRange) -> list[int]:
+    """List the sequence numbers of the messages that have large outputs, in order."""
+    rows = tx.all(
+        "SELECT DISTINCT seq FROM tool_results WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
+        " ORDER BY seq",
+        (tx.account, log_range.log_id, log_range.first, log_range.last),
+    )
+    return [row[0] for row in rows]
+
+
 def count(tx: Tx, log_ranges: Sequence[LogRange]) -> int:
     rows = [
         tx.one(
@@ -81,10 +92,13 @@ def read(
     """Read the characters from `offset` to `offset + limit` of an output in a message of `log_ranges`."""
     for log_range in log_ranges:
         row = tx.one(
-            "SELECT t.tool_name, SUBSTR(b.content, ?, ?), b.chars FROM tool_results t"
+            # To read a part of a text, the database loads the whole text.
+            "SELECT t.tool_name, CASE WHEN OCTET_LENGTH(b.content) <= ? THEN SUBSTR(b.content, ?, ?) END, b.chars,"
+            " OCTET_LENGTH(b.content) FROM tool_results t"
             " JOIN blobs b ON b.account_id = t.account_id AND b.hash = t.hash"
             " WHERE t.account_id = ? AND t.log_id = ? AND t.seq BETWEEN ? AND ? AND t.hash = ? LIMIT 1",
             (
+                read_memory.largest_row(),
                 offset + 1,
                 limit or 2**31 - 1,
                 tx.account,
@@ -95,7 +109,8 @@ def read(
             ),
         )
         if row:
-            tool_name, content, chars = row
+            tool_name, content, chars, size = row
+            read_memory.require(size)
             return ToolResultSlice(
                 tool_result_id=tool_result_id,
                 tool_name=tool_name,
@@ -127,8 +142,15 @@ def list_of_tool(
 
 def read_content(tx: Tx, tool_result_id: str) -> str | None:
     """Read the whole content of an output."""
-    row = tx.one("SELECT content FROM blobs WHERE account_id = ? AND hash = ?", (tx.account, tool_result_id))
-    return None if row is None else str(row[0])
+    row = tx.one(
+        "SELECT CASE WHEN OCTET_LENGTH(content) <= ? THEN content END, OCTET_LENGTH(content) FROM blobs"
+        " WHERE account_id = ? AND hash = ?",
+        (read_memory.largest_row(), tx.account, tool_result_id),
+    )
+    if row is None:
+        return None
+    read_memory.require(row[1])
+    return str(row[0])
 
 
 def sizes(tx: Tx, log_id: int, after: int) -> list[tuple[int, int]]:
