@@ -49,7 +49,8 @@ def read_messages(tx: Tx, session: StoredSession, first: int, last: int | None, 
 
 def _list(tx: Tx, principal: Principal, op: ListArchives, _prepared: None, _context: CallContext) -> list[ArchiveInfo]:
     session = session_access.require_session(tx, principal, op.session_id)
-    return [store.info(session, archive) for archive in store.page(tx, session.log_id, after=op.after, limit=op.limit)]
+    page = store.page(tx, session.log_id, after=op.after, limit=op.limit, with_overviews=False)
+    return [store.info(session, archive) for archive in page]
 
 
 def _get(tx: Tx, principal: Principal, op: GetSessionArchive, _prepared: None, _context: CallContext) -> Any:

@@ -5,11 +5,12 @@ from itertools import islice
 from typing import Any
 
 from holdfast.engine.gate.rule import CallContext, Rule
-from holdfast.engine.gate.streams import response_bytes
+from holdfast.engine.gate.streams import as_result, response_bytes
 from holdfast.engine.tree import mounts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.nodes import File, Folder, Node
 from holdfast.engine.tree.reading import Selection
+from holdfast.engine.tree.text_pages import text_page
 from holdfast.errors import FailedPreconditionError, InvalidUriError, NotFoundError
 from holdfast.model.files import ABSTRACT, OVERVIEW, FileEntry, FilePage
 from holdfast.model.identity import Principal
@@ -38,14 +39,16 @@ def _stat(tx: Tx, principal: Principal, op: StatFile, names: Names, _context: Ca
     return _entry(node, node.name, None)
 
 
-def _read(tx: Tx, principal: Principal, op: ReadFile, names: Names, _context: CallContext) -> str:
+def _read(tx: Tx, principal: Principal, op: ReadFile, names: Names, _context: CallContext) -> Any:
     selection = Selection(
         offset=op.offset,
         limit=None if op.limit < 0 else op.limit,
         char_offset=op.char_offset,
         char_limit=op.char_limit,
     )
-    return _require_file(tx, principal, op.uri, names).read(selection)
+    if not read_memory.is_limited():
+        return _require_file(tx, principal, op.uri, names).read(selection)
+    return as_result("", None, text_page(tx, lambda tx: _require_file(tx, principal, op.uri, names), selection))
 
 
 def _abstract(tx: Tx, principal: Principal, op: ReadAbstract, names: Names, _context: CallContext) -> str:

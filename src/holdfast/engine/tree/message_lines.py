@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from holdfast.model.messages import Message
+from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage, messages
 from holdfast.store.tables.sessions import StoredSession
@@ -30,7 +31,8 @@ def read_batches(tx: Tx, log_id: int, seqs: Sequence[int]) -> Iterator[Message]:
     batch: list[int] = []
     batch_bytes = 0
     for seq, size in messages.sizes(tx, log_id, seqs):
-        if batch and batch_bytes + size > BATCH_BYTES:
+        read_memory.require(size)
+        if batch and batch_bytes + size > min(BATCH_BYTES, read_memory.page_bytes()):
             yield from messages.read_seqs(tx, log_id, batch)
             batch, batch_bytes = [], 0
         batch.append(seq)

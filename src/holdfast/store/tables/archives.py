@@ -15,6 +15,7 @@ _COLUMNS = (
     " overview_tokens, rolling_abstract, rolling, rolling_tokens, prompt_tokens, completion_tokens, total_tokens,"
     " cached_tokens, reasoning_tokens, embedding_tokens, rules_tokens, rules_left_out"
 )
+_COLUMNS_WITHOUT_OVERVIEWS = _COLUMNS.replace(" overview,", " '',").replace(" rolling,", " '',")
 _OF_LOG = "account_id = ? AND log_id = ?"
 _UNFINISHED = "state <> 'done'"
 """Spelled exactly as in the partial index on unfinished archives, so that queries can use it."""
@@ -101,10 +102,11 @@ def find(tx: Tx, log_id: int, number: int) -> StoredArchive | None:
     return StoredArchive(*row) if row else None
 
 
-def page(tx: Tx, log_id: int, *, after: int, limit: int) -> list[StoredArchive]:
-    """Return up to `limit` archives with a number greater than `after`, in order."""
+def page(tx: Tx, log_id: int, *, after: int, limit: int, with_overviews: bool = True) -> list[StoredArchive]:
+    """Return up to `limit` archives with a number greater than `after`, in order. Their overviews may be left out."""
+    columns = _COLUMNS if with_overviews else _COLUMNS_WITHOUT_OVERVIEWS
     rows = tx.all(
-        f"SELECT {_COLUMNS} FROM archives WHERE {_OF_LOG} AND number > ? ORDER BY number LIMIT ?",
+        f"SELECT {columns} FROM archives WHERE {_OF_LOG} AND number > ? ORDER BY number LIMIT ?",
         (tx.account, log_id, after, limit),
     )
     return [StoredArchive(*row) for row in rows]
