@@ -66,7 +66,7 @@ class Endpoint:
             if route.entry.stream and b"text/event-stream" in headers.get(b"accept", b""):
                 await self._stream(scope, receive, send, route, caller, fields, headers)
                 return
-            with self._state.memory.lease(caller.principal) as lease:
+            with self._state.responses_memory.lease(caller.principal) as lease:
                 await self._respond(scope, receive, send, route, caller, fields, headers, lease)
         except HoldfastError as error:
             if record.status:  # a part of the response was sent; the client sees that the rest is missing
@@ -126,20 +126,27 @@ class Endpoint:
     ) -> tuple[responses.EncodedResult, Any]:
         """Call the operation. Return its encoded result, and the `telemetry` that the request asks for."""
         is_received = in_query = route.entry.verb in {"GET", "DELETE"}
-        body_size = 0
+        state, body_size = self._state, 0
         try:
-            with self._state.deadlines:
+            with (
+                state.deadlines,
+                state.body_memory.buffer() as buffer,
+                state.processing_memory.lease(caller.principal) as processing,
+            ):
                 if in_query:
                     parsed = _parse_query(scope["query_string"])
                 else:
-                    body = await read_body(receive, headers, self._max_body_bytes)
-                    body_size = len(body)
-                    parse = partial(_parse_body, body)
-                    parsed = parse() if body_size <= MAX_INLINE_BYTES else await self._state.executor.in_thread(parse)
-                    is_received = True
+                    body = await read_body(receive, headers, self._max_body_bytes, buffer)
+                    is_received, body_size = True, len(body)
+                    if body_size <= MAX_INLINE_BYTES:
+                        parsed = _parse_body(body)
+                    else:
+                        await processing.reserve(body_size)
+                        parsed = await state.executor.in_thread(partial(_parse_body, body))
+                    del body
                 telemetry = parsed.pop("telemetry", None)
                 fields = {**parsed, **_header_fields(route, headers, parsed), **path_fields}
-                encoded = await self._state.executor.call_encoded(
+                encoded = await state.executor.call_encoded(
                     caller.principal,
                     route.cls,
                     fields,
@@ -149,12 +156,12 @@ class Endpoint:
                     lease=lease,
                 )
         except TimeoutError:
-            raise _timeout_error(self._state.deadlines.seconds, route, is_received=is_received) from None
+            raise _timeout_error(state.deadlines.seconds, route, is_received=is_received) from None
         finally:
             if route.cls in KEY_CHANGES:
-                self._state.authenticator.clear_cache()
+                state.authenticator.clear_cache()
         if route.entry.verb != "GET" and "session_id" in fields:
-            self._state.notifier.notify((caller.principal.account_id, caller.principal.user_id, fields["session_id"]))
+            state.notifier.notify((caller.principal.account_id, caller.principal.user_id, fields["session_id"]))
         return encoded, telemetry
 
     async def _stream(
@@ -172,7 +179,7 @@ class Endpoint:
         op = validate_operation(ReadEvents, fields, strict=False)
         with state.stream_limit.reserve(caller.principal):
             identify = partial(state.authenticator.identify, headers)
-            with state.memory.lease(caller.principal) as lease:
+            with state.responses_memory.lease(caller.principal) as lease:
                 stream = SessionStream(
                     state.executor, state.notifier, state.settings, caller.principal, op, identify, lease
                 )
@@ -208,7 +215,7 @@ def _parse_query(query: bytes) -> dict[str, Any]:
         raise InvalidArgumentError("query", f"cannot be parsed: {error}; percent-encode it as UTF-8") from None
 
 
-def _parse_body(body: bytes) -> dict[str, Any]:
+def _parse_body(body: bytes | bytearray) -> dict[str, Any]:
     if not body:
         return {}
     try:

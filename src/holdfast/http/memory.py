@@ -9,18 +9,16 @@ from holdfast.model.identity import Principal
 
 UNRESERVED_BYTES = 64 * 1024
 """Requests and responses up to this size need no reservation, so they never wait for large ones."""
-CALLER_SHARE = 32
-"""A caller holds at most this fraction of the memory, and at least one reservation of any size."""
-
 Caller = tuple[str, str]
 
 
 class MemoryBudget:
     """Hands out a number of bytes. Callers that wait get them in turn, each caller in the order of asking."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, max_per_caller: int) -> None:
         self._total = total
-        self._max_per_caller = total // CALLER_SHARE
+        self._max_per_caller = max_per_caller
+        """What one caller may hold, except that a single reservation may have any size."""
         self._held: dict[Caller, int] = {}
         self._used = 0
         self._waiting: OrderedDict[Caller, deque[tuple[int, asyncio.Future[None]]]] = OrderedDict()

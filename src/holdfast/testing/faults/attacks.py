@@ -75,9 +75,7 @@ def attackers(
     """Return attackers, each with a connection per request, that ask for the paths in turn."""
     accept = "text/event-stream, application/json"
     requests = [request_head("GET", path, x_openviking_user=user, accept=accept) for path in paths]
-    return [
-        Attacker(url, requests[number % len(requests)], connections, reads=reads) for number in range(threads)
-    ]
+    return [Attacker(url, requests[number % len(requests)], connections, reads=reads) for number in range(threads)]
 
 
 class ResponseTimes(msgspec.Struct, frozen=True):
@@ -137,8 +135,9 @@ def _request(url: str, verb: str, path: str, body: bytes | None) -> Any:
         connection.request(verb, path, body, {"X-OpenViking-User": VICTIM, "Content-Type": "application/json"})
         response = connection.getresponse()
         response.read()
-        return response.status
     except OSError as error:
         return type(error).__name__
+    else:
+        return response.status
     finally:
         connection.close()
