@@ -20,7 +20,7 @@ from holdfast.http import responses
 from holdfast.http.auth import AuthenticatedCaller, Headers
 from holdfast.http.event_stream import SessionStream
 from holdfast.http.executor import MAX_INLINE_BYTES
-from holdfast.http.limits import Disconnected, read_body
+from holdfast.http.limits import Disconnected, read_body, require_few_values
 from holdfast.http.memory import MemoryLease
 from holdfast.http.request_middleware import RequestRecord
 from holdfast.http.response_stream import ResponseStream
@@ -218,6 +218,8 @@ def _parse_query(query: bytes) -> dict[str, Any]:
 def _parse_body(body: bytes | bytearray) -> dict[str, Any]:
     if not body:
         return {}
+    if len(body) > MAX_INLINE_BYTES:
+        require_few_values(body)
     try:
         decoded = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from starlette.types import Receive
 
+from holdfast import lazy
 from holdfast.config import Settings
 from holdfast.errors import ResourceExhaustedError, TooLargeError
 from holdfast.http.auth import Headers
@@ -14,6 +15,11 @@ from holdfast.http.memory import UNRESERVED_BYTES
 from holdfast.model.identity import Principal
 
 MAX_BUCKETS = 10_000
+MAX_VALUES = 1_000_000
+"""How many values the JSON of a body may have. An empty list has two bytes there and 64 in memory."""
+VALUE_MARKS = (b",", b"[", b"{")
+"""Each value of a JSON text follows one of them, except the whole."""
+COUNTED_BYTES = 1024 * 1024
 
 
 class Disconnected(Exception):  # noqa: N818 - not an error of the server
@@ -42,6 +48,30 @@ async def read_body(receive: Receive, headers: Headers, max_bytes: int, buffer: 
             return body
         if len(body) > UNRESERVED_BYTES:
             await buffer.hold(len(body))
+
+
+def require_few_values(body: bytes | bytearray) -> None:
+    """Raise an error if a JSON body has so many values that they would need many times its size as objects."""
+    if sum(map(body.count, VALUE_MARKS)) <= MAX_VALUES or _count_values(body) <= MAX_VALUES:
+        return
+    raise TooLargeError(
+        f"the body has more than {MAX_VALUES:,} lists, objects and values; send less at once", limit=MAX_VALUES
+    )
+
+
+def _count_values(body: bytes | bytearray) -> int:
+    """Count the marks of values that are not in strings, in a time that depends only on the length of the body."""
+    numpy = lazy.numpy
+    text = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    is_mark = numpy.zeros(256, dtype=bool)
+    is_mark[list(b"".join(VALUE_MARKS))] = True
+    count, in_string = 0, 0
+    for start in range(0, len(text), COUNTED_BYTES):
+        block = numpy.frombuffer(text, numpy.uint8, min(COUNTED_BYTES, len(text) - start), start)
+        inside = numpy.bitwise_xor.accumulate((block == ord('"')).view(numpy.uint8)) ^ in_string
+        count += int(numpy.count_nonzero(is_mark[block] & (inside == 0)))
+        in_string = int(inside[-1])
+    return count
 
 
 def _too_large(max_bytes: int) -> TooLargeError:
