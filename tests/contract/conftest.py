@@ -16,6 +16,8 @@ from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import running_server
 
 ROOT_KEY = "the-operators-key"
+MAX_RESPONSE_BYTES = 400_000
+"""More than a page, so that responses are streamed, and less than the long sessions of the contract."""
 
 
 class Instance(msgspec.Struct, frozen=True):
@@ -49,7 +51,13 @@ class InstancePool:
             database = new_database()
             instance = Instance(database, None, database)
             if kind.startswith("http"):
-                server = running_server(database, root_api_key=ROOT_KEY, auth_mode="trusted", worker_threads=threads)
+                server = running_server(
+                    database,
+                    root_api_key=ROOT_KEY,
+                    auth_mode="trusted",
+                    worker_threads=threads,
+                    max_response_bytes=MAX_RESPONSE_BYTES,
+                )
                 instance = Instance(self._stack.enter_context(server).url, ROOT_KEY, database)
             no_workers = Settings(worker_threads=0)
             operator = holdfast.connect(instance.target, api_key=instance.api_key, settings=no_workers)

@@ -33,6 +33,7 @@ from holdfast.testing.contract.sessions.events import EventContract
 from holdfast.testing.contract.sessions.exactly_once import ExactlyOnceContract
 from holdfast.testing.contract.sessions.files import FileContract
 from holdfast.testing.contract.sessions.forks import ForkContract
+from holdfast.testing.contract.sessions.long_sessions import LongSessionContract
 from holdfast.testing.contract.sessions.messages import MessageContract
 from holdfast.testing.contract.sessions.providers import ProviderContract
 from holdfast.testing.contract.sessions.sessions import SessionContract
@@ -56,6 +57,7 @@ class ClientContract(
     UpkeepContract,
     EventContract,
     FileContract,
+    LongSessionContract,
     BackgroundContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
