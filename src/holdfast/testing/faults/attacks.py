@@ -59,7 +59,7 @@ class Attacker(threading.Thread):
             connection.send(self._request)
             self.opened += 1
             return connection
-        if not self._reads:
+        if not self._reads or not connection.has_data(0.02):
             return connection
         data = connection.read(1 << 20)
         self.received += len(data)

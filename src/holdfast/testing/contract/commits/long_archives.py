@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 LARGE = "large output " * 1_000
-TEXTS = [f"{number} {'We shipped the order. ' * 1_000}" for number in range(30)]
+TEXTS = [f"{number} {'x' * 20_000}" for number in range(30)]
 
 
 class LongArchiveContract:
