@@ -1,0 +1,154 @@
+"""The memory that large requests and responses share."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from holdfast.errors import TooLargeError
+from holdfast.http import limits
+from holdfast.http.body_memory import BodyMemory
+from holdfast.http.memory import MemoryBudget, MemoryLease
+from holdfast.model.identity import Principal
+
+ALICE, BOB, CAROL = (Principal("acme", name, "user") for name in ("alice", "bob", "carol"))
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(10):
+            await test()
+
+    asyncio.run(limited())
+
+
+async def reserve_later(lease: MemoryLease, size: int) -> "asyncio.Task[None]":
+    task = asyncio.create_task(lease.reserve(size))
+    await asyncio.sleep(0)
+    return task
+
+
+def test_a_reservation_waits_until_memory_is_released() -> None:
+    async def test() -> None:
+        budget = MemoryBudget(100, 100)
+        alice, bob = budget.lease(ALICE), budget.lease(BOB)
+        await alice.reserve(80)
+        assert not bob.try_reserve(30)
+        waiting = await reserve_later(bob, 30)
+        assert not waiting.done()
+        alice.release()
+        await waiting
+        assert (bob.size, budget.used) == (30, 30)
+
+    run(test)
+
+
+def test_a_caller_holds_a_share_and_at_least_one_reservation_of_any_size() -> None:
+    async def test() -> None:
+        budget = MemoryBudget(100, 20)
+        with budget.lease(ALICE) as first, budget.lease(ALICE) as second, budget.lease(BOB) as bob:
+            await first.reserve(60)
+            waiting = await reserve_later(second, 1)
+            await bob.reserve(20)  # does not wait for alice, who is over her share
+            assert not waiting.done()
+            first.release()
+            await waiting
+            assert budget.used == 21
+        assert budget.used == 0
+
+    run(test)
+
+
+def test_callers_get_memory_in_turn() -> None:
+    async def test() -> None:
+        budget = MemoryBudget(10, 10)
+        held = budget.lease(CAROL)
+        await held.reserve(10)
+        order: list[str] = []
+
+        async def use(principal: Principal) -> None:
+            with budget.lease(principal) as lease:
+                await lease.reserve(10)
+                order.append(principal.user_id)
+
+        async with asyncio.TaskGroup() as group:
+            for principal in (ALICE, ALICE, ALICE, BOB):
+                group.create_task(use(principal))
+            await asyncio.sleep(0)
+            held.release()
+        assert order == ["alice", "bob", "alice", "alice"]
+
+    run(test)
+
+
+def test_a_large_reservation_is_not_overtaken_for_ever() -> None:
+    async def test() -> None:
+        budget = MemoryBudget(100, 100)
+        first, large, small = budget.lease(ALICE), budget.lease(BOB), budget.lease(CAROL)
+        await first.reserve(50)
+        waiting = await reserve_later(large, 100)
+        assert not small.try_reserve(10)
+        first.release()
+        await waiting
+        assert large.size == 100
+
+    run(test)
+
+
+def test_a_cancelled_reservation_holds_nothing() -> None:
+    async def test() -> None:
+        budget = MemoryBudget(10, 10)
+        held, other = budget.lease(ALICE), budget.lease(BOB)
+        await held.reserve(10)
+        for released in (False, True):
+            waiting = await reserve_later(other, 10)
+            if released:
+                held.release()
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        assert budget.used == 0
+        assert other.try_reserve(10)
+
+    run(test)
+
+
+def test_a_reservation_that_is_larger_than_the_memory_gets_all_of_it() -> None:
+    async def test() -> None:
+        budget = MemoryBudget(10, 5)
+        with budget.lease(ALICE) as lease:
+            await lease.reserve(1_000)
+            assert budget.used == 10
+            lease.adjust(3)
+            assert budget.used == 3
+            lease.adjust(15)
+            assert budget.used == 15
+        assert budget.used == 0
+
+    run(test)
+
+
+def test_of_bodies_that_fill_the_memory_the_first_one_is_completed() -> None:
+    async def test() -> None:
+        memory = BodyMemory(100)
+        with memory.buffer() as first:
+            await first.hold(60)
+            with memory.buffer() as second:
+                waiting = asyncio.create_task(second.hold(50))
+                await asyncio.sleep(0)
+                assert not waiting.done()
+                await first.hold(200)  # it began first
+                memory.release(first)
+                await waiting
+
+    run(test)
+
+
+def test_a_body_with_very_many_values_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_VALUES", 10)
+    monkeypatch.setattr(limits, "COUNTED_BYTES", 7)
+    limits.require_few_values(b'{"a":[1,2,3,4,5,6,7,8]}')
+    limits.require_few_values(b'{"a":"' + b"[,{" * 20 + b'\\"' + b"," * 20 + b'\\\\"}')
+    for body in (b"[" + b"1," * 20 + b"1]", b"[[" * 20, b'{"a\\\\":' * 20, b'["\\"",' + b'"a,b",' * 20):
+        with pytest.raises(TooLargeError, match="more than 10 lists"):
+            limits.require_few_values(body)
