@@ -21,7 +21,7 @@ from holdfast.http.auth import AuthenticatedCaller, Headers
 from holdfast.http.event_stream import SessionStream
 from holdfast.http.executor import MAX_INLINE_BYTES
 from holdfast.http.limits import Disconnected, read_body, require_few_values
-from holdfast.http.memory import MemoryLease
+from holdfast.http.memory.budget import MemoryReservation
 from holdfast.http.request_middleware import RequestRecord
 from holdfast.http.response_stream import ResponseStream
 from holdfast.http.routes import Route, Routes
@@ -66,8 +66,8 @@ class Endpoint:
             if route.entry.stream and b"text/event-stream" in headers.get(b"accept", b""):
                 await self._stream(scope, receive, send, route, caller, fields, headers)
                 return
-            with self._state.responses_memory.lease(caller.principal) as lease:
-                await self._respond(scope, receive, send, route, caller, fields, headers, lease)
+            with self._state.responses_memory.new_reservation(caller.principal) as reservation:
+                await self._respond(scope, receive, send, route, caller, fields, headers, reservation)
         except HoldfastError as error:
             if record.status:  # a part of the response was sent; the client sees that the rest is missing
                 self._state.log.write(
@@ -98,10 +98,10 @@ class Endpoint:
         caller: AuthenticatedCaller,
         path_fields: dict[str, Any],
         headers: Headers,
-        lease: MemoryLease,
+        reservation: MemoryReservation,
     ) -> None:
         record: RequestRecord = scope["record"]
-        encoded, telemetry = await self._call(scope, receive, route, caller, path_fields, headers, lease)
+        encoded, telemetry = await self._call(scope, receive, route, caller, path_fields, headers, reservation)
         telemetry_id = record.request_id.decode() if _is_true(telemetry) else None
         extra_fields = encoded.extra_fields
 
@@ -111,7 +111,7 @@ class Endpoint:
         if encoded.stream is None:
             await responses.send_success(encoded, envelope_end(), send)
             return
-        stream = ResponseStream(self._state.executor, lease, self._state.settings.request_timeout_seconds)
+        stream = ResponseStream(self._state.executor, reservation, self._state.settings.request_timeout_seconds)
         await stream.send(encoded.stream, encoded.headers, envelope_end, receive, send)
 
     async def _call(
@@ -122,7 +122,7 @@ class Endpoint:
         caller: AuthenticatedCaller,
         path_fields: dict[str, Any],
         headers: Headers,
-        lease: MemoryLease,
+        reservation: MemoryReservation,
     ) -> tuple[responses.EncodedResult, Any]:
         """Call the operation. Return its encoded result, and the `telemetry` that the request asks for."""
         is_received = in_query = route.entry.verb in {"GET", "DELETE"}
@@ -131,7 +131,7 @@ class Endpoint:
             with (
                 state.deadlines,
                 state.body_memory.buffer() as buffer,
-                state.processing_memory.lease(caller.principal) as processing,
+                state.processing_memory.new_reservation(caller.principal) as processing,
             ):
                 if in_query:
                     parsed = _parse_query(scope["query_string"])
@@ -153,7 +153,7 @@ class Endpoint:
                     strict=not in_query,
                     body_size=body_size,
                     encode=partial(responses.encode_result, route),
-                    lease=lease,
+                    reservation=reservation,
                 )
         except TimeoutError:
             raise _timeout_error(state.deadlines.seconds, route, is_received=is_received) from None
@@ -179,9 +179,9 @@ class Endpoint:
         op = validate_operation(ReadEvents, fields, strict=False)
         with state.stream_limit.reserve(caller.principal):
             identify = partial(state.authenticator.identify, headers)
-            with state.responses_memory.lease(caller.principal) as lease:
+            with state.responses_memory.new_reservation(caller.principal) as reservation:
                 stream = SessionStream(
-                    state.executor, state.notifier, state.settings, caller.principal, op, identify, lease
+                    state.executor, state.notifier, state.settings, caller.principal, op, identify, reservation
                 )
                 await stream.run(receive, send)
 

@@ -13,7 +13,7 @@ from holdfast.engine.gate.streams import StreamedResult
 from holdfast.errors import DeadlineExceededError, HoldfastError, NotFoundError, UnauthenticatedError
 from holdfast.http.auth import AuthenticatedCaller
 from holdfast.http.executor import EngineExecutor
-from holdfast.http.memory import MemoryLease
+from holdfast.http.memory.budget import MemoryReservation
 from holdfast.http.response_stream import wait_for_disconnect
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import Event, EventPage
@@ -78,9 +78,9 @@ class SessionStream:
         principal: Principal,
         op: ReadEvents,
         identify: Callable[[], Awaitable[AuthenticatedCaller]],
-        lease: MemoryLease,
+        reservation: MemoryReservation,
     ) -> None:
-        self._lease = lease
+        self._reservation = reservation
         self._executor = executor
         self._identify = identify
         self._notifier = notifier
@@ -117,7 +117,7 @@ class SessionStream:
             has_more = page.has_more
             del page
             await _write(send, b"")  # waits until the page was received, except for a small rest
-            self._lease.release()
+            self._reservation.release()
             if not has_more:
                 if self._notifier.is_closing:
                     break
@@ -152,7 +152,7 @@ class SessionStream:
                     strict=True,
                     body_size=0,
                     encode=_encode_page,
-                    lease=self._lease,
+                    reservation=self._reservation,
                 )
         except TimeoutError:
             raise DeadlineExceededError(f"no events were read within {seconds:g} s; open the stream again") from None

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from holdfast.engine import Engine
 from holdfast.engine.gate.call import CheckedCall, PreparedCall
-from holdfast.http.memory import UNRESERVED_BYTES, MemoryLease
+from holdfast.http.memory.budget import UNRESERVED_BYTES, MemoryReservation
 from holdfast.model.identity import Principal
 from holdfast.ops.table import Operation
 from holdfast.store.database import ReplyCallback
@@ -74,17 +74,17 @@ class EngineExecutor:
         strict: bool,
         body_size: int,
         encode: Callable[[PreparedCall[Any], Any], E],
-        lease: MemoryLease,
+        reservation: MemoryReservation,
     ) -> E:
-        """As `call`, but encode the result, in a thread if it was read. `lease` holds the memory of a large one."""
+        """As `call`, but encode the result, in a thread if it was read. `reservation` holds a large one."""
 
         async def read(prepared: PreparedCall[Any]) -> E:
-            return await self.read(lambda max_bytes: encode(prepared, prepared.run(max_bytes)), lease)
+            return await self.read(lambda max_bytes: encode(prepared, prepared.run(max_bytes)), reservation)
 
         prepared, result = await self._run(principal, cls, fields, strict=strict, body_size=body_size, read=read)
         return result if prepared is None else encode(prepared, result)
 
-    async def read(self, read: Callable[[int], E], lease: MemoryLease) -> E:
+    async def read(self, read: Callable[[int], E], reservation: MemoryReservation) -> E:
         """Run a read in a thread, which gets the number of bytes that it may hold.
 
         Memory for more is reserved first. Then the read runs again, in one of a few threads for large reads.
@@ -92,24 +92,24 @@ class EngineExecutor:
         try:
             encoded = await self._loop.run_in_executor(self._readers, read, PAGE_BYTES)
             size = encoded.size
-            if size <= UNRESERVED_BYTES or lease.try_reserve(size):
+            if size <= UNRESERVED_BYTES or reservation.try_reserve(size):
                 return encoded
             del encoded  # it would be held while others read theirs
         except LargeReadError as error:
             size = error.size
-        return await self.read_large(read, size, lease)
+        return await self.read_large(read, size, reservation)
 
-    async def read_large(self, read: Callable[[int], E], size: int, lease: MemoryLease) -> E:
-        """Reserve memory, and run a read in one of the threads for large reads. The lease then holds its result."""
+    async def read_large(self, read: Callable[[int], E], size: int, reservation: MemoryReservation) -> E:
+        """Reserve memory, and run a read in one of the threads for large reads. It then holds the result."""
         while True:
             size = max(size, PAGE_BYTES)
-            await lease.reserve(size)
+            await reservation.reserve(size)
             try:
                 encoded = await self._loop.run_in_executor(self._large_readers, read, size)
             except LargeReadError as error:
                 size = max(error.size, 2 * size)  # doubled, so that a read runs only a few times
             else:
-                lease.adjust(encoded.size)
+                reservation.adjust(encoded.size)
                 return encoded
 
     async def _run(

@@ -10,8 +10,8 @@ from holdfast import lazy
 from holdfast.config import Settings
 from holdfast.errors import ResourceExhaustedError, TooLargeError
 from holdfast.http.auth import Headers
-from holdfast.http.body_memory import BodyBuffer
-from holdfast.http.memory import UNRESERVED_BYTES
+from holdfast.http.memory.bodies import BodyBuffer
+from holdfast.http.memory.budget import UNRESERVED_BYTES
 from holdfast.model.identity import Principal
 
 MAX_BUCKETS = 10_000

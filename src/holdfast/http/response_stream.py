@@ -10,7 +10,7 @@ from holdfast.errors import DeadlineExceededError
 from holdfast.http import responses
 from holdfast.http.encoded_stream import EncodedStream
 from holdfast.http.executor import EngineExecutor
-from holdfast.http.memory import MemoryLease
+from holdfast.http.memory.budget import MemoryReservation
 from holdfast.store.read_memory import PAGE_BYTES
 
 
@@ -23,11 +23,11 @@ class EncodedPage(msgspec.Struct, frozen=True):
 
 
 class ResponseStream:
-    """Sends the pages of one response. Its lease holds one page at a time."""
+    """Sends the pages of one response. Its reservation holds one page at a time."""
 
-    def __init__(self, executor: EngineExecutor, lease: MemoryLease, page_seconds: float) -> None:
+    def __init__(self, executor: EngineExecutor, reservation: MemoryReservation, page_seconds: float) -> None:
         self._executor = executor
-        self._lease = lease
+        self._reservation = reservation
         self._page_seconds = page_seconds
         """How long reading a page may take, with the wait for memory."""
 
@@ -57,10 +57,10 @@ class ResponseStream:
             disconnected.cancel()
 
     async def _next_page(self, read: Callable[[int], EncodedPage]) -> EncodedPage:
-        self._lease.release()
+        self._reservation.release()
         try:
             async with asyncio.timeout(self._page_seconds):
-                return await self._executor.read_large(read, PAGE_BYTES, self._lease)
+                return await self._executor.read_large(read, PAGE_BYTES, self._reservation)
         except TimeoutError:
             raise DeadlineExceededError(
                 f"a page of the response was not read within {self._page_seconds:g} s; try again"

@@ -9,7 +9,7 @@ from holdfast.engine.gate.call import PreparedCall
 from holdfast.engine.gate.streams import StreamedResult
 from holdfast.errors import HoldfastError, InvalidArgumentError, TooSlowError
 from holdfast.http.encoded_stream import EncodedStream
-from holdfast.http.memory import UNRESERVED_BYTES
+from holdfast.http.memory.budget import UNRESERVED_BYTES
 from holdfast.http.routes import Route
 
 Header = tuple[bytes, bytes]

@@ -5,12 +5,12 @@ import asyncio
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.http.auth import Authenticator
-from holdfast.http.body_memory import BodyMemory
 from holdfast.http.deadlines import Deadlines
 from holdfast.http.event_stream import StreamNotifier
 from holdfast.http.executor import EngineExecutor
 from holdfast.http.limits import RateLimit, StreamLimit
-from holdfast.http.memory import MemoryBudget
+from holdfast.http.memory.bodies import BodyMemory
+from holdfast.http.memory.budget import MemoryBudget
 from holdfast.http.telemetry.logs import Log
 from holdfast.http.telemetry.metrics import Metrics
 

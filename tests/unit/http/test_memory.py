@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.errors import TooLargeError
 from holdfast.http import limits
-from holdfast.http.body_memory import BodyMemory
-from holdfast.http.memory import MemoryBudget, MemoryLease
+from holdfast.http.memory.bodies import BodyMemory
+from holdfast.http.memory.budget import MemoryBudget, MemoryReservation
 from holdfast.model.identity import Principal
 
 ALICE, BOB, CAROL = (Principal("acme", name, "user") for name in ("alice", "bob", "carol"))
@@ -22,8 +22,8 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(limited())
 
 
-async def reserve_later(lease: MemoryLease, size: int) -> "asyncio.Task[None]":
-    task = asyncio.create_task(lease.reserve(size))
+async def reserve_later(reservation: MemoryReservation, size: int) -> "asyncio.Task[None]":
+    task = asyncio.create_task(reservation.reserve(size))
     await asyncio.sleep(0)
     return task
 
@@ -31,7 +31,7 @@ async def reserve_later(lease: MemoryLease, size: int) -> "asyncio.Task[None]":
 def test_a_reservation_waits_until_memory_is_released() -> None:
     async def test() -> None:
         budget = MemoryBudget(100, 100)
-        alice, bob = budget.lease(ALICE), budget.lease(BOB)
+        alice, bob = budget.new_reservation(ALICE), budget.new_reservation(BOB)
         await alice.reserve(80)
         assert not bob.try_reserve(30)
         waiting = await reserve_later(bob, 30)
@@ -46,7 +46,11 @@ def test_a_reservation_waits_until_memory_is_released() -> None:
 def test_a_caller_holds_a_share_and_at_least_one_reservation_of_any_size() -> None:
     async def test() -> None:
         budget = MemoryBudget(100, 20)
-        with budget.lease(ALICE) as first, budget.lease(ALICE) as second, budget.lease(BOB) as bob:
+        with (
+            budget.new_reservation(ALICE) as first,
+            budget.new_reservation(ALICE) as second,
+            budget.new_reservation(BOB) as bob,
+        ):
             await first.reserve(60)
             waiting = await reserve_later(second, 1)
             await bob.reserve(20)  # does not wait for alice, who is over her share
@@ -62,13 +66,13 @@ def test_a_caller_holds_a_share_and_at_least_one_reservation_of_any_size() -> No
 def test_callers_get_memory_in_turn() -> None:
     async def test() -> None:
         budget = MemoryBudget(10, 10)
-        held = budget.lease(CAROL)
+        held = budget.new_reservation(CAROL)
         await held.reserve(10)
         order: list[str] = []
 
         async def use(principal: Principal) -> None:
-            with budget.lease(principal) as lease:
-                await lease.reserve(10)
+            with budget.new_reservation(principal) as reservation:
+                await reservation.reserve(10)
                 order.append(principal.user_id)
 
         async with asyncio.TaskGroup() as group:
@@ -84,7 +88,7 @@ def test_callers_get_memory_in_turn() -> None:
 def test_a_large_reservation_is_not_overtaken_for_ever() -> None:
     async def test() -> None:
         budget = MemoryBudget(100, 100)
-        first, large, small = budget.lease(ALICE), budget.lease(BOB), budget.lease(CAROL)
+        first, large, small = budget.new_reservation(ALICE), budget.new_reservation(BOB), budget.new_reservation(CAROL)
         await first.reserve(50)
         waiting = await reserve_later(large, 100)
         assert not small.try_reserve(10)
@@ -98,7 +102,7 @@ def test_a_large_reservation_is_not_overtaken_for_ever() -> None:
 def test_a_cancelled_reservation_holds_nothing() -> None:
     async def test() -> None:
         budget = MemoryBudget(10, 10)
-        held, other = budget.lease(ALICE), budget.lease(BOB)
+        held, other = budget.new_reservation(ALICE), budget.new_reservation(BOB)
         await held.reserve(10)
         for released in (False, True):
             waiting = await reserve_later(other, 10)
@@ -116,12 +120,12 @@ def test_a_cancelled_reservation_holds_nothing() -> None:
 def test_a_reservation_that_is_larger_than_the_memory_gets_all_of_it() -> None:
     async def test() -> None:
         budget = MemoryBudget(10, 5)
-        with budget.lease(ALICE) as lease:
-            await lease.reserve(1_000)
+        with budget.new_reservation(ALICE) as reservation:
+            await reservation.reserve(1_000)
             assert budget.used == 10
-            lease.adjust(3)
+            reservation.adjust(3)
             assert budget.used == 3
-            lease.adjust(15)
+            reservation.adjust(15)
             assert budget.used == 15
         assert budget.used == 0
 

@@ -27,9 +27,9 @@ class MemoryBudget:
     def used(self) -> int:
         return self._used
 
-    def lease(self, principal: Principal) -> "MemoryLease":
-        """Return a lease that holds nothing yet. What it reserves is released at the end of its block."""
-        return MemoryLease(self, (principal.account_id, principal.user_id), self._total)
+    def new_reservation(self, principal: Principal) -> "MemoryReservation":
+        """Return a reservation that holds nothing yet. What it reserves is released at the end of its block."""
+        return MemoryReservation(self, (principal.account_id, principal.user_id), self._total)
 
     def take(self, caller: Caller, size: int) -> bool:
         """Take `size` bytes if they are free and it is the caller's turn."""
@@ -111,7 +111,7 @@ class MemoryBudget:
         self._grant()
 
 
-class MemoryLease:
+class MemoryReservation:
     """What one request holds of the budget."""
 
     __slots__ = ("_budget", "_caller", "_total", "size")
