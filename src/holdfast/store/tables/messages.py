@@ -147,8 +147,8 @@ def read_page(
         # More rows do not fit, and PostgreSQL would count them.
         row_limit = min(limit - len(rows), (max_bytes - total) // _OVERHEAD_BYTES + 2)
         found, has_more = tx.all_within(
-            f"SELECT id, role, created_at, seq, tokens, CASE WHEN {_SIZE} <= ? THEN extra END AS extra,"
-            f" CASE WHEN {_SIZE} <= ? THEN parts END AS parts, {_SIZE} AS bytes FROM messages m"
+            "SELECT id, role, created_at, seq, tokens, CASE WHEN OCTET_LENGTH(m.extra) <= ? THEN extra END AS extra,"
+            f" CASE WHEN OCTET_LENGTH(m.parts) <= ? THEN parts END AS parts, {_SIZE} AS bytes FROM messages m"
             f" WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ? AND {condition}"
             " ORDER BY m.seq LIMIT ?",
             (
