@@ -84,7 +84,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_response_bytes: Annotated[int, msgspec.Meta(ge=1_000)] = 8 * 1024 * 1024
     """About how many bytes a response with a cursor may have; clients read the rest with further requests."""
 
-    max_buffered_bytes: Annotated[int, msgspec.Meta(ge=1024 * 1024)] = 64 * 1024 * 1024
+    max_buffered_bytes: Annotated[int, msgspec.Meta(ge=1_000)] = 64 * 1024 * 1024
     """How many bytes of large requests and responses a server holds in memory; further ones wait."""
 
     request_timeout_seconds: Seconds = 30.0
