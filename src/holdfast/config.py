@@ -81,6 +81,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_body_bytes: Positive = 32 * 1024 * 1024
     """The largest request body that a server accepts."""
 
+    max_response_bytes: Annotated[int, msgspec.Meta(ge=1_000)] = 8 * 1024 * 1024
+    """About how many bytes a response with a cursor may have; clients read the rest with further requests."""
+
+    max_buffered_bytes: Annotated[int, msgspec.Meta(ge=1_000)] = 64 * 1024 * 1024
+    """How many bytes of large requests and responses a server holds in memory; further ones wait."""
+
     request_timeout_seconds: Seconds = 30.0
     """How long a request may take, from its header to its response. The limits of PostgreSQL transactions follow from
     it, also in an embedded client."""

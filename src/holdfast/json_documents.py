@@ -28,7 +28,7 @@ def json_decoder(cls: Any = Any) -> "msgspec.json.Decoder[Any]":
 decode_json = json_decoder().decode
 
 
-def has_too_many_values(document: bytes) -> bool:
+def has_too_many_values(document: bytes | bytearray) -> bool:
     """Return whether a JSON document has more values than `MAX_VALUES`. Commas and brackets in strings do not count.
 
     >>> has_too_many_values(b"[" + b"[]," * 200_000 + b"[]]"), has_too_many_values(b'["' + b"," * 400_000 + b'"]')
@@ -45,6 +45,6 @@ def has_too_many_values(document: bytes) -> bool:
     return count > MAX_VALUES
 
 
-def _count_marks(text: bytes) -> int:
+def _count_marks(text: bytes | bytearray) -> int:
     """Count the characters before which or after which a value begins."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")

@@ -20,6 +20,8 @@ from holdfast.testing.server import running_server
 ROOT_KEY = "the-operators-key"
 ALICE = ("acme", "alice", "root")
 """The account, user and role of the caller in most tests."""
+MAX_RESPONSE_BYTES = 400_000
+"""More than a page, so that responses are streamed, and less than the long sessions of the contract."""
 
 
 class Instance(msgspec.Struct, frozen=True):
@@ -69,7 +71,13 @@ class InstancePool:
             database = new_database()
             instance = Instance(database, None, database, is_shared=True)
             if kind.startswith("http"):
-                server = running_server(database, root_api_key=ROOT_KEY, auth_mode="trusted", worker_threads=threads)
+                server = running_server(
+                    database,
+                    root_api_key=ROOT_KEY,
+                    auth_mode="trusted",
+                    worker_threads=threads,
+                    max_response_bytes=MAX_RESPONSE_BYTES,
+                )
                 instance = Instance(self._stack.enter_context(server).url, ROOT_KEY, database, is_shared=True)
             no_workers = Settings(worker_threads=0)
             operator = holdfast.connect(instance.target, api_key=instance.api_key, settings=no_workers)

@@ -9,12 +9,14 @@ import msgspec
 
 from holdfast.model.archives import ReceiptLine
 from holdfast.model.messages import Message
-from holdfast.model.parts import ToolPart
+from holdfast.model.parts import Part, TextPart, ToolPart
 
 TokenCounter = Callable[[str], int]
 OutputReader = Callable[[str], str | None]
 """Returns the complete output with a `tool_result_id`."""
 
+PartPosition = tuple[int, int]
+"""The seq of a message and the index of one of its parts."""
 MAX_RESTORED_CHARS = 4_000_000
 """Characters of complete outputs in one response."""
 MAX_CHARS_PER_TOKEN = 8
@@ -38,6 +40,8 @@ class RestoredMessages(msgspec.Struct, frozen=True):
     messages: list[Message]
     included: list[ReceiptLine]
     left_out: list[ReceiptLine]
+    complete: frozenset[PartPosition]
+    """Where complete outputs were restored."""
 
 
 def find_messages_with_outputs(messages: Sequence[Message]) -> list[int]:
@@ -79,6 +83,7 @@ def restore_within_tokens(
     restored = list(messages)
     included: list[ReceiptLine] = []
     left_out: list[ReceiptLine] = []
+    complete: set[PartPosition] = set()
     tokens_left, chars_left = budget.tokens, MAX_RESTORED_CHARS
     for at in reversed(indexes):
         for number, part in reversed(list(_stored_outputs(messages[at]))):
@@ -98,9 +103,35 @@ def restore_within_tokens(
                 continue
             tokens_left -= tokens + reserved
             restored[at] = _replace_output(restored[at], number, output, tokens)
+            complete.add((messages[at].seq, number))
             why = f"output {part.tool_result_id} is complete: it fits the remaining budget"
             included.append(_receipt_line(messages[at], part, tokens, reserved, why))
-    return RestoredMessages(restored, included, left_out)
+    return RestoredMessages(restored, included, left_out, frozenset(complete))
+
+
+def restore_chosen(
+    messages: Sequence[Message], complete: frozenset[PartPosition], count: TokenCounter, read: OutputReader
+) -> list[Message]:
+    """Mark previews and restore the complete outputs at the given positions, as `restore_within_tokens` chose them."""
+    indexes = find_messages_with_outputs(messages)
+    restored = mark_previews(messages, indexes, count)
+    for at in indexes:
+        for number, part in list(_stored_outputs(restored[at])):
+            output = read(part.tool_result_id) if (restored[at].seq, number) in complete else None
+            if output is not None:
+                tokens = max(0, count(output) - count(part.tool_output))
+                restored[at] = _replace_output(restored[at], number, output, tokens)
+    return restored
+
+
+def without_other_parts(message: Message) -> Message:
+    """Return a message with only the previews of its stored outputs. All other parts are empty texts."""
+    parts: list[Part] = [TextPart("")] * len(message.parts)
+    for number, part in _stored_outputs(message):
+        parts[number] = msgspec.structs.replace(
+            part, tool_id="", tool_name="", tool_uri="", skill_uri="", tool_input=None, provider_fields=None
+        )
+    return Message(message.id, message.role, parts, message.created_at, message.seq, message.tokens)
 
 
 def mark_preview(part: ToolPart) -> str:

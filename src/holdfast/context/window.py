@@ -10,7 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from holdfast.context import tool_outputs
-from holdfast.context.tool_outputs import OutputBudget, OutputReader
+from holdfast.context.tool_outputs import OutputBudget, OutputReader, PartPosition
 from holdfast.model.archives import ContextStats, MessageRange, Receipt, ReceiptLine, SessionContext, archive_id
 from holdfast.model.messages import Message
 from holdfast.text import tokens
@@ -40,6 +40,8 @@ class ContextInput(msgspec.Struct, frozen=True, kw_only=True):
     """The unfinished archives and the live messages."""
     messages: list[Message]
     """The messages of `ranges`."""
+    has_all_messages: bool = True
+    """If not, `messages` has only those with large tool outputs, and the context is assembled without the others."""
     system_message: Message | None
     """The latest system message, also if it is in a finished archive."""
     overview: Overview | None
@@ -67,7 +69,13 @@ REASONS = {
 }
 
 
-def assemble(stored: ContextInput, budget: int, read: OutputReader) -> SessionContext:
+class Assembled(msgspec.Struct, frozen=True):
+    context: SessionContext
+    complete_outputs: frozenset[PartPosition]
+    """Where the messages have complete outputs instead of previews."""
+
+
+def assemble(stored: ContextInput, budget: int, read: OutputReader) -> Assembled:
     """Spend the budget on the messages, then on the overview, then on complete outputs. No item is truncated."""
     count = tokens.counter(stored.counted_by)
     count_upper_bound = tokens.upper_bound_counter(stored.counted_by)
@@ -89,7 +97,7 @@ def assemble(stored: ContextInput, budget: int, read: OutputReader) -> SessionCo
     included = [*active_lines, *overview.included, *restored.included]
     spent = sum(line.tokens for line in included)
     overview_tokens = sum(line.tokens for line in overview.included)
-    return SessionContext(
+    context = SessionContext(
         latest_archive_overview=overview.text,
         pre_archive_abstracts=[],
         system_message=system_message,
@@ -112,6 +120,7 @@ def assemble(stored: ContextInput, budget: int, read: OutputReader) -> SessionCo
             left_out=[*overview.left_out, *restored.left_out, *_damaged_lines(messages)],
         ),
     )
+    return Assembled(context, restored.complete)
 
 
 def _damaged_lines(messages: Sequence[Message]) -> list[ReceiptLine]:
@@ -168,11 +177,14 @@ def _reserve(stored: ContextInput, marked: Sequence[Message], active: int, budge
     """Return by how much the messages may cost more than estimated, or 0 if the difference cannot matter.
 
     A second count of all messages is slow. It cannot matter if there is nothing else to show, if the messages leave no
-    budget, or if everything fits even if they cost half as much again.
+    budget, or if everything fits even if they cost half as much again. If the messages are too large to be read at
+    once, half as much again is reserved.
     """
     wanted = output_chars + (2 * stored.overview.rolling_tokens if stored.overview is not None else 0)
     if stored.counted_by != "estimate" or not wanted or active >= budget or active * 3 // 2 + wanted <= budget:
         return 0
+    if not stored.has_all_messages:
+        return active // 2
     texts = [text for message in marked for text in tokens.countable_texts(message.parts)]
     return max(0, tokens.upper_bound("\n".join(texts)) - active)
 

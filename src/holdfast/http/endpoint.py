@@ -20,9 +20,11 @@ from holdfast.errors import (
 from holdfast.http import responses
 from holdfast.http.auth import AuthenticatedCaller, Headers
 from holdfast.http.event_stream import SessionStream
-from holdfast.http.executor import MAX_INLINE_BYTES
+from holdfast.http.executor import MAX_INLINE_BYTES, Caller
 from holdfast.http.limits import Disconnected, read_body
+from holdfast.http.memory.budget import MemoryReservation
 from holdfast.http.request_middleware import RequestRecord
+from holdfast.http.response_stream import ResponseStream
 from holdfast.http.routes import Route, Routes
 from holdfast.http.server_state import ServerState
 from holdfast.json_documents import MAX_VALUES, decode_json, has_too_many_values
@@ -66,7 +68,8 @@ class Endpoint:
             if route.entry.stream and b"text/event-stream" in headers.get(b"accept", b""):
                 await self._stream(scope, receive, send, route, caller, fields, headers)
                 return
-            response = await self._call(scope, receive, route, caller, fields, headers)
+            with self._state.responses_memory.new_reservation(caller.principal) as reservation:
+                await self._respond(scope, receive, send, route, caller, fields, headers, reservation)
         except HoldfastError as error:
             if record.is_disconnected:
                 record.status = CLIENT_CLOSED_REQUEST
@@ -74,11 +77,15 @@ class Endpoint:
             if isinstance(error, DataDamagedError):  # the operator must know; its cause may also be a bug
                 request_id = record.request_id.decode()
                 self._state.log.write_exception("data damaged", request_id=request_id, operation=record.operation)
+            if record.status:  # a part of the response was sent; the client sees that the rest is missing
+                self._state.log.write(
+                    "warning", "response broken off", request_id=record.request_id.decode(), reason=error.message
+                )
+                return
             response = responses.failure(error, "query" if scope["method"] in {"GET", "DELETE"} else "body")
+            await responses.send(response, send)
         except Disconnected:
             record.status = CLIENT_CLOSED_REQUEST
-            return
-        await responses.send(response, send)
 
     async def _authorise(self, route: Route, headers: Headers) -> AuthenticatedCaller:
         """Identify the caller, and apply the rate limit. The engine checks the role."""
@@ -90,6 +97,36 @@ class Endpoint:
         self._state.rate_limit.consume(caller.principal)
         return caller
 
+    async def _respond(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        route: Route,
+        caller: AuthenticatedCaller,
+        path_fields: dict[str, Any],
+        headers: Headers,
+        reservation: MemoryReservation,
+    ) -> None:
+        record: RequestRecord = scope["record"]
+        encoded, telemetry = await self._call(scope, receive, route, caller, path_fields, headers, reservation)
+        telemetry_id = record.request_id.decode() if _is_true(telemetry) else None
+        extra_fields = encoded.extra_fields
+
+        def envelope_end() -> bytes:
+            return responses.envelope_end(route, extra_fields, record.seconds(), telemetry_id)
+
+        if encoded.stream is None:
+            await responses.send_success(encoded, envelope_end(), send)
+            return
+        stream = ResponseStream(
+            self._state.executor,
+            reservation,
+            self._state.settings.request_timeout_seconds,
+            Caller.of(caller.principal, record.cancellation),
+        )
+        await stream.send(encoded.stream, encoded.headers, envelope_end, receive, send)
+
     async def _call(
         self,
         scope: Scope,
@@ -98,41 +135,50 @@ class Endpoint:
         caller: AuthenticatedCaller,
         path_fields: dict[str, Any],
         headers: Headers,
-    ) -> responses.EncodedResponse:
+        reservation: MemoryReservation,
+    ) -> tuple[responses.EncodedResult, Any]:
+        """Call the operation. Return its encoded result, and the `telemetry` that the request asks for."""
         record: RequestRecord = scope["record"]
-        executor = self._state.executor
         is_received = in_query = route.entry.verb in {"GET", "DELETE"}
-        body_size = 0
+        state, body_size = self._state, 0
         try:
-            with self._state.deadlines:
+            with (
+                state.deadlines,
+                state.body_memory.buffer() as buffer,
+                state.processing_memory.new_reservation(caller.principal) as processing,
+            ):
                 if in_query:
                     parsed = _parse_query(scope["query_string"])
                 else:
-                    body = await read_body(receive, headers, self._max_body_bytes)
-                    body_size = len(body)
-                    parse = partial(parse_body, body)
-                    user = (caller.principal.account_id, caller.principal.user_id)
-                    parsed = parse() if body_size <= MAX_INLINE_BYTES else await executor.in_checker(parse, user)
-                    is_received = True
+                    body = await read_body(receive, headers, self._max_body_bytes, buffer)
+                    is_received, body_size = True, len(body)
+                    if body_size <= MAX_INLINE_BYTES:
+                        parsed = parse_body(body)
+                    else:
+                        await processing.reserve(body_size)
+                        user = (caller.principal.account_id, caller.principal.user_id)
+                        parsed = await state.executor.in_checker(partial(parse_body, body), user)
+                    del body
                 telemetry = parsed.pop("telemetry", None)
                 fields = {**parsed, **_header_fields(route, headers, parsed), **path_fields}
-                result = await executor.call(
+                encoded = await state.executor.call_encoded(
                     caller.principal,
                     route.cls,
                     fields,
                     strict=not in_query,
                     body_size=body_size,
+                    encode=partial(responses.encode_result, route),
+                    reservation=reservation,
                     cancellation=record.cancellation,
                 )
         except TimeoutError:
-            raise _timeout_error(self._state.deadlines.seconds, route, is_received=is_received) from None
+            raise _timeout_error(state.deadlines.seconds, route, is_received=is_received) from None
         finally:
             if route.cls in KEY_CHANGES:
-                self._state.authenticator.clear_cache()
+                state.authenticator.clear_cache()
         if route.entry.verb != "GET" and "session_id" in fields:
-            self._state.notifier.notify((caller.principal.account_id, caller.principal.user_id, fields["session_id"]))
-        telemetry_id = record.request_id.decode() if _is_true(telemetry) else None
-        return responses.success(route, result, record.seconds(), telemetry_id)
+            state.notifier.notify((caller.principal.account_id, caller.principal.user_id, fields["session_id"]))
+        return encoded, telemetry
 
     async def _stream(
         self,
@@ -149,8 +195,11 @@ class Endpoint:
         op = validate_operation(ReadEvents, fields, strict=False)
         with state.stream_limit.reserve(caller.principal):
             identify = partial(state.authenticator.identify, headers)
-            stream = SessionStream(state.executor, state.notifier, state.settings, caller.principal, op, identify)
-            await stream.run(receive, send)
+            with state.responses_memory.new_reservation(caller.principal) as reservation:
+                stream = SessionStream(
+                    state.executor, state.notifier, state.settings, caller.principal, op, identify, reservation
+                )
+                await stream.run(receive, send)
 
 
 def _header_dict(headers: list[tuple[bytes, bytes]]) -> Headers:
@@ -182,7 +231,7 @@ def _parse_query(query: bytes) -> dict[str, Any]:
         raise InvalidArgumentError("query", f"cannot be parsed: {error}; percent-encode it as UTF-8") from None
 
 
-def parse_body(body: bytes) -> dict[str, Any]:
+def parse_body(body: bytes | bytearray) -> dict[str, Any]:
     if not body:
         return {}
     if has_too_many_values(body):

@@ -2,14 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 from starlette.types import Receive, Send
 
 from holdfast.config import Settings
-from holdfast.errors import HoldfastError, NotFoundError, UnauthenticatedError
+from holdfast.engine.gate.call import PreparedCall
+from holdfast.engine.gate.streams import StreamedResult
+from holdfast.errors import DeadlineExceededError, HoldfastError, NotFoundError, UnauthenticatedError
 from holdfast.http.auth import AuthenticatedCaller
 from holdfast.http.executor import EngineExecutor
+from holdfast.http.memory.budget import MemoryReservation
+from holdfast.http.response_stream import wait_for_disconnect
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import Event, EventPage
 from holdfast.ops.sessions import ReadEvents
@@ -20,6 +25,16 @@ SessionKey = tuple[str, str, str]
 HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
 DELETED = b'event: session\ndata: {"kind":"deleted"}\n\n'
 HEARTBEAT = b": still here\n\n"
+
+
+class EncodedEvents(msgspec.Struct, frozen=True):
+    data: bytes
+    cursor: str
+    has_more: bool
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
 
 
 class StreamNotifier:
@@ -63,7 +78,9 @@ class SessionStream:
         principal: Principal,
         op: ReadEvents,
         identify: Callable[[], Awaitable[AuthenticatedCaller]],
+        reservation: MemoryReservation,
     ) -> None:
+        self._reservation = reservation
         self._executor = executor
         self._identify = identify
         self._notifier = notifier
@@ -81,7 +98,7 @@ class SessionStream:
         try:
             page = await self._next_page()
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-            disconnected = asyncio.create_task(_wait_for_disconnect(receive))
+            disconnected = asyncio.create_task(wait_for_disconnect(receive))
             await self._send_events(page, send, changed, disconnected)
         finally:
             self._notifier.unsubscribe(self._session, changed)
@@ -89,15 +106,19 @@ class SessionStream:
                 disconnected.cancel()
 
     async def _send_events(
-        self, page: EventPage, send: Send, changed: asyncio.Event, disconnected: "asyncio.Task[None]"
+        self, page: EncodedEvents, send: Send, changed: asyncio.Event, disconnected: "asyncio.Task[None]"
     ) -> None:
         await _write(send, HEARTBEAT)
         idle_seconds = 0.0
         while not disconnected.done():
-            if page.events:
-                await _write(send, b"".join([_encode(event) for event in page.events]))
+            if page.data:
+                await _write(send, page.data)
                 idle_seconds = 0.0
-            if len(page.events) < self._op.limit:
+            has_more = page.has_more
+            del page
+            await _write(send, b"")  # waits until the page was received, except for a small rest
+            self._reservation.release()
+            if not has_more:
                 if self._notifier.is_closing:
                     break
                 idle_seconds += await self._wait_for_change(changed, disconnected)
@@ -110,11 +131,12 @@ class SessionStream:
             except NotFoundError:
                 await _write(send, DELETED)
                 break
-            except HoldfastError:  # the database is unavailable or the key no longer valid; the client can reconnect
+            except HoldfastError:
+                # The database is unavailable, the key no longer valid, or no memory free: the client can reconnect.
                 break
         await _write(send, b"", last=True)
 
-    async def _next_page(self) -> EventPage:
+    async def _next_page(self) -> EncodedEvents:
         """Read the events after the cursor.
 
         A session that was deleted and created again counts as deleted: the client must read it from the beginning.
@@ -122,7 +144,18 @@ class SessionStream:
         if (await self._identify()).principal != self._principal:  # the key may change while the stream is open
             raise UnauthenticatedError("this key now belongs to another user or role; open the stream again")
         fields = {"session_id": self._op.session_id, "after": self._cursor, "limit": self._op.limit}
-        page = await self._executor.call(self._principal, ReadEvents, fields, strict=True, body_size=0)
+        seconds = self._settings.request_timeout_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                page = await self._executor.call_encoded(
+                    *(self._principal, ReadEvents, fields),
+                    strict=True,
+                    body_size=0,
+                    encode=_encode_page,
+                    reservation=self._reservation,
+                )
+        except TimeoutError:
+            raise DeadlineExceededError(f"no events were read within {seconds:g} s; open the stream again") from None
         if self._has_started and self._cursor and _log_id(self._cursor) != _log_id(page.cursor):
             raise NotFoundError("session", self._op.session_id)
         self._cursor, self._has_started = page.cursor, True
@@ -147,9 +180,12 @@ async def _write(send: Send, data: bytes, *, last: bool = False) -> None:
     await send({"type": "http.response.body", "body": data, "more_body": not last})
 
 
-async def _wait_for_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+def _encode_page(_call: PreparedCall[Any], result: EventPage | StreamedResult) -> EncodedEvents:
+    """Encode a page of events. The rest of a streamed result is read as the next page of the stream."""
+    if isinstance(result, StreamedResult):
+        ending = result.first.ending
+        result = EventPage(result.first.items, ending["cursor"], has_more=ending["has_more"])
+    return EncodedEvents(b"".join([_encode(event) for event in result.events]), result.cursor, result.has_more)
 
 
 def _encode(event: Event) -> bytes:

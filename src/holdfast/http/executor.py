@@ -2,23 +2,35 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from holdfast.engine import Engine
 from holdfast.engine.gate.call import CheckedCall, PreparedCall
 from holdfast.errors import ResourceExhaustedError
 from holdfast.http.fair_threads import SERVER, FairThreads, User, Work
+from holdfast.http.memory.budget import UNRESERVED_BYTES, MemoryReservation
 from holdfast.model.identity import Principal
 from holdfast.ops.table import Operation
 from holdfast.store.database import Cancellation, ReplyCallback
+from holdfast.store.read_memory import PAGE_BYTES, LargeReadError
+
+
+class Sized(Protocol):
+    @property
+    def size(self) -> int:
+        """The bytes that it holds."""
+
 
 R = TypeVar("R")
 T = TypeVar("T")
+E = TypeVar("E", bound=Sized)
 MAX_INLINE_BYTES = 64 * 1024
 """A larger body is checked in a thread. On the event loop it would delay all other requests."""
 READER_THREADS = 16
+LARGE_READER_THREADS = 2
+"""Threads for reads of more than a page. Such a read needs a multiple of its size while it is decoded and encoded."""
 PREPARER_THREADS = 16
 """Threads for operations that call a model or read the database before their transaction."""
 CHECKER_THREADS = 2
@@ -30,12 +42,24 @@ MAX_BATCH_TURNS = 2
 """How many turns of the event loop a write may wait for others to join its batch."""
 
 
+class Caller(NamedTuple):
+    """For whom work is done, and how it is told to stop."""
+
+    user: User
+    cancellation: Cancellation
+
+    @classmethod
+    def of(cls, principal: Principal, cancellation: Cancellation | None) -> Self:
+        return cls((principal.account_id, principal.user_id), cancellation or Cancellation())
+
+
 class EngineExecutor:
     """Runs operations for one event loop."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._readers = FairThreads(READER_THREADS, "holdfast-reader")
+        self._large_readers = FairThreads(LARGE_READER_THREADS, "holdfast-large-reader")
         self._preparers = FairThreads(PREPARER_THREADS, "holdfast-preparer")
         self._checkers = FairThreads(CHECKER_THREADS, "holdfast-checker")
         self._wait_counts: Counter[User] = Counter()
@@ -56,39 +80,64 @@ class EngineExecutor:
         body_size: int,
         cancellation: Cancellation | None = None,
     ) -> R:
-        """Run an operation. If the caller is cancelled, the operation stops unless its write was submitted.
+        """Run an operation whose result is small.
 
-        With `strict=False`, numbers may be given as strings, as in a query string. `body_size` is the number of bytes
-        that `fields` were parsed from.
+        If the caller is cancelled, the operation stops unless its write was submitted. With `strict=False`, numbers may
+        be given as strings, as in a query string. `body_size` is the number of bytes that `fields` were parsed from.
         """
-        user = (principal.account_id, principal.user_id)
-        cancellation = cancellation or Cancellation()
         check = partial(self.engine.check, principal, cls, fields, strict=strict)
-        checked: CheckedCall[R]
-        if body_size <= MAX_INLINE_BYTES:
-            checked = check()
-        else:
-            checked = await self._run(self._checkers, user, check, cancellation)
-        threads = self._preparers if checked.may_wait else self._readers
-        prepared: PreparedCall[R]
-        if checked.may_wait:
-            prepared = await self._run(threads, user, partial(self.engine.prepare, checked), cancellation)
-        else:
-            prepared = self.engine.prepare(checked)
-        if checked.handler.wait is not None:
-            await self._wait(prepared, user, cancellation)
-        if prepared.writes and not checked.may_wait:
-            return await self._submit(prepared)
-        result: R = await self._run(threads, user, prepared.run_transaction, cancellation)
+        caller = Caller.of(principal, cancellation)
+        result: R
+        _, result = await self._check_and_run(check, body_size, caller, read=None)
         return result
 
+    async def call_encoded(
+        self,
+        principal: Principal,
+        cls: type[Operation[Any]],
+        fields: dict[str, Any],
+        *,
+        strict: bool,
+        body_size: int,
+        encode: Callable[[PreparedCall[Any], Any], E],
+        reservation: MemoryReservation,
+        cancellation: Cancellation | None = None,
+    ) -> E:
+        """As `call`, but encode the result, in a thread if it was read. `reservation` holds a large one."""
+        check = partial(self.engine.check, principal, cls, fields, strict=strict)
+        caller = Caller.of(principal, cancellation)
+
+        async def read(prepared: PreparedCall[Any]) -> E:
+            def read_and_encode(max_bytes: int) -> E:
+                return encode(prepared, prepared.run_transaction(max_bytes))
+
+            return await self._read(read_and_encode, reservation, caller)
+
+        prepared, result = await self._check_and_run(check, body_size, caller, read)
+        return result if prepared is None else encode(prepared, result)
+
+    async def read_large(
+        self, read: Callable[[int], E], size: int, reservation: MemoryReservation, caller: Caller
+    ) -> E:
+        """Reserve memory, and run a read in one of the threads for large reads. It then holds the result."""
+        while True:
+            size = max(size, PAGE_BYTES)
+            await reservation.reserve(size)
+            try:
+                encoded: E = await self._run(self._large_readers, caller, partial(read, size))
+            except LargeReadError as error:
+                size = max(error.size, 2 * size)  # doubled, so that a read runs only a few times
+            else:
+                reservation.adjust(encoded.size)
+                return encoded
+
     async def in_thread(self, function: Callable[[], T], user: User = SERVER) -> T:
-        result: T = await self._run(self._readers, user, function, Cancellation())
+        result: T = await self._run(self._readers, Caller(user, Cancellation()), function)
         return result
 
     async def in_checker(self, function: Callable[[], T], user: User) -> T:
         """Run a function that parses or checks a large body."""
-        result: T = await self._run(self._checkers, user, function, Cancellation())
+        result: T = await self._run(self._checkers, Caller(user, Cancellation()), function)
         return result
 
     async def probe_write(self) -> None:
@@ -99,24 +148,62 @@ class EngineExecutor:
 
     def close(self) -> None:
         self._readers.close()
+        self._large_readers.close()
         self._preparers.close()
         self._checkers.close()
 
-    async def _run(
-        self, threads: FairThreads, user: User, function: Callable[[], Any], cancellation: Cancellation
-    ) -> Any:
+    async def _check_and_run(
+        self,
+        check: Callable[[], CheckedCall[Any]],
+        body_size: int,
+        caller: Caller,
+        read: Callable[[PreparedCall[Any]], Awaitable[Any]] | None,
+    ) -> tuple[PreparedCall[Any] | None, Any]:
+        """Run an operation. Return the call with its result, or None with what `read` returned."""
+        checked = check() if body_size <= MAX_INLINE_BYTES else await self._run(self._checkers, caller, check)
+        threads = self._preparers if checked.may_wait else self._readers
+        prepared: PreparedCall[Any]
+        if checked.may_wait:
+            prepared = await self._run(threads, caller, partial(self.engine.prepare, checked))
+        else:
+            prepared = self.engine.prepare(checked)
+        if checked.handler.wait is not None:
+            await self._wait(prepared, caller)
+        if not prepared.writes and read is not None:
+            return None, await read(prepared)
+        if prepared.writes and not checked.may_wait:
+            return prepared, await self._submit(prepared)
+        return prepared, await self._run(threads, caller, prepared.run_transaction)
+
+    async def _read(self, read: Callable[[int], E], reservation: MemoryReservation, caller: Caller) -> E:
+        """Run a read in a thread, which gets the number of bytes that it may hold.
+
+        Memory for more is reserved first. Then the read runs again, in one of a few threads for large reads.
+        """
+        try:
+            encoded: E = await self._run(self._readers, caller, partial(read, PAGE_BYTES))
+            size = encoded.size
+            if size <= UNRESERVED_BYTES or reservation.try_reserve(size):
+                return encoded
+            del encoded  # it would be held while others read theirs
+        except LargeReadError as error:
+            size = error.size
+        return await self.read_large(read, size, reservation, caller)
+
+    async def _run(self, threads: FairThreads, caller: Caller, function: Callable[[], Any]) -> Any:
         future: asyncio.Future[Any] = self._loop.create_future()
-        work = Work(user, function, partial(self._add_result, future), cancellation)
+        work = Work(caller.user, function, partial(self._add_result, future), caller.cancellation)
         threads.submit(work)
         try:
             return await future
         except asyncio.CancelledError:
-            cancellation.is_requested = True
+            caller.cancellation.is_requested = True
             threads.discard(work)
             raise
 
-    async def _wait(self, prepared: PreparedCall[Any], user: User, cancellation: Cancellation) -> None:
+    async def _wait(self, prepared: PreparedCall[Any], caller: Caller) -> None:
         """Wait for what the operation waits for. Only its polls need a thread."""
+        user = caller.user
         if self._wait_counts[user] >= MAX_WAITS_PER_USER:
             raise ResourceExhaustedError(
                 f"{MAX_WAITS_PER_USER} requests of this user wait for background tasks already; wait for one of them",
@@ -126,7 +213,7 @@ class EngineExecutor:
         self._wait_counts[user] += 1
         try:
             poll = partial(next, prepared.waits(), None)
-            while (seconds := await self._run(self._readers, user, poll, cancellation)) is not None:  # noqa: ASYNC110
+            while (seconds := await self._run(self._readers, caller, poll)) is not None:  # noqa: ASYNC110
                 await asyncio.sleep(seconds)
         finally:
             self._wait_counts[user] -= 1

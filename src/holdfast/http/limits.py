@@ -9,6 +9,8 @@ from starlette.types import Receive
 from holdfast.config import Settings
 from holdfast.errors import ResourceExhaustedError, TooLargeError
 from holdfast.http.auth import Headers
+from holdfast.http.memory.bodies import BodyBuffer
+from holdfast.http.memory.budget import UNRESERVED_BYTES
 from holdfast.model.identity import Principal
 
 MAX_BUCKETS = 10_000
@@ -18,26 +20,28 @@ class Disconnected(Exception):  # noqa: N818 - not an error of the server
     """The client closed the connection before it had sent the whole body."""
 
 
-async def read_body(receive: Receive, headers: Headers, max_bytes: int) -> bytes:
+async def read_body(receive: Receive, headers: Headers, max_bytes: int, buffer: BodyBuffer) -> bytes | bytearray:
     """Read the whole body. Raises an error as soon as it is known to be too large."""
     length = headers.get(b"content-length")
     if length is None and b"transfer-encoding" not in headers:
         return b""
     if length is not None and length.isdigit() and int(length) > max_bytes:
         raise _too_large(max_bytes)
-    chunks: list[bytes] = []
-    size = 0
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Disconnected
         chunk: bytes = message.get("body", b"")
-        size += len(chunk)
-        if size > max_bytes:
+        if len(body) + len(chunk) > max_bytes:
             raise _too_large(max_bytes)
+        if not body and not message.get("more_body", False):
+            return chunk
+        body += chunk
         if not message.get("more_body", False):
-            return b"".join([*chunks, chunk]) if chunks else chunk
-        chunks.append(chunk)
+            return body
+        if len(body) > UNRESERVED_BYTES:
+            await buffer.hold(len(body))
 
 
 def _too_large(max_bytes: int) -> TooLargeError:

@@ -5,11 +5,16 @@ from typing import Any
 import msgspec
 from starlette.types import Send
 
+from holdfast.engine.gate.call import PreparedCall
+from holdfast.engine.gate.streams import StreamedResult
 from holdfast.errors import HoldfastError, InvalidArgumentError, TooSlowError
+from holdfast.http.encoded_stream import EncodedStream
+from holdfast.http.memory.budget import UNRESERVED_BYTES
 from holdfast.http.routes import Route
 
 Header = tuple[bytes, bytes]
 JSON: Header = (b"content-type", b"application/json")
+ENVELOPE_START = b'{"status":"ok","result":'
 
 _encode = msgspec.json.Encoder().encode
 
@@ -20,20 +25,41 @@ class EncodedResponse(msgspec.Struct, frozen=True):
     headers: list[Header]
 
 
-def success(route: Route, result: Any, seconds: float, telemetry_id: str | None) -> EncodedResponse:
-    """Encode an operation's result. With `telemetry_id`, the request's id, the envelope includes telemetry."""
+class EncodedResult(msgspec.Struct, frozen=True):
+    """A result as JSON, or a stream of its JSON."""
+
+    json: bytes
+    extra_fields: bytes
+    """Fields of the envelope after the usual ones, each after a comma."""
+    headers: list[Header]
+    stream: EncodedStream | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes that it holds."""
+        return len(self.json) if self.stream is None else self.stream.size
+
+
+def encode_result(route: Route, call: PreparedCall[Any], result: Any) -> EncodedResult:
+    """Encode the result of an operation, without the envelope. A large one is encoded in a thread."""
+    if isinstance(result, StreamedResult):
+        stream = EncodedStream(call, result)
+        return EncodedResult(b"", b"", _etag(result.result), stream)
     extra_fields = b""
     if route.entry.result_field is not None:
         fields = {name: getattr(result, name) for name in result.__struct_fields__ if name != route.entry.result_field}
         extra_fields = b"," + _encode(fields)[1:-1]
         result = getattr(result, route.entry.result_field)
-    body = b'{"status":"ok","result":%b,"error":null,"telemetry":%b%b,"time":%.6f}' % (
-        _encode(result),
+    return EncodedResult(_encode(result), extra_fields, _etag(result))
+
+
+def envelope_end(route: Route, extra_fields: bytes, seconds: float, telemetry_id: str | None) -> bytes:
+    """Encode what follows the result. With `telemetry_id`, the request's id, the envelope includes telemetry."""
+    return b',"error":null,"telemetry":%b%b,"time":%.6f}' % (
         b"null" if telemetry_id is None else _telemetry(telemetry_id, route.name, "ok", seconds),
         extra_fields,
         seconds,
     )
-    return EncodedResponse(200, body, _etag(result))
 
 
 def failure(error: HoldfastError, location: str = "body") -> EncodedResponse:
@@ -62,6 +88,19 @@ def failure(error: HoldfastError, location: str = "body") -> EncodedResponse:
 def encode_json(value: Any) -> bytes:
     """Encode a body without the envelope."""
     return _encode(value)
+
+
+async def send_success(encoded: EncodedResult, end: bytes, send: Send) -> None:
+    """Send a result that is complete. The end is sent last, after all but a small rest of the result was received."""
+    length = len(ENVELOPE_START) + len(encoded.json) + len(end)
+    headers = [JSON, (b"content-length", str(length).encode()), *encoded.headers]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    if len(encoded.json) <= UNRESERVED_BYTES:
+        await send({"type": "http.response.body", "body": b"%b%b%b" % (ENVELOPE_START, encoded.json, end)})
+        return
+    await send({"type": "http.response.body", "body": ENVELOPE_START, "more_body": True})
+    await send({"type": "http.response.body", "body": encoded.json, "more_body": True})
+    await send({"type": "http.response.body", "body": end})
 
 
 async def send(response: EncodedResponse, send: Send) -> None:

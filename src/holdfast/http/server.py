@@ -1,11 +1,13 @@
 """The server process: listen, serve, and finish all accepted requests on shutdown."""
 
 import asyncio
+import ctypes
 import gc
 import os
 import socket
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -24,6 +26,9 @@ from holdfast.http.telemetry.logs import Log
 
 CLEANUP_INTERVAL_SECONDS = 600.0
 CONNECTION_CHECK_SECONDS = 1.0
+M_MMAP_THRESHOLD = -3
+"""The number of this option in glibc."""
+LARGE_BLOCK_BYTES = 512 * 1024
 EXIT_UNFINISHED = 1
 """The exit code of a server that stopped before all requests were finished."""
 OPTIONS: dict[str, Any] = {
@@ -122,11 +127,22 @@ def serve(settings: Settings, host: str, port: int, source: SettingsSource = NO_
     # The objects that exist now are never freed. The collector need not scan them, and may run less often.
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
+    _return_large_blocks()
     name = f"[{host}]" if ":" in host else host
     url = f"http://{name}:{listener.getsockname()[1]}"
     sys.stdout.write(f"Holdfast serves {url} ({state.authenticator.mode} mode); Ctrl-C stops it\n")
     sys.stdout.flush()
     server.run(sockets=[listener])
+
+
+def _return_large_blocks() -> None:
+    """Let the C library return every large block of memory to the system when it is freed.
+
+    By default, glibc keeps blocks of up to 32 MB for reuse, in an arena per thread. A few large requests then occupy
+    hundreds of megabytes for ever.
+    """
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
 
 
 def _log_source(log: Log, source: SettingsSource) -> None:

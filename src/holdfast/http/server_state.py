@@ -9,9 +9,14 @@ from holdfast.http.deadlines import Deadlines
 from holdfast.http.event_stream import StreamNotifier
 from holdfast.http.executor import EngineExecutor
 from holdfast.http.limits import RateLimit, StreamLimit
+from holdfast.http.memory.bodies import BodyMemory
+from holdfast.http.memory.budget import MemoryBudget
 from holdfast.http.telemetry.logs import Log
 from holdfast.http.telemetry.metrics import Metrics
 from holdfast.http.telemetry.readiness import Readiness
+
+RESPONSE_SHARE = 32
+"""The unread pages of one caller hold at most this fraction of the memory for responses."""
 
 
 class ServerState:
@@ -24,6 +29,11 @@ class ServerState:
         self.authenticator = Authenticator(self.executor, settings, engine.clock)
         self.rate_limit = RateLimit(settings)
         self.stream_limit = StreamLimit(settings)
+        buffered = settings.max_buffered_bytes
+        self.responses_memory = MemoryBudget(buffered, buffered // RESPONSE_SHARE)
+        self.body_memory = BodyMemory(buffered // 2)
+        self.processing_memory = MemoryBudget(settings.max_body_bytes, settings.max_body_bytes)
+        """For bodies that are being parsed and checked, which needs a multiple of their size."""
         self.notifier = StreamNotifier()
         self.log = log or Log(settings, engine.clock)
         self.metrics = Metrics(

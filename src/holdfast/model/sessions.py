@@ -186,6 +186,8 @@ class EventPage(WireStruct, frozen=True):
     events: list[Event]
     cursor: str
     """Pass it as `after` to read the next page."""
+    has_more: bool = False
+    """Whether there are more events now. A page ends at `limit` or at the size limit of a response."""
 
 
 def session_uri(user_id: str, session_id: str) -> str:

@@ -116,7 +116,7 @@ class RevokeKey(Operation[Key], frozen=True, kw_only=True):
     key_id: KeyId
 
 
-@operation("GET /audit", role="admin")
+@operation("GET /audit", role="admin", answer="bounded")
 class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
     """List the audit records of the account, newest first."""
 
@@ -124,7 +124,7 @@ class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
     cursor: Name | None = None
 
 
-@operation("GET /admin/audit", role="root", scope="all_accounts")
+@operation("GET /admin/audit", role="root", scope="all_accounts", answer="bounded")
 class ListOperatorAudit(Operation[AuditPage], frozen=True, kw_only=True):
     """List the audit records of account creation and deletion, newest first. They outlive the accounts."""
 

@@ -28,7 +28,7 @@ class CommitSession(Operation[Committed], frozen=True, kw_only=True):
     """None means 0."""
 
 
-@operation("GET /sessions/{session_id}/context")
+@operation("GET /sessions/{session_id}/context", answer="streamed")
 class GetSessionContext(Operation[SessionContext], frozen=True, kw_only=True):
     """Return the context for a model: all messages not yet summarised, and the latest overview.
 
@@ -41,7 +41,7 @@ class GetSessionContext(Operation[SessionContext], frozen=True, kw_only=True):
     token_budget: NonNegative = 128_000
 
 
-@operation("GET /sessions/{session_id}/archives")
+@operation("GET /sessions/{session_id}/archives", answer="bounded")
 class ListArchives(Operation[list[ArchiveInfo]], frozen=True, kw_only=True):
     """List the archives after number `after` in order, each with its state."""
 
@@ -50,7 +50,7 @@ class ListArchives(Operation[list[ArchiveInfo]], frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
 
 
-@operation("GET /sessions/{session_id}/archives/{archive_id}")
+@operation("GET /sessions/{session_id}/archives/{archive_id}", answer="streamed")
 class GetSessionArchive(Operation[Archive], frozen=True, kw_only=True):
     """Return a finished archive with all its messages."""
 
@@ -76,7 +76,7 @@ class ResummariseSession(Operation[ResummaryStarted], frozen=True, kw_only=True)
     session_id: Name
 
 
-@operation("GET /sessions/{session_id}/expand")
+@operation("GET /sessions/{session_id}/expand", answer="streamed")
 class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
     """Return archived messages, as many as fit the budget, but at least one.
 

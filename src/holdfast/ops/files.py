@@ -1,8 +1,9 @@
 """Operations on the `viking://` tree. Its files are views of stored data, not copies."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.model.files import FileEntry, FilePage
 from holdfast.model.uris import SCHEME
@@ -53,15 +54,27 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     offset: Offset = 0
     limit: NodeLimit | None = None
 
+    @property
+    def max_entries(self) -> int:
+        return self.node_limit if self.limit is None else min(self.limit, self.node_limit)
 
-@operation("GET /fs/ls", result_field="entries")
+    def following(self, page: FilePage) -> Self | None:
+        count = len(page.entries)
+        left = self.max_entries - count
+        return replace(self, offset=self.offset + count, limit=left) if page.has_more and left > 0 else None
+
+    def join(self, page: FilePage, next_page: FilePage) -> FilePage:
+        return replace(next_page, entries=page.entries + next_page.entries)
+
+
+@operation("GET /fs/ls", result_field="entries", answer="paged")
 class ListFiles(Listing, Operation[FilePage], frozen=True, kw_only=True):
     """List the entries of a folder, or of its whole subtree: from `offset`, at most `node_limit` and `limit`."""
 
     recursive: bool = False
 
 
-@operation("GET /fs/tree", result_field="entries")
+@operation("GET /fs/tree", result_field="entries", answer="paged")
 class ShowTree(Listing, Operation[FilePage], frozen=True, kw_only=True):
     """List the subtree of a folder, `level_limit` levels deep. The entries of each folder follow it."""
 
@@ -75,7 +88,7 @@ class StatFile(Operation[FileEntry], frozen=True, kw_only=True):
     uri: Uri
 
 
-@operation("GET /content/read")
+@operation("GET /content/read", answer="streamed")
 class ReadFile(Operation[str], frozen=True, kw_only=True):
     """Read `limit` lines of a file from line `offset`, counted from 0. A `limit` of -1 reads all lines.
 

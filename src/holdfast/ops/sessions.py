@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.base import Name
@@ -69,7 +70,7 @@ class GetSession(Operation[SessionInfo], frozen=True, kw_only=True):
     auto_create: bool = False
 
 
-@operation("GET /sessions", result_field="sessions")
+@operation("GET /sessions", result_field="sessions", answer="bounded")
 class ListSessions(Operation[SessionPage], frozen=True, kw_only=True):
     """List sessions, newest first. `q` selects those whose id or title contains it, ignoring case."""
 
@@ -179,7 +180,7 @@ def _translate(number: int, message: Any, tool_names: dict[str, str]) -> dict[st
     return translate_message(f"messages[{number}].", message, tool_names)
 
 
-@operation("GET /sessions/{session_id}/messages")
+@operation("GET /sessions/{session_id}/messages", answer="paged")
 class GetMessages(Operation[MessagePage], frozen=True, kw_only=True):
     """Return messages `first` to `last` in order: with `live` only live messages, with `q` those with all its words."""
 
@@ -189,6 +190,13 @@ class GetMessages(Operation[MessagePage], frozen=True, kw_only=True):
     live: bool = False
     q: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)] | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+
+    def following(self, page: MessagePage) -> "GetMessages | None":
+        left = self.limit - len(page.messages)
+        return None if page.next_seq is None or left <= 0 else replace(self, first=page.next_seq, limit=left)
+
+    def join(self, page: MessagePage, next_page: MessagePage) -> MessagePage:
+        return replace(next_page, messages=page.messages + next_page.messages)
 
 
 @operation("POST /sessions/{session_id}/used")
@@ -201,7 +209,7 @@ class RecordUse(Operation[UseRecorded], frozen=True, kw_only=True):
     created_at: Timestamp | None = None
 
 
-@operation("GET /sessions/{session_id}/used")
+@operation("GET /sessions/{session_id}/used", answer="streamed")
 class ListUsage(Operation[list[Usage]], frozen=True, kw_only=True):
     """List the recorded uses after the id `after`, in the order of recording."""
 
@@ -210,7 +218,7 @@ class ListUsage(Operation[list[Usage]], frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
 
 
-@operation("GET /sessions/{session_id}/tool-results")
+@operation("GET /sessions/{session_id}/tool-results", answer="bounded")
 class ListToolResults(Operation[ToolResultPage], frozen=True, kw_only=True):
     """List the large tool outputs of a session, newest first."""
 
@@ -219,7 +227,7 @@ class ListToolResults(Operation[ToolResultPage], frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 50
 
 
-@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}")
+@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}", answer="bounded")
 class ReadToolResult(Operation[ToolResultSlice], frozen=True, kw_only=True):
     """Read `limit` characters of a large tool output from `offset`."""
 
@@ -229,7 +237,7 @@ class ReadToolResult(Operation[ToolResultSlice], frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 20_000
 
 
-@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}/search")
+@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}/search", answer="bounded")
 class SearchToolResult(Operation[ToolResultMatches], frozen=True, kw_only=True):
     """Search a large tool output for a string, ignoring case."""
 
@@ -240,7 +248,7 @@ class SearchToolResult(Operation[ToolResultMatches], frozen=True, kw_only=True):
     context_chars: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 300
 
 
-@operation("GET /sessions/{session_id}/events", stream=True)
+@operation("GET /sessions/{session_id}/events", stream=True, answer="paged")
 class ReadEvents(Operation[EventPage], frozen=True, kw_only=True):
     """Read the events of a session after the event `after`: every message and every change, in order.
 
@@ -251,6 +259,13 @@ class ReadEvents(Operation[EventPage], frozen=True, kw_only=True):
     session_id: Name
     after: EventId | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
+
+    def following(self, page: EventPage) -> "ReadEvents | None":
+        left = self.limit - len(page.events)
+        return replace(self, after=page.cursor, limit=left) if page.has_more and left > 0 else None
+
+    def join(self, page: EventPage, next_page: EventPage) -> EventPage:
+        return replace(next_page, events=page.events + next_page.events)
 
 
 @operation("GET /stats/sessions/{session_id}")

@@ -25,6 +25,15 @@ Scope = Literal["tenant", "tenant_or_operator", "account", "all_accounts", "syst
 - `system`: the caller's identity and the state of the server, for every key.
 """
 
+Answer = Literal["bounded", "paged", "streamed"]
+"""What limits the size of an answer:
+
+- `bounded`: its rows are small and `limit` has a maximum.
+- `paged`: a server ends it at `max_response_bytes`. It has a cursor, and `following` reads the rest.
+- `streamed`: nothing; a server reads and sends it page by page.
+"""
+CURSOR_FIELDS = {"limit", "node_limit", "after", "cursor", "offset"}
+"""Fields of operations with answers of any length. Each such operation states its `answer`."""
 SCALAR_TYPES = {str, int, float, bool, type(None)}
 
 
@@ -35,6 +44,17 @@ class Operation(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
     def translate(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of the operation, translated from other formats that it accepts."""
         return fields
+
+    def following(self, page: R) -> "Operation[R] | None":  # noqa: ARG002
+        """Return the operation that reads what a paged answer left out, or None if the page is complete.
+
+        A page is complete at its end or at the limit that the caller chose.
+        """
+        return None
+
+    def join(self, page: R, next_page: R) -> R:  # noqa: ARG002
+        """Return one page with the items of two. The second is the result of what `following` returned."""
+        return next_page
 
 
 class OperationEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +75,8 @@ class OperationEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The field of the result that is `result` in the response body; the other fields are next to it."""
     stream: bool
     """Whether HTTP can deliver its pages as a stream of events."""
+    answer: Answer
+    """What limits the size of its answer."""
     is_retryable: bool
     """Whether it can be sent again if there was no response: it changes nothing, or repeating it has no effect."""
 
@@ -72,6 +94,7 @@ def operation(
     scope: Scope = "tenant",
     result_field: str | None = None,
     stream: bool = False,
+    answer: Answer | None = None,
 ) -> Callable[[type[O]], type[O]]:
     """Return a decorator that adds an operation to the table."""
     verb, path = route.split()
@@ -79,6 +102,7 @@ def operation(
     def register(cls: type[O]) -> type[O]:
         _check_scope(cls, scope)
         _check_audit(cls, audit)
+        _check_answer(cls, answer)
         bases = getattr(cls, "__orig_bases__", ())
         (returns,) = (get_args(base)[0] for base in bases if get_origin(base) is Operation)
         prebuild_decoder(returns)
@@ -91,6 +115,7 @@ def operation(
             scope=scope,
             result_field=result_field,
             stream=stream,
+            answer=answer or "bounded",
             is_retryable=verb in {"GET", "PUT"},
         )
         return prebuild_decoder(cls)
@@ -121,6 +146,15 @@ def _check_audit(cls: type[Operation[Any]], audit: str | None) -> None:
         raise TypeError(
             f"{cls.__name__} has a field result, which the audit record needs for its result; rename the field"
         )
+
+
+def _check_answer(cls: type[Operation[Any]], answer: Answer | None) -> None:
+    """Raise TypeError unless an operation with a cursor states what limits its answer."""
+    cursor = CURSOR_FIELDS & set(cls.__struct_fields__)
+    if cursor and answer is None:
+        raise TypeError(f"{cls.__name__} has the field {min(cursor)} but no answer; use {', '.join(get_args(Answer))}")
+    if (answer == "paged") != (cls.following is not Operation.following):
+        raise TypeError(f"{cls.__name__} must define following and join exactly if its answer is paged")
 
 
 def fields_of(op: Operation[Any]) -> dict[str, Any]:

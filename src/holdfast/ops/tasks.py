@@ -16,7 +16,7 @@ class GetTask(Operation[Task], frozen=True, kw_only=True):
     task_id: Name
 
 
-@operation("GET /tasks", scope="tenant_or_operator")
+@operation("GET /tasks", scope="tenant_or_operator", answer="bounded")
 class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
     """List background tasks, newest first. Failed tasks stay failed until they are retried or cancelled."""
 

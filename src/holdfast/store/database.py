@@ -76,6 +76,13 @@ class Tx(Protocol):
     def all_of(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run several statements in order, and return the rows of each. They need only one round trip."""
 
+    def all_within(self, sql: str, params: Params, max_bytes: int, order_by: str) -> tuple[list[Row], bool]:
+        """Return the first rows of a query whose sizes add up to at most `max_bytes`, and whether there are more.
+
+        It returns at least one row, whatever its size. The size of a row is its last column, which has the name
+        `bytes`. The query is ordered by `order_by`, a column with a different value in each row.
+        """
+
     def run_script(self, sql: str) -> None:
         """Run statements that are separated by semicolons."""
 

@@ -31,7 +31,7 @@ class Case(msgspec.Struct, frozen=True):
     outputs: dict[str, str]
 
     def assemble(self, budget: int) -> SessionContext:
-        return assemble(self.stored, budget, self.outputs.__getitem__)
+        return assemble(self.stored, budget, self.outputs.__getitem__).context
 
 
 def message(seq: int, role: Any, parts: list[Part]) -> Message:
@@ -194,7 +194,7 @@ def test_an_output_that_cannot_fit_is_not_read() -> None:
     for text, budget in (("order shipped " * 2_000, 2_000), ("x" * (MAX_RESTORED_CHARS + 1), 100_000_000)):
         stored = case_with_output(text).stored
         # Reading an output would raise ZeroDivisionError.
-        context = assemble(stored, budget, lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+        context = assemble(stored, budget, lambda _: 1 / 0).context  # type: ignore[arg-type, return-value]
         (line,) = context.receipt.left_out
         assert line.tokens > 2_000
 

@@ -26,6 +26,13 @@ class AsyncHttpTransport:
         self._open()
 
     async def call(self, op: Operation[R]) -> R:
+        """Return the result of an operation. A page that the server ended early is completed with further requests."""
+        result = await self._request(op)
+        while (following := op.following(result)) is not None:
+            result = op.join(result, await self._request(following))
+        return result
+
+    async def _request(self, op: Operation[R]) -> R:
         codec = self._codec
         request = codec.request(op)
         codec.require_open(closed=self._closed)

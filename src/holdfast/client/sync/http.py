@@ -26,6 +26,13 @@ class HttpTransport:
         self._open()
 
     def call(self, op: Operation[R]) -> R:
+        """Return the result of an operation. A page that the server ended early is completed with further requests."""
+        result = self._request(op)
+        while (following := op.following(result)) is not None:
+            result = op.join(result, self._request(following))
+        return result
+
+    def _request(self, op: Operation[R]) -> R:
         codec = self._codec
         request = codec.request(op)
         codec.require_open(closed=self._closed)

@@ -1,18 +1,21 @@
 """The two stages of a call before its transaction: checked, then prepared."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from holdfast.engine.gate import access
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler
+from holdfast.engine.gate.streams import Page
 from holdfast.model.identity import Principal
 from holdfast.ops.table import Operation, OperationEntry
+from holdfast.store import read_memory
 from holdfast.store.database import ReplyCallback, Submission, Tx, raise_if_cancelled
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class CheckedCall(msgspec.Struct, Generic[R], frozen=True):
@@ -46,7 +49,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         return self.call.handler.writes(self.call.op)
 
     def run(self) -> R:
-        """Wait for what the rule waits for, then run the transaction, in this thread."""
+        """Wait for what the operation waits for, then run the transaction, in this thread."""
         for seconds in self.waits():
             time.sleep(seconds)
         return self.run_transaction()
@@ -56,15 +59,29 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         wait = self.call.handler.wait
         return iter(()) if wait is None else wait(self.resources, self.call.principal, self.call.op)
 
-    def run_transaction(self) -> R:
-        """Run the transaction in this thread."""
+    def run_transaction(self, max_bytes: int = read_memory.NO_LIMIT) -> R:
+        """Run the transaction in this thread.
+
+        If it only reads, `max_bytes` limits what it holds in memory at once. It may then return a `StreamedResult`, or
+        raise `LargeReadError`. A hook gets whole results.
+        """
         raise_if_cancelled()  # a write that has begun is not cancelled
         db, call = self.resources.db, self.call
-        result = (db.write if self.writes else db.read)(self.account, self._transaction)
+        if self.writes:
+            result = db.write(self.account, self._transaction)
+        elif max_bytes == read_memory.NO_LIMIT or self.resources.hooks.after:
+            result = db.read(self.account, self._transaction)
+        else:
+            result = self._read_limited(self._transaction, max_bytes)
         self._wake_workers()
         if self.resources.hooks.after:
             self.resources.hooks.run_after(call.principal, call.op, result)
         return result
+
+    def read_next(self, page: Page[Any], max_bytes: int) -> Page[Any]:
+        """Read the page after `page`, in a transaction of its own."""
+        assert page.read_next is not None  # noqa: S101 - the caller checked it
+        return self._read_limited(page.read_next, max_bytes)
 
     def as_submission(self, reply: ReplyCallback) -> Submission:
         """The write in the form that `Database.submit` takes. `reply` gets its outcome. No hook runs."""
@@ -82,6 +99,13 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         if session_id is not None:
             return f"{self.call.principal.user_id}/{session_id}"
         return str(getattr(op, "task_id", None) or "")
+
+    def _read_limited(self, transaction: Callable[[Tx], T], max_bytes: int) -> T:
+        def limited(tx: Tx) -> T:  # sets the limit in the thread that runs the transaction
+            with read_memory.limited_to(max_bytes):
+                return transaction(tx)
+
+        return self.resources.db.read(self.account, limited)
 
     def _transaction(self, tx: Tx) -> R:
         call = self.call

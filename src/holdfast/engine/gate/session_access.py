@@ -23,6 +23,14 @@ def require_session(tx: Tx, principal: Principal, session_id: str, *, lock: bool
     return session
 
 
+def require_unchanged(tx: Tx, principal: Principal, session: StoredSession) -> StoredSession:
+    """Return the session as it is now. Raise `NotFoundError` if it was deleted, also if its name was used again."""
+    current = require_session(tx, principal, session.session_id)
+    if current.log_id != session.log_id:
+        raise NotFoundError("session", session.session_id)
+    return current
+
+
 def get_or_create_session(tx: Tx, principal: Principal, session_id: str, context: CallContext) -> StoredSession:
     """Return the session with its row locked. Create it if it does not exist."""
     for _ in range(MAX_ATTEMPTS):

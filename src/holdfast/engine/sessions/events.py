@@ -4,8 +4,12 @@ An event id consists of the log id, the seq of the last message and the number o
 works as a cursor at any time and on any server: the events after it are always the same.
 """
 
+from collections import deque
+from typing import Any
+
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
-from holdfast.engine.gate.session_access import require_session
+from holdfast.engine.gate.session_access import require_session, require_unchanged
+from holdfast.engine.gate.streams import Page, as_result, response_bytes
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import Event, EventPage
 from holdfast.ops.sessions import ReadEvents
@@ -17,21 +21,56 @@ NOW = "now"
 """The cursor after the last event."""
 
 
-def _read(tx: Tx, principal: Principal, op: ReadEvents, _prepared: None, _context: CallContext) -> EventPage:
+def _read(tx: Tx, principal: Principal, op: ReadEvents, _prepared: None, context: CallContext) -> Any:
     session = require_session(tx, principal, op.session_id)
-    seq, change_number = _start(tx, session, op.after)
-    new_messages = messages.read(tx, lineage.log_ranges(tx, session, seq + 1), op.limit)
-    new_changes = changes.read(tx, session.log_id, change_number, op.limit)
+    budget = response_bytes(context)
+    page = _page(tx, session, principal, _start(tx, session, op.after), op.limit, budget, is_first=True)
+    return as_result(EventPage([], "", has_more=False), "events", page)
+
+
+def _page(
+    tx: Tx,
+    session: StoredSession,
+    principal: Principal,
+    start: tuple[int, int],
+    limit: int,
+    max_bytes: int,
+    *,
+    is_first: bool,
+) -> Page[Event]:
+    """Read events after the message and the change of `start`."""
+    seq, change_number = start
+    rows = messages.read_page(
+        tx, lineage.log_ranges(tx, session, seq + 1), limit, max_bytes=max_bytes, at_least_one=is_first
+    )
+    new_messages = deque(rows.messages)
+    found_changes, has_more_changes = changes.read_page(tx, session.log_id, change_number, limit, max_bytes)
+    new_changes = deque(found_changes)
     events: list[Event] = []
-    while len(events) < op.limit and (new_messages or new_changes):
+    size = rows.bytes
+    while len(events) < limit and (new_messages or new_changes):
         # A change follows the message that was the last one when the change happened.
-        if new_changes and (not new_messages or new_changes[0].after_seq < new_messages[0].seq):
-            change_number = new_changes[0].number
-            events.append(Event(id=_id(session, seq, change_number), event="session", change=new_changes.pop(0).change))
-        else:
-            seq = new_messages[0].seq
-            events.append(Event(id=_id(session, seq, change_number), event="message", message=new_messages.pop(0)))
-    return EventPage(events, _id(session, seq, change_number))
+        if new_changes and (new_changes[0].after_seq <= seq or not (new_messages or rows.has_more)):
+            stored = new_changes.popleft()
+            change_number, size = stored.number, size + stored.bytes
+            events.append(Event(id=_id(session, seq, change_number), event="session", change=stored.change))
+        elif new_messages and (new_changes or not has_more_changes):
+            message = new_messages.popleft()
+            seq = message.seq
+            events.append(Event(id=_id(session, seq, change_number), event="message", message=message))
+        else:  # what comes next was not read
+            break
+    has_more = seq < session.last_seq or has_more_changes or bool(new_changes) or len(found_changes) == limit
+    cursor = _id(session, seq, change_number)
+    if not has_more or not events or len(events) == limit or size >= max_bytes:
+        return Page(events, ending={"cursor": cursor, "has_more": has_more})
+    limit_left, bytes_left = limit - len(events), max_bytes - size
+
+    def read_next(tx: Tx) -> Page[Event]:
+        current = require_unchanged(tx, principal, session)
+        return _page(tx, current, principal, (seq, change_number), limit_left, bytes_left, is_first=False)
+
+    return Page(events, read_next, ending={"cursor": cursor, "has_more": has_more})
 
 
 def _start(tx: Tx, session: StoredSession, after: str | None) -> tuple[int, int]:

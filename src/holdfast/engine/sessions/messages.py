@@ -9,15 +9,17 @@ import msgspec
 from holdfast.engine.commits import auto_commits
 from holdfast.engine.gate import session_access
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
+from holdfast.engine.gate.streams import Page, as_result, response_bytes
 from holdfast.engine.sessions.drafts import CheckedMessages, make_drafts
 from holdfast.errors import ConflictError, FailedPreconditionError, InvalidArgumentError
 from holdfast.json_documents import decode_json
 from holdfast.model.identity import Principal
-from holdfast.model.messages import Appended, MessagePage, NewMessage, message_id
+from holdfast.model.messages import Appended, Message, MessagePage, NewMessage, message_id
 from holdfast.ops.sessions import AddMessage, AddMessages, GetMessages
 from holdfast.store.database import Tx
 from holdfast.store.tables import append_results, lineage, tool_results
 from holdfast.store.tables import messages as store
+from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
 from holdfast.text.words import split_words
 
@@ -173,16 +175,42 @@ def _fingerprint(op: AddMessage | AddMessages, checked: CheckedMessages) -> str:
     return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
 
 
-def _get(tx: Tx, principal: Principal, op: GetMessages, _prepared: None, _context: CallContext) -> MessagePage:
+def _get(tx: Tx, principal: Principal, op: GetMessages, _prepared: None, context: CallContext) -> Any:
     session = session_access.require_session(tx, principal, op.session_id)
     first = max(op.first, session.live_from) if op.live else op.first
     words = None if op.q is None else _query_words(op.q)
     if words is not None and not words:
         return MessagePage(session.session_id, [], None)
     log_ranges = lineage.log_ranges(tx, session, first, op.last)
-    found = store.read(tx, log_ranges, op.limit, words)
-    has_more = len(found) == op.limit and found[-1].seq < log_ranges[-1].last
-    return MessagePage(session.session_id, found, found[-1].seq + 1 if has_more else None)
+    page = _page(tx, principal, session, log_ranges, op.limit, words, response_bytes(context), is_first=True)
+    return as_result(MessagePage(session.session_id, [], None), "messages", page)
+
+
+def _page(
+    tx: Tx,
+    principal: Principal,
+    session: StoredSession,
+    log_ranges: list[LogRange],
+    limit: int,
+    words: list[str] | None,
+    max_bytes: int,
+    *,
+    is_first: bool,
+) -> Page[Message]:
+    rows = store.read_page(tx, log_ranges, limit, words, max_bytes=max_bytes, at_least_one=is_first)
+    found, size = rows.messages, rows.bytes
+    following = lineage.ranges_after(log_ranges, found[-1].seq) if found else log_ranges
+    is_end = not following or not (rows.has_more or len(found) == limit)
+    next_seq = None if is_end else following[0].first
+    if is_end or not found or len(found) == limit or size >= max_bytes:
+        return Page(found, ending={"next_seq": next_seq})
+    limit_left, bytes_left = limit - len(found), max_bytes - size
+
+    def read_next(tx: Tx) -> Page[Message]:
+        current = session_access.require_unchanged(tx, principal, session)
+        return _page(tx, principal, current, following, limit_left, words, bytes_left, is_first=False)
+
+    return Page(found, read_next)
 
 
 def _query_words(q: str) -> list[str]:

@@ -6,6 +6,7 @@ import msgspec
 
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.engine.gate.session_access import get_or_create_session, insert_session, new_session, require_session
+from holdfast.engine.gate.streams import Page, as_result
 from holdfast.engine.sessions.deletion import delete_session
 from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from holdfast.model.identity import Principal
@@ -192,8 +193,17 @@ def _check_use(context: CallContext, op: RecordUse) -> list[usages.Use]:
     return uses
 
 
-def _list_usage(tx: Tx, principal: Principal, op: ListUsage, _prepared: None, _context: CallContext) -> list[Usage]:
-    return usages.read(tx, require_session(tx, principal, op.session_id).log_id, op.after, op.limit)
+def _list_usage(tx: Tx, principal: Principal, op: ListUsage, _prepared: None, _context: CallContext) -> Any:
+    session = require_session(tx, principal, op.session_id)
+    return as_result([], None, _usage_page(tx, session.log_id, op.after, op.limit))
+
+
+def _usage_page(tx: Tx, log_id: int, after: str | None, limit: int) -> Page[Usage]:
+    found, has_more = usages.read_page(tx, log_id, after, limit)
+    if not has_more:
+        return Page(found)
+    last_id, limit_left = found[-1].id, limit - len(found)
+    return Page(found, lambda tx: _usage_page(tx, log_id, last_id, limit_left))
 
 
 def _check_metadata(_context: CallContext, op: UpdateSession) -> str:

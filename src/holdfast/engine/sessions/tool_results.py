@@ -8,6 +8,7 @@ from holdfast.errors import NotFoundError
 from holdfast.model.identity import Principal
 from holdfast.model.messages import TextMatch, ToolResultMatches, ToolResultPage, ToolResultSlice
 from holdfast.ops.sessions import ListToolResults, ReadToolResult, SearchToolResult
+from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage
 from holdfast.store.tables import tool_results as store
@@ -27,6 +28,7 @@ def _search(
     tx: Tx, principal: Principal, op: SearchToolResult, _prepared: None, _context: CallContext
 ) -> ToolResultMatches:
     content = _read_slice(tx, principal, op.session_id, op.tool_result_id, 0, None).content
+    read_memory.require(op.limit * min(len(content), len(op.q) + 2 * op.context_chars))
     return ToolResultMatches(op.tool_result_id, find(content, op.q, op.limit, op.context_chars))
 
 

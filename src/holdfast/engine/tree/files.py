@@ -5,27 +5,33 @@ from itertools import islice
 from typing import Any
 
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
+from holdfast.engine.gate.streams import as_result, response_bytes
 from holdfast.engine.tree import mounts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.nodes import File, Folder, Node
 from holdfast.engine.tree.reading import Selection
+from holdfast.engine.tree.text_pages import text_page
 from holdfast.errors import FailedPreconditionError, InvalidUriError, NotFoundError
 from holdfast.model.files import ABSTRACT, OVERVIEW, FileEntry, FilePage
 from holdfast.model.identity import Principal
 from holdfast.model.uris import parse_uri
 from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
+from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
 MAX_DEPTH = 100
+_OVERHEAD_BYTES = 150
+"""About the bytes of an entry in a response without its texts."""
 
 
-def _list(tx: Tx, principal: Principal, op: ListFiles, names: Names, _context: CallContext) -> FilePage:
-    return _page(_require_folder(tx, principal, op.uri, names), op, MAX_DEPTH if op.recursive else 1)
+def _list(tx: Tx, principal: Principal, op: ListFiles, names: Names, context: CallContext) -> FilePage:
+    folder = _require_folder(tx, principal, op.uri, names)
+    return _page(folder, op, MAX_DEPTH if op.recursive else 1, response_bytes(context))
 
 
-def _tree(tx: Tx, principal: Principal, op: ShowTree, names: Names, _context: CallContext) -> FilePage:
-    return _page(_require_folder(tx, principal, op.uri, names), op, op.level_limit)
+def _tree(tx: Tx, principal: Principal, op: ShowTree, names: Names, context: CallContext) -> FilePage:
+    return _page(_require_folder(tx, principal, op.uri, names), op, op.level_limit, response_bytes(context))
 
 
 def _stat(tx: Tx, principal: Principal, op: StatFile, names: Names, _context: CallContext) -> FileEntry:
@@ -33,14 +39,16 @@ def _stat(tx: Tx, principal: Principal, op: StatFile, names: Names, _context: Ca
     return _entry(node, node.name, None)
 
 
-def _read(tx: Tx, principal: Principal, op: ReadFile, names: Names, _context: CallContext) -> str:
+def _read(tx: Tx, principal: Principal, op: ReadFile, names: Names, _context: CallContext) -> Any:
     selection = Selection(
         offset=op.offset,
         limit=None if op.limit < 0 else op.limit,
         char_offset=op.char_offset,
         char_limit=op.char_limit,
     )
-    return _require_file(tx, principal, op.uri, names).read(selection)
+    if not read_memory.is_limited():
+        return _require_file(tx, principal, op.uri, names).read(selection)
+    return as_result("", None, text_page(tx, lambda tx: _require_file(tx, principal, op.uri, names), selection))
 
 
 def _abstract(tx: Tx, principal: Principal, op: ReadAbstract, names: Names, _context: CallContext) -> str:
@@ -84,17 +92,27 @@ def _require_folder(tx: Tx, principal: Principal, uri: str, names: Names) -> Fol
     return node
 
 
-def _page(folder: Folder, op: ListFiles | ShowTree, depth: int) -> FilePage:
-    limit = op.node_limit if op.limit is None else min(op.limit, op.node_limit)
+def _page(folder: Folder, op: ListFiles | ShowTree, depth: int, max_bytes: int) -> FilePage:
     visible = (node for node in _walk(folder, depth) if op.show_all_hidden or not node.name.startswith("."))
-    page = islice(visible, op.offset, op.offset + limit)
+    page = islice(visible, op.offset, op.offset + op.max_entries)
     abs_limit = op.abs_limit if op.output == "agent" else None
     prefix_length = len(folder.uri.rstrip("/")) + 1 if folder.name else len(folder.uri)
-    # Each node is converted at once: nodes hold texts, such as the overviews of archives.
-    entries: list[FileEntry | str] = [
-        node.uri if op.simple else _entry(node, node.uri[prefix_length:], abs_limit) for node in page
-    ]
+    entries: list[FileEntry | str] = []
+    size = 0
+    for node in page:
+        # Each node is converted at once: nodes hold texts, such as the overviews of archives.
+        entry = node.uri if op.simple else _entry(node, node.uri[prefix_length:], abs_limit)
+        size += len(entry) if isinstance(entry, str) else _entry_bytes(entry)
+        if entries and size > max_bytes:
+            return FilePage(entries, has_more=True)
+        read_memory.require(min(size, max_bytes))
+        entries.append(entry)
     return FilePage(entries, has_more=next(visible, None) is not None)
+
+
+def _entry_bytes(entry: FileEntry) -> int:
+    """About the bytes of an entry in a response."""
+    return _OVERHEAD_BYTES + len(entry.name) + len(entry.uri) + len(entry.rel_path) + 3 * len(entry.abstract or "")
 
 
 def _walk(folder: Folder, depth: int) -> Iterator[Node]:

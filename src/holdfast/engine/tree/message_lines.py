@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from holdfast.model.messages import Message
+from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage, messages
 from holdfast.store.tables.lineage import LogRange
@@ -43,7 +44,8 @@ def read_batches(tx: Tx, log_id: int, seqs: Sequence[int]) -> Iterator[Message]:
     sizes = messages.sizes(tx, log_id, seqs)
     for seq in seqs:
         size = sizes.get(seq, 0)
-        if batch and batch_bytes + size > BATCH_BYTES:
+        read_memory.require(size)
+        if batch and batch_bytes + size > min(BATCH_BYTES, read_memory.page_bytes()):
             yield from messages.read_seqs(tx, log_id, batch)
             batch, batch_bytes = [], 0
         batch.append(seq)

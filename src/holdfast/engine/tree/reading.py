@@ -41,7 +41,7 @@ def select_from_text(uri: str, text: str, selection: Selection) -> str:
     start = min(start + selection.char_offset, end)
     if selection.char_limit is not None:
         return text[start : min(end, start + selection.char_limit)]
-    _check_size(uri, text.count("\n", start, end), end - start)
+    check_size(uri, text.count("\n", start, end), end - start)
     return text[start:end]
 
 
@@ -54,7 +54,7 @@ def select_from_lines(uri: str, lines: Iterable[str], selection: Selection) -> s
         rest = line[to_skip:]
         to_skip -= min(to_skip, len(line))
         if selection.char_limit is None:
-            _check_size(uri, number, chars + len(rest))
+            check_size(uri, number, chars + len(rest))
         else:
             rest = rest[: selection.char_limit - chars]
         chosen.append(rest)
@@ -96,7 +96,7 @@ def _skip_lines(text: str, start: int, count: int) -> int:
     return start
 
 
-def _check_size(uri: str, lines: int, chars: int) -> None:
+def check_size(uri: str, lines: int, chars: int) -> None:
     if lines > MAX_LINES or chars > MAX_CHARS:
         raise TooLargeError(
             f"{uri} is too long: one read returns at most {MAX_LINES:,} lines and {MAX_CHARS:,} characters;"

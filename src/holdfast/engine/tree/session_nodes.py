@@ -35,6 +35,7 @@ from holdfast.model.files import (
 from holdfast.model.identity import Principal
 from holdfast.model.uris import child_uri
 from holdfast.session_files import RELATIONS_HEADER, encode_pretty, relation, session_meta
+from holdfast.store import read_memory
 from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, session_info, usages
@@ -112,6 +113,7 @@ def _relation_lines(tx: Tx, session: StoredSession, offset: int) -> Iterator[str
     def rows(skip: int) -> Iterator[Use]:
         after: str | None = None
         while sizes := usages.detail_sizes(tx, session.log_id, after, PAGE_SIZE, skip=skip):
+            read_memory.require(sizes[0])
             fitting = sum(total <= BATCH_BYTES for total in accumulate(sizes))
             page = usages.read(tx, session.log_id, after, max(1, fitting), skip=skip)
             yield from map(relation, page)

@@ -24,6 +24,7 @@ from holdfast.store.drivers.postgres_transactions import (
     NotCommittedError,
     PostgresTx,
     Work,
+    all_within,
     begin,
     commit,
     not_committed,
@@ -240,6 +241,9 @@ class _PartialTx:
             raise _StoppedError
         self._next += 1
         return self.known[self._next - 1]
+
+    def all_within(self, sql: str, params: Params, max_bytes: int, order_by: str) -> tuple[list[Row], bool]:
+        return all_within(self, sql, params, max_bytes, order_by)
 
     def run_script(self, _sql: str) -> None:
         self.can_run_together = False

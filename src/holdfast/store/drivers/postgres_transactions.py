@@ -121,9 +121,23 @@ class PostgresTx:
         self.statement = statements[-1] if statements else None
         return self._pipeline.fetch(statements)
 
+    def all_within(self, sql: str, params: Params, max_bytes: int, order_by: str) -> tuple[list[Row], bool]:
+        return all_within(self, sql, params, max_bytes, order_by)
+
     def run_script(self, sql: str) -> None:
         self.has_written = True
         self._pipeline.run_script(sql)
+
+
+def all_within(tx: Tx, sql: str, params: Params, max_bytes: int, order_by: str) -> tuple[list[Row], bool]:
+    """Select the rows in the server, so that the rest is not sent. Large columns are stored apart and not read."""
+    rows = tx.all(
+        f"SELECT * FROM (SELECT q.*, SUM(q.bytes) OVER (ORDER BY q.{order_by})::bigint AS bytes_through,"
+        f" COUNT(*) OVER () AS row_count FROM ({sql}) q) AS r WHERE bytes_through <= ? OR bytes_through = bytes"
+        f" ORDER BY {order_by}",
+        (*params, max_bytes),
+    )
+    return [row[:-2] for row in rows], bool(rows) and len(rows) < rows[0][-1]
 
 
 class NotCommittedError(Exception):

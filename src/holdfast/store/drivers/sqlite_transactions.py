@@ -67,6 +67,17 @@ class SqliteTx:
     def all_of(self, statements: Sequence[Statement]) -> list[list[Row]]:
         return [self.all(sql, params) for sql, params in statements]
 
+    def all_within(self, sql: str, params: Params, max_bytes: int, order_by: str) -> tuple[list[Row], bool]:  # noqa: ARG002
+        self.statement = sql, params
+        rows: list[Row] = []
+        total = 0
+        for row in self._execute(sql, params):
+            total += row[-1]
+            if rows and total > max_bytes:
+                return rows, True
+            rows.append(row)
+        return rows, False
+
     def run_script(self, sql: str) -> None:
         self._execute(sql)
 

@@ -12,6 +12,8 @@ from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
+LISTED_AT_ONCE = 100
+"""How many archives are read at once for a list without overviews."""
 _OF_LOG = "account_id = ? AND log_id = ?"
 _UNFINISHED = "state <> 'done'"
 """Spelled exactly as in the partial index on unfinished archives, so that queries can use it."""
@@ -63,9 +65,22 @@ def find(tx: Tx, log_id: int, number: int) -> StoredArchive | None:
     return found[0] if found else None
 
 
-def page(tx: Tx, log_id: int, *, after: int, limit: int) -> list[StoredArchive]:
-    """Return up to `limit` archives with a number greater than `after`, in order, with damaged ones."""
-    return archive_rows.select(tx, log_id, "number > ? ORDER BY number LIMIT ?", (after, limit))
+def page(tx: Tx, log_id: int, *, after: int, limit: int, with_overviews: bool = True) -> list[StoredArchive]:
+    """Return up to `limit` archives with a number greater than `after`, in order, with damaged ones.
+
+    Without overviews, not all of them are in memory at once.
+    """
+    if with_overviews:
+        return archive_rows.select(tx, log_id, "number > ? ORDER BY number LIMIT ?", (after, limit))
+    listed: list[StoredArchive] = []
+    while len(listed) < limit:
+        at_once = min(LISTED_AT_ONCE, limit - len(listed))
+        found = page(tx, log_id, after=after, limit=at_once)
+        listed += [msgspec.structs.replace(archive, overview="", rolling="") for archive in found]
+        if len(found) < at_once:
+            break
+        after = found[-1].number
+    return listed
 
 
 def numbers_in_range(tx: Tx, log_id: int, first: int, last: int) -> list[int]:

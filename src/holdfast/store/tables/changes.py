@@ -5,10 +5,13 @@ from typing import Any
 import msgspec
 
 from holdfast.model.sessions import Change
+from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
+_OVERHEAD_BYTES = 200
+"""About the bytes of a change in a response without its data."""
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -17,6 +20,8 @@ class StoredChange(msgspec.Struct, frozen=True):
     after_seq: int
     """The sequence number of the last message at the time of the change."""
     change: Change
+    bytes: int
+    """About its size in a response."""
 
 
 def record(tx: Tx, session: StoredSession, kind: str, user_id: str, now: int, data: dict[str, Any]) -> None:
@@ -42,13 +47,19 @@ def last_number(tx: Tx, log_id: int) -> int:
     return row[0] or 0 if row else 0
 
 
-def read(tx: Tx, log_id: int, after: int, limit: int) -> list[StoredChange]:
-    rows = tx.all(
-        "SELECT number, after_seq, kind, at, user_id, data FROM changes"
-        " WHERE account_id = ? AND log_id = ? AND number > ? ORDER BY number LIMIT ?",
+def read_page(tx: Tx, log_id: int, after: int, limit: int, max_bytes: int) -> tuple[list[StoredChange], bool]:
+    """Read up to `limit` changes after number `after`, and whether there are more that exceed `max_bytes`."""
+    rows, has_more = tx.all_within(
+        f"SELECT number, after_seq, kind, at, user_id, data, OCTET_LENGTH(data) + {_OVERHEAD_BYTES} AS bytes"
+        " FROM changes WHERE account_id = ? AND log_id = ? AND number > ? ORDER BY number LIMIT ?",
         (tx.account, log_id, after, limit),
+        min(max_bytes, read_memory.page_bytes()),
+        "number",
     )
-    return [
-        StoredChange(row[0], row[1], Change(kind=row[2], at=from_micros(row[3]), user_id=row[4], data=_decode(row[5])))
+    changes = [
+        StoredChange(
+            row[0], row[1], Change(kind=row[2], at=from_micros(row[3]), user_id=row[4], data=_decode(row[5])), row[6]
+        )
         for row in rows
     ]
+    return changes, has_more

@@ -1,5 +1,7 @@
 """Copy-on-write forks: which log holds which messages of a session."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from holdfast.errors import DataDamagedError
@@ -39,6 +41,16 @@ def _require_gapless(session: StoredSession, inherited: list[LogRange]) -> None:
             table="lineage",
             row=session.session_id,
         )
+
+
+def ranges_after(log_ranges: Sequence[LogRange], seq: int) -> list[LogRange]:
+    """Return the parts of log ranges after message `seq`."""
+    return [LogRange(each.log_id, max(each.first, seq + 1), each.last) for each in log_ranges if each.last > seq]
+
+
+def ranges_until(log_ranges: Sequence[LogRange], seq: int) -> list[LogRange]:
+    """Return the parts of log ranges up to message `seq`."""
+    return [LogRange(each.log_id, each.first, min(each.last, seq)) for each in log_ranges if each.first <= seq]
 
 
 def branch(tx: Tx, parent: StoredSession, at: int, log_id: int) -> None:

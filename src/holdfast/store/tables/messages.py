@@ -6,6 +6,7 @@ import msgspec
 
 from holdfast.model.messages import Message, Role, seq_from_id
 from holdfast.model.parts import Part
+from holdfast.store import read_memory
 from holdfast.store.checked import salvage
 from holdfast.store.checked.message_rows import COLUMNS
 from holdfast.store.checksums import checksum_of, seed_of_log
@@ -17,7 +18,13 @@ from holdfast.store.tables.sessions import StoredSession
 MAX_SYSTEM_MESSAGES = 20
 """How many of the last system messages are searched for one with text."""
 CHARS_PER_TOKEN = 4
+UNREADABLE_PAGE = 20
+"""How many messages a page has where the sizes cannot be read, because of damage."""
 _OF_RANGE = "account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
+_OVERHEAD_BYTES = 200
+"""About the bytes of a message in a response without its parts."""
+_SIZE = f"OCTET_LENGTH(m.parts) + COALESCE(OCTET_LENGTH(m.extra), 0) + {_OVERHEAD_BYTES}"
+"""About the bytes of a message in a response. The database knows them without reading the columns."""
 
 _INSERT = (
     "INSERT INTO messages (account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through, author,"
@@ -50,6 +57,16 @@ class StoredMessage(msgspec.Struct, frozen=True):
     seq: int
     is_damaged: bool
     """Whether the other fields cannot be compared."""
+
+
+class MessageRows(msgspec.Struct, frozen=True):
+    """Messages that were read at once."""
+
+    messages: list[Message]
+    bytes: int
+    """Their size, or 0 if reads are not limited."""
+    has_more: bool
+    """Whether messages follow that did not fit."""
 
 
 def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft], ids: Sequence[str], now: int) -> int:
@@ -128,6 +145,65 @@ def _search_range(tx: Tx, log_range: LogRange, limit: int, words: Sequence[str])
     return salvage.decode_rows(tx, log_range.log_id, rows)
 
 
+def read_page(
+    tx: Tx,
+    log_ranges: Sequence[LogRange],
+    limit: int,
+    words: Sequence[str] | None = None,
+    *,
+    max_bytes: int = read_memory.NO_LIMIT,
+    at_least_one: bool = True,
+) -> MessageRows:
+    """As `read`, but return at most `max_bytes`, and at most as much as a read may hold at once.
+
+    With `at_least_one`, a message that is larger than `max_bytes` is returned if it is the first one.
+    """
+    if not read_memory.is_limited():
+        return MessageRows(read(tx, log_ranges, limit, words), 0, has_more=False)
+    max_bytes = min(max_bytes, read_memory.page_bytes())
+    found: list[Message] = []
+    total, has_more = 0, False
+    for log_range in log_ranges:
+        fitting, has_more = _fitting(tx, log_range, limit - len(found), words, max_bytes - total)
+        if fitting and total + fitting[0][1] > max_bytes:
+            if found or not at_least_one:
+                has_more = True
+                break
+            read_memory.require(fitting[0][1])
+        total += sum([size for _, size in fitting])
+        if words is not None:
+            found += read_seqs(tx, log_range.log_id, [seq for seq, _ in fitting])
+        else:
+            # Up to the last one that fits, or to the end: missing ones, which are damage, get placeholders.
+            last = fitting[-1][0] if has_more or len(fitting) == limit - len(found) else log_range.last
+            found += _read_range(tx, LogRange(log_range.log_id, log_range.first, last), limit - len(found))
+        if has_more or len(found) >= limit:
+            break
+    return MessageRows(found, total, has_more=has_more)
+
+
+def _fitting(
+    tx: Tx, log_range: LogRange, limit: int, words: Sequence[str] | None, max_bytes: int
+) -> tuple[list[tuple[int, int]], bool]:
+    """List the sequence numbers and sizes of messages that fit, or of the first one. Return whether others follow."""
+    condition, query = ("TRUE", ()) if words is None else tx.dialect.match_text(tx, log_range.log_id, list(words))
+    # More rows do not fit, and PostgreSQL would count them.
+    row_limit = min(limit, max_bytes // _OVERHEAD_BYTES + 2)
+    try:
+        rows, has_more = tx.all_within(
+            f"SELECT m.seq, {_SIZE} AS bytes FROM messages m"
+            f" WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ? AND {condition}"
+            " ORDER BY m.seq LIMIT ?",
+            (tx.account, log_range.log_id, log_range.first, log_range.last, *query, row_limit),
+            max_bytes,
+            "seq",
+        )
+    except tx.dialect.unreadable_row:
+        last = min(log_range.last, log_range.first + min(limit, UNREADABLE_PAGE) - 1)
+        return [(seq, _OVERHEAD_BYTES) for seq in range(log_range.first, last + 1)], last < log_range.last
+    return [(seq, size) for seq, size in rows], has_more
+
+
 def read_seqs(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[Message]:
     """Read the messages of a log with the given sequence numbers, which are in order."""
     try:
@@ -140,6 +216,20 @@ def read_seqs(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[Message]:
         rows = []
     intact = salvage.decode_intact(tx, log_id, rows) if len(rows) == len(seqs) else None
     return [salvage.read_one(tx, log_id, seq) for seq in seqs] if intact is None else intact
+
+
+def token_counts(tx: Tx, log_ranges: Sequence[LogRange], limit: int) -> list[tuple[int, int]]:
+    """List the sequence number and the tokens of up to `limit` messages in order, without reading the messages."""
+    counts: list[tuple[int, int]] = []
+    for log_range in log_ranges:
+        rows = tx.all(
+            f"SELECT seq, tokens FROM messages WHERE {_OF_RANGE} ORDER BY seq LIMIT ?",
+            (tx.account, log_range.log_id, log_range.first, log_range.last, limit - len(counts)),
+        )
+        counts += [(seq, tokens) for seq, tokens in rows]
+        if len(counts) == limit:
+            break
+    return counts
 
 
 def sizes(tx: Tx, log_id: int, seqs: Sequence[int]) -> dict[int, int]:
@@ -214,14 +304,15 @@ def latest_system_message(tx: Tx, log_ranges: Sequence[LogRange]) -> Message | N
     """
     for log_range in reversed(log_ranges):
         rows = tx.all(
-            f"SELECT {COLUMNS} FROM messages WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
+            f"SELECT seq, {_SIZE} FROM messages m WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
             " AND role = 'system' ORDER BY seq DESC LIMIT ?",
             (tx.account, log_range.log_id, log_range.first, log_range.last, MAX_SYSTEM_MESSAGES),
         )
-        found = salvage.decode_rows(tx, log_range.log_id, rows)
-        with_text = next((message for message in found if message.text.strip()), None)
-        if with_text is not None:
-            return with_text
+        for seq, size in rows:
+            read_memory.require(size)
+            (message,) = read_seqs(tx, log_range.log_id, [seq])
+            if message.text.strip():
+                return message
     return None
 
 

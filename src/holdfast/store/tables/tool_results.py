@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.errors import DataDamagedError
 from holdfast.model.messages import ToolResult, ToolResultSlice
+from holdfast.store import read_memory
 from holdfast.store.database import Params, Row, Tx
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.timestamps import from_micros
@@ -66,6 +67,16 @@ def list_newest(tx: Tx, log_ranges: Sequence[LogRange], tool_name: str | None, l
     return results
 
 
+def seqs_with_outputs(tx: Tx, log_range: LogRange) -> list[int]:
+    """List the sequence numbers of the messages that have large outputs, in order."""
+    rows = tx.all(
+        "SELECT DISTINCT seq FROM tool_results WHERE account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
+        " ORDER BY seq",
+        (tx.account, log_range.log_id, log_range.first, log_range.last),
+    )
+    return [row[0] for row in rows]
+
+
 def count(tx: Tx, log_ranges: Sequence[LogRange]) -> int:
     rows = [
         tx.one(
@@ -85,10 +96,13 @@ def read(
         row = _find(
             tx,
             tool_result_id,
-            "SELECT t.tool_name, b.content, b.chars FROM tool_results t"
+            # To check a part of a text, the whole text is read.
+            "SELECT t.tool_name, CASE WHEN OCTET_LENGTH(b.content) <= ? THEN b.content END, b.chars,"
+            " OCTET_LENGTH(b.content) FROM tool_results t"
             " JOIN blobs b ON b.account_id = t.account_id AND b.hash = t.hash"
             " WHERE t.account_id = ? AND t.log_id = ? AND t.seq BETWEEN ? AND ? AND t.hash = ? LIMIT 1",
             (
+                read_memory.largest_row(),
                 tx.account,
                 log_range.log_id,
                 log_range.first,
@@ -97,7 +111,8 @@ def read(
             ),
         )
         if row:
-            tool_name, whole, chars = row
+            tool_name, whole, chars, size = row
+            read_memory.require(size)
             if _is_damaged(tool_result_id, whole) or len(whole) != chars:
                 raise damage_error(tool_result_id)
             content = whole[offset : None if limit is None else offset + limit]
@@ -140,10 +155,17 @@ def list_of_tool(
 def read_content(tx: Tx, tool_result_id: str) -> str | None:
     """Read the whole content of an output. None if it does not exist or is damaged."""
     try:
-        row = tx.one("SELECT content FROM blobs WHERE account_id = ? AND hash = ?", (tx.account, tool_result_id))
+        row = tx.one(
+            "SELECT CASE WHEN OCTET_LENGTH(content) <= ? THEN content END, OCTET_LENGTH(content) FROM blobs"
+            " WHERE account_id = ? AND hash = ?",
+            (read_memory.largest_row(), tx.account, tool_result_id),
+        )
     except tx.dialect.unreadable_row:
         return None
-    return None if row is None or _is_damaged(tool_result_id, row[0]) else str(row[0])
+    if row is None:
+        return None
+    read_memory.require(row[1])
+    return None if _is_damaged(tool_result_id, row[0]) else str(row[0])
 
 
 def id_of_content(content: str) -> str:

@@ -6,9 +6,12 @@ import msgspec
 
 from holdfast.json_documents import json_decoder
 from holdfast.model.sessions import SkillUse, Usage
+from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
+_OVERHEAD_BYTES = 200
+"""About the bytes of a use in a response without its details."""
 _decode_skill = json_decoder(SkillUse).decode
 
 
@@ -35,6 +38,24 @@ def read(tx: Tx, log_id: int, after: str | None, limit: int, *, skip: int = 0) -
         (tx.account, log_id, after or "", limit, skip),
     )
     return [_usage(*row) for row in rows]
+
+
+def read_page(tx: Tx, log_id: int, after: str | None, limit: int) -> tuple[list[Usage], bool]:
+    """As `read`, but return at most as much as a read may hold at once, and whether there are more."""
+    if not read_memory.is_limited():
+        return read(tx, log_id, after, limit), False
+    largest = read_memory.largest_row()
+    size = f"COALESCE(OCTET_LENGTH(detail), 0) + {_OVERHEAD_BYTES}"
+    rows, has_more = tx.all_within(
+        f"SELECT id, kind, uri, CASE WHEN {size} <= ? THEN detail END AS detail, created_at, {size} AS bytes"
+        " FROM usages WHERE account_id = ? AND log_id = ? AND id > ? ORDER BY id LIMIT ?",
+        (largest, tx.account, log_id, after or "", limit),
+        read_memory.page_bytes(),
+        "id",
+    )
+    if rows:
+        read_memory.require(rows[0][-1])
+    return [_usage(*row[:-1]) for row in rows], has_more
 
 
 def detail_sizes(tx: Tx, log_id: int, after: str | None, limit: int, *, skip: int = 0) -> list[int]:

@@ -26,6 +26,7 @@ from holdfast.testing.contract.commits.auto_commits import AutoCommitContract
 from holdfast.testing.contract.commits.background import BackgroundContract
 from holdfast.testing.contract.commits.commits import CommitContract
 from holdfast.testing.contract.commits.contexts import ContextContract
+from holdfast.testing.contract.commits.long_archives import LongArchiveContract
 from holdfast.testing.contract.commits.resummaries import ResummaryContract
 from holdfast.testing.contract.commits.tasks import TaskContract
 from holdfast.testing.contract.input import InputContract
@@ -33,6 +34,7 @@ from holdfast.testing.contract.sessions.events import EventContract
 from holdfast.testing.contract.sessions.exactly_once import ExactlyOnceContract
 from holdfast.testing.contract.sessions.files import FileContract
 from holdfast.testing.contract.sessions.forks import ForkContract
+from holdfast.testing.contract.sessions.long_sessions import LongSessionContract
 from holdfast.testing.contract.sessions.messages import MessageContract
 from holdfast.testing.contract.sessions.providers import ProviderContract
 from holdfast.testing.contract.sessions.sessions import SessionContract
@@ -56,6 +58,7 @@ class ClientContract(
     UpkeepContract,
     EventContract,
     FileContract,
+    LongSessionContract,
     BackgroundContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
@@ -66,7 +69,9 @@ class ClientContract(
     """
 
 
-class ClientCommitContract(CommitContract, ContextContract, TaskContract, ResummaryContract, AutoCommitContract):
+class ClientCommitContract(
+    CommitContract, ContextContract, TaskContract, ResummaryContract, AutoCommitContract, LongArchiveContract
+):
     """The contract of a client for commits, contexts, background tasks and automatic commits.
 
     It needs the fixtures of `ClientContract`, on a Holdfast without background workers (`worker_threads=0`), so that

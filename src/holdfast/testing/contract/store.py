@@ -294,6 +294,21 @@ class StoreContract(SubmissionContract):
             closing.result(10)
         assert record_ids(open_database()) == ["a"]
 
+    @pytest.mark.parametrize(
+        ("max_bytes", "count", "has_more"), [(5, 1, True), (10, 1, True), (29, 2, True), (60, 3, False)]
+    )
+    def test_a_query_returns_the_rows_that_fit_in_a_number_of_bytes(
+        self, database: Database, max_bytes: int, count: int, *, has_more: bool
+    ) -> None:
+        rows = "SELECT 2 AS n, 19 AS bytes UNION ALL SELECT 1, 10 UNION ALL SELECT 3, 31 ORDER BY n"
+        found = database.read(ACME, lambda tx: tx.all_within(rows, (), max_bytes, "n"))
+        assert found == ([(1, 10), (2, 19), (3, 31)][:count], has_more)
+
+    def test_a_query_without_rows_returns_none_within_any_number_of_bytes(self, database: Database) -> None:
+        rows = "SELECT n, n AS bytes FROM (SELECT 1 AS n) AS one WHERE n > ? ORDER BY n"
+        assert database.read(ACME, lambda tx: tx.all_within(rows, (1,), 10, "n")) == ([], False)
+        assert database.read(ACME, lambda tx: tx.all_within(rows, (0,), 10, "n")) == ([(1, 1)], False)
+
 
 def _dialect(database: Database) -> str:
     return database.read(EVERY_ACCOUNT, lambda tx: tx.dialect.name)

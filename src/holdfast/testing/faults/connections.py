@@ -2,6 +2,7 @@
 
 import http.client
 import random
+import select
 import socket
 import struct
 from contextlib import suppress
@@ -50,6 +51,10 @@ class Connection:
 
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
+
+    def has_data(self, seconds: float) -> bool:
+        """Wait for data, or for the end of the connection. Return whether there is any."""
+        return bool(select.select([self._socket], [], [], seconds)[0])
 
     def read(self, max_bytes: int = 1 << 16) -> bytes:
         """Return the bytes received so far, or no bytes if the connection was closed or reset."""

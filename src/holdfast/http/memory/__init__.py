@@ -1,0 +1,1 @@
+"""The memory that large requests and responses share."""
