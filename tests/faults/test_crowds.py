@@ -37,10 +37,11 @@ def cpu_seconds(server: ServerProcess) -> float:
 
 
 def wait_until(server: ServerProcess, *, computes: bool) -> None:
-    """Wait until the server uses CPU time, or until it uses none."""
-    for _ in range(40):
+    """Wait until the server uses CPU time, or none for most of a second."""
+    seconds = 0.25 if computes else 0.75
+    for _ in range(12):
         before = cpu_seconds(server)
-        time.sleep(0.25)
+        time.sleep(seconds)
         if (cpu_seconds(server) - before > 0.05) == computes:
             return
     raise AssertionError("the server computes" if not computes else "the server does not compute")
