@@ -150,7 +150,8 @@ class AppendLog:
 
     def unacknowledged(self) -> list[Append]:
         """Return the appends that were attempted and not acknowledged."""
-        return [append for name, append in self.attempted.items() if name not in self.acknowledged]
+        attempted = list(self.attempted.items())  # a copy: other writers may go on
+        return [append for name, append in attempted if name not in self.acknowledged]
 
     def not_written(self) -> set[str]:
         """Return the names of appends of which every attempt failed with nothing written."""
