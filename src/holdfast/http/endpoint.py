@@ -235,7 +235,9 @@ def parse_body(body: bytes | bytearray) -> dict[str, Any]:
     if not body:
         return {}
     if has_too_many_values(body):
-        raise InvalidArgumentError("body", f"has more than {MAX_VALUES} JSON values; send large data as strings")
+        raise InvalidArgumentError(
+            "body", f"has more than {MAX_VALUES} JSON values, nested ones included; send large data as strings"
+        )
     try:
         decoded = decode_json(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
