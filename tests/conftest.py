@@ -10,8 +10,8 @@ import hypothesis
 import pytest
 
 from holdfast.store.database import Database
-from holdfast.store.drivers.postgres import PostgresDatabase
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.postgres.database import PostgresDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.postgres import PostgresServer, postgres_server
 from holdfast.testing.ram_disk import find_ram_disk
 

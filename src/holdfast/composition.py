@@ -65,7 +65,7 @@ def open_database(target: str | None, settings: Settings) -> Database:
 
 
 def _open_sqlite(target: str | None, settings: Settings) -> Database:
-    driver = lazy.load("holdfast.store.drivers.sqlite")
+    driver = lazy.load("holdfast.store.drivers.sqlite.database")
     database: Database = driver.SqliteDatabase(
         settings.database_file(target),
         busy_timeout_ms=settings.sqlite_busy_timeout_ms,
@@ -76,7 +76,7 @@ def _open_sqlite(target: str | None, settings: Settings) -> Database:
 
 def _open_postgres(url: str, settings: Settings) -> Database:
     try:
-        driver = lazy.load("holdfast.store.drivers.postgres")
+        driver = lazy.load("holdfast.store.drivers.postgres.database")
     except ImportError as error:
         raise InvalidArgumentError(
             "target", f"PostgreSQL needs its driver: pip install 'holdfast[postgres]' ({error})"

@@ -17,7 +17,7 @@ from holdfast.errors import (
     InvalidArgumentError,
     PermissionDeniedError,
 )
-from holdfast.store.drivers import sqlite_backup
+from holdfast.store.drivers.sqlite import backup as sqlite_backup
 from holdfast.testing.faults.backups import back_up_under_load, check_restored
 from holdfast.testing.faults.damage import NO_WORKERS, list_damage
 from holdfast.testing.postgres import PostgresServer

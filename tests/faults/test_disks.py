@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.client.sync.client import Client
 from holdfast.errors import DataDamagedError, UnavailableError
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.faults.disks import full_disk, unreadable_disk
 from holdfast.testing.faults.power_cuts import RecordingDisk, simulate_power_cut
 from holdfast.testing.faults.verification import open_client, verify

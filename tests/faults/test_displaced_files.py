@@ -12,7 +12,7 @@ import pytest
 
 import holdfast
 from holdfast.errors import UnavailableError
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.faults.verification import open_client
 from holdfast.testing.server import running_server
 

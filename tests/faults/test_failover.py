@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import holdfast
-from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.testing.faults.failover import Cluster, running_cluster
 from holdfast.testing.faults.verification import verify
 from holdfast.testing.faults.workload import Append, AppendLog, attempt, retry_unacknowledged

@@ -13,7 +13,7 @@ import pytest
 import holdfast
 from holdfast.errors import UnavailableError
 from holdfast.store.database import Tx
-from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import running_server
 

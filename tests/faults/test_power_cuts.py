@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.client.sync.client import Client
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.faults.power_cuts import RecordingDisk, Wrote, simulate_power_cut
 from holdfast.testing.faults.verification import open_client, verify
 from holdfast.testing.faults.workload import Append, attempt, retry_unacknowledged

@@ -15,7 +15,7 @@ from holdfast.http.executor import EngineExecutor
 from holdfast.http.telemetry.logs import Log
 from holdfast.http.telemetry.readiness import OK, Readiness
 from holdfast.store.database import EVERY_ACCOUNT, ReplyCallback, Submission
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.faults.disks import full_disk
 from holdfast.testing.faults.locks import block_writes
 from holdfast.testing.server import running_server

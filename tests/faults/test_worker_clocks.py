@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.faults.wrong_clocks import SCENARIOS, Scenario, run_scenario
+from holdfast.testing.faults.workers.wrong_clocks import SCENARIOS, Scenario, run_scenario
 
 CHOSEN = [scenario for scenario in SCENARIOS if scenario.name in {"ahead", "jumping"}]
 

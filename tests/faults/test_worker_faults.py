@@ -12,7 +12,7 @@ from holdfast.client.sync.client import Client
 from holdfast.config import Settings
 from holdfast.errors import FailedPreconditionError
 from holdfast.testing.faults.watching import wait_for
-from holdfast.testing.faults.worker_processes import (
+from holdfast.testing.faults.workers.processes import (
     MESSAGES,
     SMALL_MODEL,
     ContextWatcher,

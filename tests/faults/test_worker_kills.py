@@ -10,8 +10,7 @@ from holdfast.client.sync.client import Client
 from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.testing.faults.watching import wait_for
-from holdfast.testing.faults.worker import WorkerOptions
-from holdfast.testing.faults.worker_processes import (
+from holdfast.testing.faults.workers.processes import (
     MESSAGES,
     SMALL_MODEL,
     ContextWatcher,
@@ -23,6 +22,7 @@ from holdfast.testing.faults.worker_processes import (
     stopping,
     wait_for_archives,
 )
+from holdfast.testing.faults.workers.program import WorkerOptions
 
 ARCHIVES = 2
 PIECES = (1, 2, 3)

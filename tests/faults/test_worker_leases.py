@@ -27,8 +27,7 @@ from holdfast.store.database import Tx
 from holdfast.testing.clocks import advance_clock
 from holdfast.testing.faults.disks import FaultSchedule, full_disk
 from holdfast.testing.faults.watching import wait_for
-from holdfast.testing.faults.worker import WorkerOptions
-from holdfast.testing.faults.worker_processes import (
+from holdfast.testing.faults.workers.processes import (
     MESSAGES,
     SMALL_MODEL,
     ContextWatcher,
@@ -41,6 +40,7 @@ from holdfast.testing.faults.worker_processes import (
     suspend,
     wait_for_archives,
 )
+from holdfast.testing.faults.workers.program import WorkerOptions
 from holdfast.testing.postgres import postgres_server
 from holdfast.testing.server import running_server
 

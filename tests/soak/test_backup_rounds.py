@@ -6,7 +6,7 @@ import pytest
 
 import holdfast
 from holdfast.cli import main
-from holdfast.store.drivers import sqlite_backup
+from holdfast.store.drivers.sqlite import backup as sqlite_backup
 from holdfast.testing.faults.backups import back_up_under_load, check_restored
 from holdfast.testing.faults.damage import NO_WORKERS
 

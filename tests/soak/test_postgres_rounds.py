@@ -12,7 +12,7 @@ import pytest
 import holdfast
 from holdfast.errors import DeadlineExceededError, HoldfastError
 from holdfast.store.database import Database
-from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.testing.contract import StoreContract
 from holdfast.testing.faults import pgbouncer
 from holdfast.testing.faults.failover import running_cluster

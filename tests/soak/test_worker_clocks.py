@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.faults.wrong_clocks import SCENARIOS, Scenario, run_scenario
+from holdfast.testing.faults.workers.wrong_clocks import SCENARIOS, Scenario, run_scenario
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)

@@ -173,20 +173,21 @@ def test_a_transaction_may_import_while_a_fork_waits_for_it() -> None:
         import time
         import logging  # it registers hooks of its own, which must not happen during the fork
         from holdfast import lazy
-        from holdfast.store.drivers import sqlite, sqlite_forks
+        from holdfast.store.drivers.sqlite import forks
+        from holdfast.store.drivers.sqlite.database import SqliteDatabase
 
         signal.alarm(30)
         begun = threading.Event()
 
         def work(tx):
             begun.set()
-            while not sqlite_forks._fork_lock.locked():
+            while not forks._fork_lock.locked():
                 time.sleep(0.01)
             time.sleep(0.1)
             lazy.load("holdfast.engine.commits.commit_task")
             report("imported")
 
-        database = sqlite.SqliteDatabase(":memory:")
+        database = SqliteDatabase(":memory:")
         thread = threading.Thread(target=database.write, args=("acme", work))
         thread.start()
         begun.wait(20)

@@ -19,14 +19,14 @@ from holdfast.errors import (
 )
 from holdfast.http import responses
 from holdfast.http.auth import AuthenticatedCaller, Headers
-from holdfast.http.event_stream import SessionStream
 from holdfast.http.executor import MAX_INLINE_BYTES, Caller
 from holdfast.http.limits import Disconnected, read_body
 from holdfast.http.memory.budget import MemoryReservation
 from holdfast.http.request_middleware import RequestRecord
-from holdfast.http.response_stream import ResponseStream
 from holdfast.http.routes import Route, Routes
 from holdfast.http.server_state import ServerState
+from holdfast.http.streaming.event_stream import SessionStream
+from holdfast.http.streaming.response_stream import ResponseStream
 from holdfast.json_documents import MAX_VALUES, decode_json, has_too_many_values
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
 from holdfast.ops.sessions import ReadEvents

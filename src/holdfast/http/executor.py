@@ -43,7 +43,7 @@ MAX_BATCH_TURNS = 2
 
 
 class Caller(NamedTuple):
-    """For whom work is done, and how it is told to stop."""
+    """The user that work is done for, and the request to stop it."""
 
     user: User
     cancellation: Cancellation

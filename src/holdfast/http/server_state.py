@@ -6,11 +6,11 @@ from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.http.auth import Authenticator
 from holdfast.http.deadlines import Deadlines
-from holdfast.http.event_stream import StreamNotifier
 from holdfast.http.executor import EngineExecutor
 from holdfast.http.limits import RateLimit, StreamLimit
 from holdfast.http.memory.bodies import BodyMemory
 from holdfast.http.memory.budget import MemoryBudget
+from holdfast.http.streaming.event_stream import StreamNotifier
 from holdfast.http.telemetry.logs import Log
 from holdfast.http.telemetry.metrics import Metrics
 from holdfast.http.telemetry.readiness import Readiness

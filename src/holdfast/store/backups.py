@@ -9,8 +9,8 @@ from holdfast.errors import AlreadyExistsError, DataDamagedError, FailedPrecondi
 from holdfast.model.system import Backup, Restored
 from holdfast.store import damage, diagnostics
 from holdfast.store.database import Database
-from holdfast.store.drivers import sqlite_backup
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite import backup as sqlite_backup
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 
 MAX_SHOWN_DAMAGES = 5
 Progress = Callable[[int, int, str], None]

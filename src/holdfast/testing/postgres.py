@@ -15,7 +15,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from holdfast import lazy
-from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.testing.ram_disk import find_ram_disk
 
 TEMPLATE = "holdfast_template"

@@ -20,7 +20,7 @@ import pytest
 import holdfast
 from holdfast.cli import main
 from holdfast.cli.errors import describe_error
-from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.testing.clocks import advance_clock
 from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import running_server

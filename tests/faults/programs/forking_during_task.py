@@ -10,7 +10,7 @@ import warnings
 
 import holdfast
 from holdfast.testing.faults.watching import wait_for
-from holdfast.testing.faults.worker_processes import SMALL_MODEL, add_and_commit
+from holdfast.testing.faults.workers.processes import SMALL_MODEL, add_and_commit
 
 LEASE_SECONDS = 60.0
 """Long, so that a task that is lost by mistake is not claimed again during the test."""

@@ -17,7 +17,7 @@ from holdfast.ops.files import ListFiles, ReadFile, ShowTree
 from holdfast.ops.sessions import AddMessages, GetMessages, GetSession, ListUsage, ReadEvents, RecordUse
 from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.store.read_memory import PAGE_BYTES, LargeReadError
 
 ALICE = Principal("acme", "alice", "root")

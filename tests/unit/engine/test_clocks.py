@@ -17,7 +17,7 @@ from holdfast.ops.commits import CommitSession
 from holdfast.ops.sessions import AddMessage, CreateSession, GetSession
 from holdfast.ops.tasks import GetTask, RetryTask
 from holdfast.store.database import EVERY_ACCOUNT, NOW, Database, read_time
-from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.store.tables import auto_commit_checks, tasks
 from holdfast.store.tables.tasks import Claim, Failure
 from holdfast.testing.clocks import advance_clock

@@ -72,10 +72,11 @@ from holdfast.ops.system import (
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
-from holdfast.store.drivers import postgres_transactions, sqlite_transactions
-from holdfast.store.drivers.postgres import PostgresDatabase
-from holdfast.store.drivers.sqlite import SqliteDatabase
-from holdfast.store.drivers.sqlite_clock import BootClock
+from holdfast.store.drivers.postgres.database import PostgresDatabase
+from holdfast.store.drivers.postgres.transactions import PostgresTx
+from holdfast.store.drivers.sqlite.clock import BootClock
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
+from holdfast.store.drivers.sqlite.transactions import SqliteTx
 from holdfast.store.tables import audit
 from holdfast.testing.postgres import PostgresServer
 
@@ -253,7 +254,7 @@ def record_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return record_and_run
 
-    for tx in (sqlite_transactions.SqliteTx, postgres_transactions.PostgresTx):
+    for tx in (SqliteTx, PostgresTx):
         for name in ("execute", "one", "all"):
             monkeypatch.setattr(tx, name, recording(getattr(tx, name)))
         monkeypatch.setattr(tx, "all_of", recording_all(tx.all_of))

@@ -15,7 +15,7 @@ from holdfast.ops.administration import CreateAccount, ListKeys
 from holdfast.ops.sessions import AddMessage, GetMessages, GetSession, ListToolResults, RecordUse
 from holdfast.ops.table import OPERATIONS, Operation
 from holdfast.store.database import Database
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.examples import example_operation, without_varying_fields
 
 OWNER = Principal("acme", "alice", "user")

@@ -15,7 +15,7 @@ import holdfast
 from holdfast import ToolPart
 from holdfast.errors import UnavailableError
 from holdfast.store.database import EVERY_ACCOUNT, Submission, Tx
-from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.testing.faults.proxy import Proxy, proxy_to
 from holdfast.testing.postgres import PostgresServer
 

@@ -13,8 +13,8 @@ import holdfast
 from holdfast.errors import UnavailableError
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Submission, Tx
-from holdfast.store.drivers.postgres import PostgresDatabase
-from holdfast.store.drivers.postgres_pool import connection_options
+from holdfast.store.drivers.postgres.database import PostgresDatabase
+from holdfast.store.drivers.postgres.pool import connection_options
 from holdfast.testing.postgres import PostgresServer
 
 WAIT_SECONDS = 20

@@ -6,7 +6,7 @@ import pytest
 
 import holdfast
 from holdfast.store.database import Tx
-from holdfast.store.drivers.postgres import PostgresDatabase
+from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.store.index import postgres_text
 from holdfast.store.index.postgres_text import MAX_UNINDEXED, MAX_UNINDEXED_BYTES
 from holdfast.testing.postgres import PostgresServer

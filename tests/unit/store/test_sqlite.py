@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.store.database import Tx
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 
 
 def pragmas(tx: Tx) -> dict[str, object]:

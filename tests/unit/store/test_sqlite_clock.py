@@ -9,8 +9,8 @@ from holdfast.engine import Engine
 from holdfast.model.identity import Principal
 from holdfast.ops.sessions import AddMessage, GetMessages
 from holdfast.store.database import read_time
-from holdfast.store.drivers.sqlite import SqliteDatabase
-from holdfast.store.drivers.sqlite_clock import MAX_GAP_MICROS, BootClock, system_boot_clock
+from holdfast.store.drivers.sqlite.clock import MAX_GAP_MICROS, BootClock, system_boot_clock
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.store.tables import auto_commit_checks
 from holdfast.testing.faults.disks import full_disk
 

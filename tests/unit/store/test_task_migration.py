@@ -19,11 +19,11 @@ from holdfast.ops.sessions import DeleteSession
 from holdfast.ops.tasks import GetTask, ListTasks, RetryTask
 from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
-from holdfast.store.drivers.postgres import PostgresDatabase
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.postgres.database import PostgresDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.faults.watching import wait_for
-from holdfast.testing.faults.worker import WorkerOptions
-from holdfast.testing.faults.worker_processes import run_workers
+from holdfast.testing.faults.workers.processes import run_workers
+from holdfast.testing.faults.workers.program import WorkerOptions
 
 ALICE = Principal("acme", "alice", "root")
 COMPLETED = [f"task_{number:03d}" for number in range(1, 6)]

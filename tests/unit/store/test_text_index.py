@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.store.database import Tx
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.store.index import sqlite_text
 from holdfast.text.words import split_words
 

@@ -7,7 +7,7 @@ from holdfast import ToolPart
 from holdfast.engine.commits.tool_outputs import OutputLimits, restore_outputs
 from holdfast.model.messages import Message
 from holdfast.store.database import Tx
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.store.tables import messages
 from holdfast.store.tables.lineage import LogRange
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.engine import Engine
 from holdfast.ops.table import OPERATIONS
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.timing import operations
 from holdfast.testing.timing.growth import growth_problem
 from holdfast.testing.timing.hostile_values import conversations

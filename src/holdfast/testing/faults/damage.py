@@ -16,7 +16,7 @@ from holdfast.model.archives import Archive, ArchiveInfo
 from holdfast.model.messages import Message
 from holdfast.model.parts import ToolPart
 from holdfast.store import damage
-from holdfast.store.drivers.sqlite import SqliteDatabase
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 
 FLIPPED_BITS = 8
 SESSIONS = ("plain", "tools", "archived", "fork")

@@ -11,8 +11,8 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.errors import FailedPreconditionError, UnavailableError
-from holdfast.store.drivers.postgres_limits import TimeLimits
-from holdfast.store.drivers.postgres_transactions import Connection, unavailable
+from holdfast.store.drivers.postgres.limits import TimeLimits
+from holdfast.store.drivers.postgres.transactions import Connection, unavailable
 
 MAX_IDLE_SECONDS = 600.0
 """A connection that was not used for this long is closed, unless it is the only one."""

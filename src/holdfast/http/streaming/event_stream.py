@@ -14,7 +14,7 @@ from holdfast.errors import DeadlineExceededError, HoldfastError, NotFoundError,
 from holdfast.http.auth import AuthenticatedCaller
 from holdfast.http.executor import EngineExecutor
 from holdfast.http.memory.budget import MemoryReservation
-from holdfast.http.response_stream import wait_for_disconnect
+from holdfast.http.streaming.response_stream import wait_for_disconnect
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import Event, EventPage
 from holdfast.ops.sessions import ReadEvents

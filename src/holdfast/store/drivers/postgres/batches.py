@@ -15,8 +15,8 @@ from psycopg import errors as pg
 
 from holdfast.store.database import Params, Row, Statement, transaction_scope
 from holdfast.store.drivers.group_commit import PendingWrite
-from holdfast.store.drivers.postgres_limits import SET_LIMITS
-from holdfast.store.drivers.postgres_transactions import (
+from holdfast.store.drivers.postgres.limits import SET_LIMITS
+from holdfast.store.drivers.postgres.transactions import (
     DIALECT,
     NEWER_SCHEMA,
     SET_ACCOUNT,

@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 
 from holdfast.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError, UnavailableError
-from holdfast.store.drivers.sqlite_errors import STORAGE_ERRORS, translated_errors
+from holdfast.store.drivers.sqlite.errors import STORAGE_ERRORS, translated_errors
 
 STEP_PAGES = 256
 """How many pages are copied at a time: 1 MB."""

@@ -10,7 +10,7 @@ from psycopg import errors as pg
 from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store import migrations
 from holdfast.store.database import Dialect, Params, Row, Statement, Tx, raise_if_cancelled, transaction_scope
-from holdfast.store.drivers.postgres_limits import (
+from holdfast.store.drivers.postgres.limits import (
     ANSWER_MARGIN_SECONDS,
     LONG_STATEMENT_SECONDS,
     NO_LIMIT_SECONDS,
@@ -18,7 +18,7 @@ from holdfast.store.drivers.postgres_limits import (
     SET_STATEMENT_LIMIT,
     TimeLimits,
 )
-from holdfast.store.drivers.postgres_pipeline import Pipeline
+from holdfast.store.drivers.postgres.pipeline import Pipeline
 from holdfast.store.index import postgres_text
 from holdfast.store.row_errors import ROW_ERRORS, damage_error
 

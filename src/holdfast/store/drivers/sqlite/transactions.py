@@ -17,7 +17,7 @@ from holdfast.store.database import (
     transaction_scope,
 )
 from holdfast.store.drivers.group_commit import PendingWrite
-from holdfast.store.drivers.sqlite_errors import STATEMENT_ERRORS, STORAGE_ERRORS, constraint_problem, translated_errors
+from holdfast.store.drivers.sqlite.errors import STATEMENT_ERRORS, STORAGE_ERRORS, constraint_problem, translated_errors
 from holdfast.store.index import sqlite_text
 from holdfast.store.row_errors import ROW_ERRORS, damage_error
 

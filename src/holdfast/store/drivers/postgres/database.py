@@ -18,10 +18,10 @@ from holdfast.store import migrations
 from holdfast.store.database import EVERY_ACCOUNT, Submission, Tx
 from holdfast.store.drivers.keys_in_use import KeysInUse
 from holdfast.store.drivers.lock_waits import LockWaits
-from holdfast.store.drivers.postgres_batches import run_batch
-from holdfast.store.drivers.postgres_limits import MIGRATION_LIMITS, SET_LIMITS, TimeLimits
-from holdfast.store.drivers.postgres_pool import ConnectionPool, closed_error, connector
-from holdfast.store.drivers.postgres_transactions import (
+from holdfast.store.drivers.postgres.batches import run_batch
+from holdfast.store.drivers.postgres.limits import MIGRATION_LIMITS, SET_LIMITS, TimeLimits
+from holdfast.store.drivers.postgres.pool import ConnectionPool, closed_error, connector
+from holdfast.store.drivers.postgres.transactions import (
     DIALECT,
     LOST_STATEMENTS,
     ROLLBACK_ERRORS,

@@ -14,13 +14,13 @@ from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.model.identity import Principal
-from holdfast.testing.faults.worker import WorkerOptions, wrong_clock
-from holdfast.testing.faults.worker_processes import (
+from holdfast.testing.faults.workers.processes import (
     add_and_commit,
     check_archived_once,
     run_workers,
     wait_for_archives,
 )
+from holdfast.testing.faults.workers.program import WorkerOptions, wrong_clock
 
 MINUTE, DAY = 60.0, 86_400.0
 KILL_POINTS = ("claimed", "inside summarise", "summarise is checkpointed", "finish is written", "finish is committed")

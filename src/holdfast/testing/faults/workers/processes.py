@@ -19,7 +19,7 @@ from holdfast.client.sync.client import Client
 from holdfast.model.archives import SessionContext
 from holdfast.model.sessions import Event
 from holdfast.testing.faults.watching import wait_for
-from holdfast.testing.faults.worker import WorkerOptions
+from holdfast.testing.faults.workers.program import WorkerOptions
 from holdfast.testing.model import Behaviour, FakeModel, ReceivedRequest
 
 TIMEOUT_SECONDS = 60.0
@@ -116,13 +116,13 @@ def stopping(model: FakeModel) -> Iterator[FakeModel]:
 
 
 class WorkerSupervisor:
-    """A running `holdfast.testing.faults.worker` program."""
+    """A running `holdfast.testing.faults.workers.program` program."""
 
     def __init__(self, options: WorkerOptions) -> None:
         Path(options.kill_folder).mkdir(exist_ok=True)
         # A new process session, so that its workers can be killed with it.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.testing.faults.worker", msgspec.json.encode(options).decode()],
+            [sys.executable, "-m", "holdfast.testing.faults.workers.program", msgspec.json.encode(options).decode()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,

@@ -23,13 +23,13 @@ from holdfast.store.database import (
     transaction_scope,
 )
 from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
-from holdfast.store.drivers.sqlite_backup import CopyProgress, copy_database
-from holdfast.store.drivers.sqlite_clock import BootClock, SqliteClock, system_boot_clock
-from holdfast.store.drivers.sqlite_errors import translated_errors
-from holdfast.store.drivers.sqlite_file import NOTHING_DONE, UNKNOWN_OUTCOME, DatabaseFile, create_folder
-from holdfast.store.drivers.sqlite_forks import open_databases
-from holdfast.store.drivers.sqlite_readers import POLL_SECONDS, ReaderPool, busy_handler, close_connection
-from holdfast.store.drivers.sqlite_transactions import DIALECT, Work, run_batch, run_read
+from holdfast.store.drivers.sqlite.backup import CopyProgress, copy_database
+from holdfast.store.drivers.sqlite.clock import BootClock, SqliteClock, system_boot_clock
+from holdfast.store.drivers.sqlite.errors import translated_errors
+from holdfast.store.drivers.sqlite.file import NOTHING_DONE, UNKNOWN_OUTCOME, DatabaseFile, create_folder
+from holdfast.store.drivers.sqlite.forks import open_databases
+from holdfast.store.drivers.sqlite.readers import POLL_SECONDS, ReaderPool, busy_handler, close_connection
+from holdfast.store.drivers.sqlite.transactions import DIALECT, Work, run_batch, run_read
 from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 from holdfast.store.index import sqlite_text
 

@@ -1,5 +1,6 @@
-"""A program that forks workers and replaces those that are killed: `python -m holdfast.testing.faults.worker OPTIONS`.
+"""A program that forks workers and replaces those that are killed.
 
+Run it with `python -m holdfast.testing.faults.workers.program OPTIONS`.
 It prints the process id of each worker, one per line. When its standard input ends, it kills the workers and exits.
 Each worker uses its process id as the API key of the model, so that the model can identify it.
 """

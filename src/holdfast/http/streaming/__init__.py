@@ -1,0 +1,1 @@
+"""Responses that are sent page by page, and streams of events."""

@@ -1,0 +1,1 @@
+"""The PostgreSQL driver: connections, transactions, batches and limits."""

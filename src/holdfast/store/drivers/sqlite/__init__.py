@@ -1,0 +1,1 @@
+"""The SQLite driver: connections, transactions, the file and its clock."""

@@ -1,0 +1,1 @@
+"""Workers in processes of their own, which tests kill, stop or give a wrong clock."""
