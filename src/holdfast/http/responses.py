@@ -8,9 +8,9 @@ from starlette.types import Send
 from holdfast.engine.gate.call import PreparedCall
 from holdfast.engine.gate.streams import StreamedResult
 from holdfast.errors import HoldfastError, InvalidArgumentError, TooSlowError
+from holdfast.http.encoded_stream import EncodedStream
 from holdfast.http.memory.budget import UNRESERVED_BYTES
 from holdfast.http.routes import Route
-from holdfast.http.streaming.encoded_stream import EncodedStream
 
 Header = tuple[bytes, bytes]
 JSON: Header = (b"content-type", b"application/json")

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from holdfast.engine.gate.streams import Page, StreamedResult
-from holdfast.http.streaming.encoded_stream import EncodedStream
+from holdfast.http.encoded_stream import EncodedStream
 from holdfast.model.archives import Archive
 from holdfast.model.sessions import Event, EventPage
 

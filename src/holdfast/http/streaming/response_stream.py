@@ -8,9 +8,9 @@ from starlette.types import Receive, Send
 
 from holdfast.errors import DeadlineExceededError
 from holdfast.http import responses
+from holdfast.http.encoded_stream import EncodedStream
 from holdfast.http.executor import Caller, EngineExecutor
 from holdfast.http.memory.budget import MemoryReservation
-from holdfast.http.streaming.encoded_stream import EncodedStream
 from holdfast.store.read_memory import PAGE_BYTES
 
 
