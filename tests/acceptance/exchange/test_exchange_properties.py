@@ -207,8 +207,11 @@ def test_importing_an_export_and_exporting_the_import_preserve_everything(target
     ):
         engines = {"source": origin._transport.engine, "destination": copy._transport.engine}  # type: ignore[attr-defined]
 
+        clients: list[Client] = []  # a client that is dropped would close the engine
+
         def connect(which: str, account: str) -> Client:
-            return Client(LocalTransport(engines[which], Principal(account, role="root")))
+            clients.append(Client(LocalTransport(engines[which], Principal(account, role="root"))))
+            return clients[-1]
 
         check(connect)
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -303,6 +304,19 @@ class StoreContract(SubmissionContract):
         rows = "SELECT 2 AS n, 19 AS bytes UNION ALL SELECT 1, 10 UNION ALL SELECT 3, 31 ORDER BY n"
         found = database.read(ACME, lambda tx: tx.all_within(rows, (), max_bytes, "n"))
         assert found == ([(1, 10), (2, 19), (3, 31)][:count], has_more)
+
+    def test_a_query_that_ended_early_does_not_hide_later_writes(self, database: Database) -> None:
+        transactions: list[Tx] = []  # an error may keep a transaction for a while
+
+        def read_first(tx: Tx) -> None:
+            transactions.append(tx)
+            tx.all_within("SELECT id, 10 AS bytes FROM audit WHERE account_id = ? ORDER BY id", (ACME,), 10, "id")
+
+        for id_ in ("a", "b"):
+            database.write(ACME, partial(insert_record, id=id_))
+        database.read(ACME, read_first)
+        database.write(ACME, lambda tx: insert_record(tx, "c"))
+        assert record_ids(database) == ["a", "b", "c"]
 
     def test_a_query_without_rows_returns_none_within_any_number_of_bytes(self, database: Database) -> None:
         rows = "SELECT n, n AS bytes FROM (SELECT 1 AS n) AS one WHERE n > ? ORDER BY n"

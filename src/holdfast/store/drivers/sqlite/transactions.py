@@ -159,10 +159,12 @@ def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: Sequence[PendingWrite
 
 def run_read(connection: apsw.Connection, account: str, transaction: Callable[[Tx], T]) -> T:
     with translated_errors, transaction_scope:
+        cursor = connection.cursor()
         try:
-            connection.execute("BEGIN")
+            cursor.execute("BEGIN")
             tx_class = SqliteTx if current_cancellation.value is None else _ReadTx
-            return _run(transaction, tx_class(connection.cursor(), account))
+            return _run(transaction, tx_class(cursor, account))
         finally:
+            cursor.close(True)  # a statement that was not read to its end would keep its snapshot for later reads
             if connection.in_transaction:  # an I/O error rolls it back automatically
                 connection.execute("ROLLBACK")
