@@ -139,16 +139,21 @@ def test_a_suspended_worker_that_resumes_after_its_lease_expired_changes_nothing
 def test_workers_in_many_processes_share_the_tasks_and_run_each_once(
     client: Client, model: KillingModel, worker_options: Callable[..., WorkerOptions]
 ) -> None:
+    def has_called() -> bool:
+        """Whether all four processes have called the model. Each uses its own id as the key."""
+        return len({request.headers["authorization"] for request in model.requests}) == 4
+
     sessions = [f"s{number}" for number in range(24)]
+    model.gate.clear()
     with run_workers(worker_options(processes=4, **{**LONG_LEASE, "worker_threads": 2})):
         for session_id in sessions:
             add_and_commit(client, session_id, 1, count=2)
+        wait_for(has_called)
+        model.gate.set()
         wait_for_archives(client, sessions, 1)
     for session_id in sessions:
         check_archived_once(client, session_id, 1)
     assert {count for name in sessions for count in model.count_requests(name, 1).values()} == {1}
-    keys = {request.headers["authorization"] for request in model.requests}
-    assert len(keys) == 4, "each process uses its own id as the key, so all four have run tasks"
 
 
 def test_closing_a_client_releases_its_tasks_at_once(target: str, model: KillingModel) -> None:
