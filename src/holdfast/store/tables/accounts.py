@@ -64,6 +64,10 @@ def list_accounts(tx: Tx) -> list[Account]:
 def delete(tx: Tx, account_id: str) -> None:
     """Delete an account and all its data."""
     for table in _TABLES:
+        if table == "steps":  # after the tasks, see above
+            # Waits for running appends. Otherwise a message that one of them adds now would be left.
+            locked = f"SELECT 1 FROM sessions WHERE account_id = ?{tx.dialect.lock_row}"
+            tx.one(f"SELECT COUNT(*) FROM ({locked}) AS locked", (account_id,))
         if table == "messages":
             tx.execute(tx.dialect.delete_all_text, (account_id,))
         tx.execute(f"DELETE FROM {table} WHERE account_id = ?", (account_id,))
