@@ -54,7 +54,7 @@ def test_slow_reads_of_one_user_do_not_delay_others(server: ServerProcess, http:
         reads = response_seconds(lambda: http.get(MESSAGES), 20)
         appends = response_seconds(lambda: http.post(MESSAGES, json=HELLO), 20)
         assert http.get("/ready").status_code == 200
-    # The soak test checks the 99th percentile. Here other tests run at the same time, and starved requests take seconds.
+    # The soak test checks the 99th percentile. Here other tests run meanwhile, and a starved request takes seconds.
     assert percentile(health, 50) < 0.5
     assert percentile(reads, 50) < 1
     assert percentile(appends, 50) < 1

@@ -35,7 +35,7 @@ def test_large_responses_do_not_delay_other_users(tmp_path: Path, *, reads: bool
         for thread in threads:
             thread.join()
         received = sum(thread.received for thread in threads)
-    # The soak test checks the 99th percentile. Here other tests run at the same time, and starved requests take seconds.
+    # The soak test checks the 99th percentile. Here other tests run meanwhile, and a starved request takes seconds.
     assert times.percentile("health", 0.5) < 0.5, times.describe()
     assert max(times.percentile(name, 0.5) for name in ("append", "read", "context")) < 1.0, times.describe()
     # 48 unread responses of 20 MB, or as many as the server can send
