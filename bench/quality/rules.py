@@ -8,7 +8,11 @@ from conversations.standing.measuring import PIECE_COUNTS, commit_in_pieces, mea
 from quality.figures import QualityFigure
 from scale import Setup
 
-EXPECTED, MIN_KEPT, MAX_FALSE, MAX_LINE_CHARS = 60, 57, 6, 200
+EXPECTED, MIN_KEPT = 60, 57
+"""At least this many of the expected rules must be kept, or the same share of a sample."""
+MAX_FALSE = 6
+"""How many other sentences may be taken for rules."""
+MAX_LINE_CHARS = 200
 
 
 def measure(setup: Setup) -> list[QualityFigure]:

@@ -10,7 +10,7 @@ import msgspec
 T = TypeVar("T")
 
 MAX_VALUES = 100_000
-"""The values, also inside of others, that a request or a message may have. To decode them takes about 20 ms."""
+"""How many values, nested ones included, a request or a message may have. Decoding them takes about 20 ms."""
 _CHUNK_BYTES = 1 << 20
 
 
@@ -46,5 +46,5 @@ def has_too_many_values(document: bytes | bytearray) -> bool:
 
 
 def _count_marks(text: bytes | bytearray) -> int:
-    """Count the characters before which or after which a value begins."""
+    """Count commas and opening brackets, which is at least the number of values minus one."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")

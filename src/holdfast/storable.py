@@ -52,7 +52,8 @@ class _UnstorableError(Exception):
         super().__init__()
         self.problem = problem
         self.path: list[str] = []
-        """The steps from the value with the problem to the whole value. Only an error needs them."""
+        """Keys and indexes, from the value with the problem up to the whole value. They are added while the error is
+        raised, so that valid input does not pay for them."""
 
 
 def _check(value: Any, depth: int) -> None:

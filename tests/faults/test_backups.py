@@ -72,6 +72,10 @@ def test_a_backup_is_private_and_overwrites_nothing(file: Path, tmp_path: Path) 
         client.backup(backup, overwrite=True)
         with pytest.raises(InvalidArgumentError, match="is the database itself"):
             client.backup(file, overwrite=True)
+        with pytest.raises(InvalidArgumentError, match="belongs to the database itself"):
+            client.backup(f"{file}-wal", overwrite=True)
+        with pytest.raises(InvalidArgumentError, match="is not a file"):
+            client.backup("/dev/null", overwrite=True)
         with pytest.raises(InvalidArgumentError, match="is a folder"):
             client.backup(tmp_path)
         with pytest.raises(InvalidArgumentError, match="does not exist"):

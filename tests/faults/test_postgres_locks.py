@@ -19,7 +19,8 @@ from holdfast.testing.server import running_server
 
 ROOT_KEY = "root-key-of-this-test"
 REQUEST_SECONDS = 6
-BLOCKED = 40
+BLOCKED_APPENDS = BLOCKED_COMMITS = 40
+"""Requests that wait for the locked session: more than the server has threads and connections."""
 MAX_ANSWER_SECONDS = 1.5
 """Far longer than a write needs on a busy machine, and shorter than a write waits for a lock."""
 MESSAGE = {"role": "user", "content": "hello"}
@@ -42,7 +43,7 @@ def test_a_locked_session_delays_no_other_session_and_no_other_account(postgres:
     url = postgres.new_migrated_database()
     with (
         running_server(url, root_api_key=ROOT_KEY, request_timeout_seconds=REQUEST_SECONDS) as server,
-        ThreadPoolExecutor(2 * BLOCKED) as threads,
+        ThreadPoolExecutor(BLOCKED_APPENDS + BLOCKED_COMMITS) as threads,
         httpx2.Client(base_url=f"{server.url}/api/v1", timeout=30) as http,
     ):
         keys = {}
@@ -59,8 +60,8 @@ def test_a_locked_session_delays_no_other_session_and_no_other_account(postgres:
             for session in ("chat", "other"):
                 assert send(account, f"{session}/messages", MESSAGE)[0].status_code == 200
         with locked_session(url, "acme", "chat"):
-            appends = [threads.submit(send, "acme", "chat/messages", MESSAGE, f"k{n}") for n in range(BLOCKED)]
-            commits = [threads.submit(send, "acme", "chat/commit", {}) for _ in range(BLOCKED)]
+            appends = [threads.submit(send, "acme", "chat/messages", MESSAGE, f"k{n}") for n in range(BLOCKED_APPENDS)]
+            commits = [threads.submit(send, "acme", "chat/commit", {}) for _ in range(BLOCKED_COMMITS)]
             time.sleep(0.3)
             seconds = []
             for number in range(5):
@@ -75,8 +76,8 @@ def test_a_locked_session_delays_no_other_session_and_no_other_account(postgres:
                 assert response.status_code == 503
                 assert "locked by another transaction" in response.json()["error"]["message"]
                 assert elapsed < REQUEST_SECONDS
-        retried = [send("acme", "chat/messages", MESSAGE, f"k{n}")[0] for n in range(BLOCKED)]
-        assert [response.json()["result"]["seq"] for response in retried] == list(range(2, 2 + BLOCKED))
+        retried = [send("acme", "chat/messages", MESSAGE, f"k{n}")[0] for n in range(BLOCKED_APPENDS)]
+        assert [response.json()["result"]["seq"] for response in retried] == list(range(2, 2 + BLOCKED_APPENDS))
 
 
 def test_a_locked_session_does_not_take_the_connections_of_an_embedded_client(postgres: PostgresServer) -> None:

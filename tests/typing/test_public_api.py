@@ -134,14 +134,14 @@ def show(done: int, total: int, session_id: str) -> None:
 
 progress: ProgressCallback = show
 client = holdfast.connect(":memory:")
-assert_type(export_sessions(client, Path("backup"), ["chat"], progress), ExportReport)
-report = import_path(client, "backup", dry_run=True, progress=show)
+assert_type(export_sessions(client, Path("exported"), ["chat"], progress), ExportReport)
+report = import_path(client, "exported", dry_run=True, progress=show)
 assert_type(report, ImportReport)
 assert_type(report.failed, list[ImportedSession])
-sessions: list[ExportedSession] = export_sessions(client, "backup").sessions
+sessions: list[ExportedSession] = export_sessions(client, "exported").sessions
 
-export_sessions(client, "backup", progress=len)  # error: arg-type
-export_sessions("data", "backup")  # error: arg-type
+export_sessions(client, "exported", progress=len)  # error: arg-type
+export_sessions("data", "exported")  # error: arg-type
 import_path(client)  # error: call-arg
 import_path(client, None, text=b"[]")  # error: arg-type
 report.error  # error: attr-defined

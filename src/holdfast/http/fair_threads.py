@@ -16,9 +16,9 @@ SERVER: User = ("", "")
 """The user of work that the server does for itself, or before it knows the caller."""
 
 MAX_THREADS_PER_FREE = 3
-"""A user gets another thread while it has fewer than this many for each one that is free.
+"""A user may take another thread as long as it has fewer than this many times the number of free threads.
 
-So one user alone gets three quarters of the threads, the next user most of the rest, and others find a free one.
+So one busy user gets three quarters of all threads, a second one most of the rest, and others still find a free one.
 """
 MAX_WAITING_PER_USER = 1_000
 POLL_SECONDS = 0.001

@@ -39,7 +39,7 @@ def searchable_text(parts: Iterable[Part]) -> str:
 def split_words(text: str) -> list[str]:
     """Split a text or a query into words without accents, the same for every database.
 
-    Each character of a script without spaces is a word.
+    Each character of a script without spaces is a word. ASCII keeps its case: the indexes of both databases ignore it.
 
     >>> split_words('the "quick" Café 狐狸')
     ['the', 'quick', 'cafe', '狐', '狸']

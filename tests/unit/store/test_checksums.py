@@ -10,7 +10,7 @@ import holdfast
 from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.engine.gate.ids import system_clock
-from holdfast.errors import DataDamagedError
+from holdfast.errors import DataDamagedError, UnavailableError
 from holdfast.store import backfills, damage, repair
 from holdfast.store.checked import salvage
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
@@ -37,7 +37,12 @@ def run(database: Database) -> Callable[..., None]:
     """Change rows without their checksums, as a defective disk does."""
 
     def run_statement(sql: str, *params: Any) -> None:
-        database.write(EVERY_ACCOUNT, lambda tx: tx.execute(sql, params))
+        def write(tx: Tx) -> None:
+            if tx.dialect.name == "postgres" and sql.startswith("UPDATE"):  # a disk does not check constraints
+                tx.execute("ALTER TABLE messages DROP CONSTRAINT IF EXISTS messages_need_a_checksum")
+            tx.execute(sql, params)
+
+        database.write(EVERY_ACCOUNT, write)
 
     return run_statement
 
@@ -253,3 +258,15 @@ def test_long_gaps_have_one_placeholder(client: holdfast.Client, database: Datab
     log_id = database.read(EVERY_ACCOUNT, lambda tx: tx.all("SELECT log_id FROM sessions"))[0][0]
     found = database.read("default", lambda tx: salvage.read_range(tx, log_id, 1, 5_000, 2**31))
     assert (len(found), found[-1].seq) == (MESSAGES + 1, 5_000)
+
+
+def test_a_version_that_writes_no_checksums_cannot_add_messages(
+    client: holdfast.Client, run: Callable[..., None], database: Database
+) -> None:
+    """Such a message would count as damaged once all others have a checksum."""
+    fill(client)
+    columns = "account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through, author, created_at, added_at"
+    values = columns.replace("seq", "seq + 100").replace(" id,", " 'new',")
+    with pytest.raises((DataDamagedError, UnavailableError)):
+        run(f"INSERT INTO messages ({columns}) SELECT {values} FROM messages WHERE seq = 1")
+    assert found_damage(database) == []

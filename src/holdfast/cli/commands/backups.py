@@ -66,6 +66,8 @@ def restore(
         raise FailedPreconditionError(
             "holdfast restores SQLite files only; for PostgreSQL run `pg_restore --dbname=URL --clean --if-exists FILE`"
         )
+    if name == ":memory:":
+        raise FailedPreconditionError("a database in memory cannot be restored; give a folder or a file with --path")
     file = Path(settings.database_file(name)).absolute()
     with progress_bar("restore") as progress:
         restored = lazy.load("holdfast.store.backups").restore(source.absolute(), file, progress, force=force)

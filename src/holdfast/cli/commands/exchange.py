@@ -33,7 +33,7 @@ Folder = Annotated[
 
 
 @app.command(
-    name="import", epilog=help_texts.example("import chat.jsonl --session-id chat_1", "import ./backup --dry-run")
+    name="import", epilog=help_texts.example("import chat.jsonl --session-id chat_1", "import ./exported --dry-run")
 )
 def import_(
     ctx: typer.Context,
@@ -80,7 +80,7 @@ def import_(
         raise typer.Exit(1)
 
 
-@app.command(epilog=help_texts.example("export ./backup", "export ./backup --session chat_001 --session chat_002"))
+@app.command(epilog=help_texts.example("export ./exported", "export ./exported --session chat_001 --session chat_002"))
 def export(
     ctx: typer.Context,
     folder: Folder,
@@ -95,7 +95,7 @@ def export(
     _export(ctx, folder, sessions)
 
 
-@session.command(name="export", epilog=help_texts.example("session export chat_001 ./backup"))
+@session.command(name="export", epilog=help_texts.example("session export chat_001 ./exported"))
 def export_session(ctx: typer.Context, session_id: help_texts.SessionId, folder: Folder) -> None:
     """Export one session as files."""
     _export(ctx, folder, [session_id])

@@ -16,7 +16,10 @@ AfterHook = Callable[[Principal, Operation[Any], Any], None]
 
 
 class Hooks(msgspec.Struct, frozen=True):
-    """The hooks of an engine, in the order in which they run. Hooks may wait, so they run in a thread that may."""
+    """The hooks of an engine, in the order in which they run.
+
+    A hook may block, for example on the network: an engine with hooks runs its operations in threads for this.
+    """
 
     before: tuple[BeforeHook, ...] = ()
     after: tuple[AfterHook, ...] = ()

@@ -49,12 +49,12 @@ class ResponseStream:
             await _write(send, responses.ENVELOPE_START)
             await _write(send, stream.take_beginning())
             while stream.has_more:
-                await _write(send, b"")  # waits until the page before was received, except for a small rest
+                await _write(send, b"")  # returns when the client has received the page before, except for a small rest
                 if disconnected.done():
                     return
                 page = await self._next_page(lambda max_bytes: EncodedPage(stream.read_next(max_bytes)))
                 await _write(send, page.json)
-                del page
+                del page  # while the client receives it, only the connection holds it
             await send({"type": "http.response.body", "body": stream.encode_end() + end()})
         finally:
             disconnected.cancel()

@@ -68,7 +68,7 @@ class GroupCommit(Generic[W]):
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the connection for writing while no write runs."""
+        """Wait until no write runs, and let none begin during the block. The caller may use the write connection."""
         write = PendingWrite[Any](None, is_exclusive=True)
         try:
             self._wait_for_turn(write)

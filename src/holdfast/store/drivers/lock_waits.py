@@ -1,4 +1,4 @@
-"""Turns to wait for locks of rows. Those who wait without a turn hold no connection."""
+"""Limits how many callers wait for locked rows, each with a connection. The others wait for a turn, without one."""
 
 import threading
 import time

@@ -25,6 +25,9 @@ ALTER TABLE messages ADD COLUMN checksum bigint;
 ALTER TABLE archives ADD COLUMN checksum bigint;
 ALTER TABLE archives ADD COLUMN summary_checksum bigint;
 
+-- An earlier version that still runs would add messages without a checksum, which count as damaged later.
+ALTER TABLE messages ADD CONSTRAINT messages_need_a_checksum CHECK (checksum IS NOT NULL) NOT VALID;
+
 -- The tables with rows of earlier versions, which have no checksum until the backfill has computed them.
 CREATE TABLE unchecked_tables (
     table_name text NOT NULL PRIMARY KEY

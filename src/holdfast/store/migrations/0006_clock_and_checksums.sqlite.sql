@@ -24,6 +24,16 @@ ALTER TABLE messages ADD COLUMN checksum INTEGER;
 ALTER TABLE archives ADD COLUMN checksum INTEGER;
 ALTER TABLE archives ADD COLUMN summary_checksum INTEGER;
 
+-- An earlier version that still runs would add rows without a checksum, which count as damaged later.
+CREATE TRIGGER messages_need_a_checksum BEFORE INSERT ON messages WHEN NEW.checksum IS NULL
+BEGIN
+    SELECT RAISE(ABORT, 'a newer version of Holdfast has upgraded this database; upgrade this one, too');
+END;
+CREATE TRIGGER archives_need_a_checksum BEFORE INSERT ON archives WHEN NEW.checksum IS NULL
+BEGIN
+    SELECT RAISE(ABORT, 'a newer version of Holdfast has upgraded this database; upgrade this one, too');
+END;
+
 -- The tables with rows of earlier versions, which have no checksum until the backfill has computed them.
 CREATE TABLE unchecked_tables (
     table_name TEXT NOT NULL PRIMARY KEY

@@ -1,6 +1,6 @@
-"""English patterns of preferences without a subject: "not a fan of ...", "the shorter the better".
+r"""English patterns of preferences without a subject: "not a fan of ...", "the shorter the better".
 
-The comment beside a pattern is a text that it matches.
+The comment beside a pattern is a text that it matches. `\x1a` stands for a character of a quote: see `phrases`.
 """
 
 from holdfast.summary.rules.phrases import triggered
@@ -85,7 +85,8 @@ SUBJECTLESS = (
         r"|thirty|forty|fifty|half an)[^\x1a]{0,50}"
         r" (?:tops|max|maximum|at (?:the )?(?:very )?most|or less|or fewer|and no more|and not a [a-z]+ more)$",
     ),
-    triggered(
-        "way or nothing", r"(?!i |we |he |she |it |the )[a-z\x20-]{3,40} (?:all the way|or nothing)$"
-    ),  # "organic or nothing"
+    triggered(  # "organic or nothing"
+        "way or nothing",
+        r"(?!i |we |he |she |it |the )[a-z\x20-]{3,40} (?:all the way|or nothing)$",
+    ),
 )

@@ -46,7 +46,7 @@ WRITER_THREADS = 2
 FIRST_LOCK_SECONDS = 0.1
 """How long a write waits for a lock before it needs a turn to wait longer."""
 MIN_LOCK_SECONDS = 0.1
-"""How long a submitted write waits for a lock that has already waited for a thread."""
+"""How long a write waits for a lock at least, even if it has already waited long for a thread or a turn."""
 MIGRATION_LOCK = 5_417_233_016_042
 """The key of the advisory lock that a migration holds. Any fixed number that other programs do not use."""
 
@@ -210,7 +210,7 @@ class PostgresDatabase:
                 write.answer(None, copy.copy(error))
 
     def _run_some(self, writes: list[Write]) -> None:
-        """Run the first of the writes, or all of them. Reply to those that are done, and remove them."""
+        """Run the writes in one transaction. Reply to those that are done or have failed, and remove them."""
         deadline = writes[-1].submitted_at + self._limits.lock
         lock_seconds = max(MIN_LOCK_SECONDS, deadline - time.monotonic())
         leaving = self._on_connection(

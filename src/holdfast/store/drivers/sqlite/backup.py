@@ -73,8 +73,12 @@ def require_new_target(target: Path, database_file: Path | None, *, overwrite: b
         raise InvalidArgumentError("target", f"{target} is a folder; give the name of a file in it")
     if not target.parent.is_dir():
         raise InvalidArgumentError("target", f"the folder {target.parent} does not exist; create it first")
+    if database_file is not None and str(target) in {f"{database_file}{suffix}" for suffix in LOG_SUFFIXES}:
+        raise InvalidArgumentError("target", f"{target} belongs to the database itself; give another file")
     if not target.exists():
         return
+    if not target.is_file():
+        raise InvalidArgumentError("target", f"{target} is not a file; give the name of a file")
     if database_file is not None and database_file.exists() and target.samefile(database_file):
         raise InvalidArgumentError("target", f"{target} is the database itself; give another file")
     if not overwrite:

@@ -147,6 +147,8 @@ class SqliteDatabase:
             with self.group.exclusive():
                 copy_database(self._get_writer(), target, progress)
             return
+        if self._place is not None:
+            self._place.check_for_read()
         with self._readers.connection() as connection:
             copy_database(connection, target, progress)
 
@@ -283,7 +285,7 @@ class SqliteDatabase:
         close_connection(connection)
 
     def _save_displaced(self, connection: apsw.Connection) -> None:
-        """Write what is in the write-ahead log to the database: if only the log was deleted, it is in place again."""
+        """Copy the write-ahead log into the database file. If only the log was displaced, nothing is lost then."""
         with suppress(apsw.Error):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

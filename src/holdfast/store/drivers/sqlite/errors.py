@@ -62,7 +62,12 @@ def _unavailable(error: apsw.Error) -> UnavailableError:
             message = "the disk is full: nothing was written; free some space and try again"
         case apsw.BusyError() | apsw.LockedError():
             message = "another process kept the database locked: nothing was written; try again"
-        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | apsw.NoFTS5Error():
+        case apsw.NoFTS5Error():
+            message = (
+                "the database file cannot be read: check its permissions, or run `holdfast doctor --deep` on it: it may"
+                " be damaged, or not a Holdfast database"
+            )
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             message = "the database file cannot be opened for writing: check its folder and permissions"
         case apsw.CorruptError() | apsw.NotADBError():
             # A disk that cannot be read for a moment can cause this, too, so a retry may succeed.

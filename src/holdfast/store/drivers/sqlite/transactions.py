@@ -114,11 +114,7 @@ def run_batch(
     run without savepoints first. Only if one fails after it has changed rows, the batch runs again with savepoints.
     """
     cursor = connection.cursor()  # shared by all statements: creating a cursor costs as much as a statement
-    cursor.execute("BEGIN IMMEDIATE")
-    if newest_schema is not None:
-        schema: Any = cursor.execute("PRAGMA user_version").fetchall()[0][0]
-        if schema > newest_schema:
-            raise migrations.newer_schema_error(DIALECT.name, schema)
+    _begin_write(cursor, newest_schema)
     for write in batch:
         account, transaction = write.work
         changes_before = connection.total_changes()
@@ -133,15 +129,26 @@ def run_batch(
                 return
             if connection.total_changes() != changes_before:
                 cursor.execute("ROLLBACK")
-                _run_batch_with_savepoints(cursor, batch)
+                _run_batch_with_savepoints(cursor, batch, newest_schema)
                 return
     cursor.execute("COMMIT")
 
 
-def _run_batch_with_savepoints(cursor: apsw.Cursor, batch: Sequence[PendingWrite[Work[object]]]) -> None:
+def _begin_write(cursor: apsw.Cursor, newest_schema: int | None) -> None:
+    """Begin a transaction. Raise an error if the database has a newer schema than this process knows."""
+    cursor.execute("BEGIN IMMEDIATE")
+    if newest_schema is not None:
+        schema: Any = cursor.execute("PRAGMA user_version").fetchall()[0][0]
+        if schema > newest_schema:
+            raise migrations.newer_schema_error(DIALECT.name, schema)
+
+
+def _run_batch_with_savepoints(
+    cursor: apsw.Cursor, batch: Sequence[PendingWrite[Work[object]]], newest_schema: int | None
+) -> None:
     """Run a batch in one transaction with a savepoint for each write."""
     execute = cursor.execute
-    execute("BEGIN IMMEDIATE")
+    _begin_write(cursor, newest_schema)
     for write in batch:
         account, transaction = write.work
         write.outcome = write.error = None
