@@ -216,7 +216,7 @@ class StoreContract(SubmissionContract):
                 row = (ACME, 1, seq, f"m{seq}", 0, role, parts, 0, 0, "u", 0, 0)
                 tx.execute(
                     "INSERT INTO messages (account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through,"
-                    " author, created_at, added_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    " author, created_at, added_at, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
                     row,
                 )
             tx.execute("ANALYZE messages")
