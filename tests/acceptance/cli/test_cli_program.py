@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -47,6 +48,10 @@ def start(*args: str, stdin: str = "", cwd: Path | None = None, **env: str) -> s
     )
 
 
+INTERRUPT = "\x03"
+"""What Ctrl-C types."""
+
+
 def in_terminal(*args: str, typed: str = "", columns: int = 60) -> tuple[int, str]:
     """Run the program in a terminal, type `typed` at its question; return its exit code and output."""
     terminal, program_side = pty.openpty()
@@ -59,13 +64,16 @@ def in_terminal(*args: str, typed: str = "", columns: int = 60) -> tuple[int, st
     os.close(program_side)
     timeout = threading.Timer(30, process.kill)
     timeout.start()
-    seen = b""
+    seen, is_interrupted = b"", False
     with suppress(OSError):  # Linux reports the end of the other side as an error
         while piece := os.read(terminal, 65536):
             seen += piece
             if typed and b"[y/N]" in seen:
                 os.write(terminal, typed.encode())
-                typed = ""
+                is_interrupted, typed = typed == INTERRUPT, ""
+            # Python misses an interrupt in the moment before it reads a line. A person presses the keys again.
+            while is_interrupted and not select.select([terminal], [], [], 1.0)[0]:
+                os.write(terminal, INTERRUPT.encode())
     os.close(terminal)
     code = process.wait()
     timeout.cancel()
@@ -211,7 +219,7 @@ def test_deleting_a_session_on_a_terminal_asks_for_confirmation(tmp_path: Path) 
         code, seen = in_terminal(*delete, typed="n\n")
         assert (code, "Delete the session chat" in seen, "Nothing was changed." in seen) == (1, True, True)
         assert [row.session_id for row in client.list_sessions()] == ["chat"]
-        assert in_terminal(*delete, typed="\x03")[0] == 130
+        assert in_terminal(*delete, typed=INTERRUPT)[0] == 130
         assert in_terminal(*delete, typed="y\n")[0] == 0
         assert client.list_sessions() == []
         client.create_session("chat")
