@@ -42,9 +42,11 @@ class _OpenFile:
                 self._link = link
 
     def is_in_place(self) -> bool:
-        with suppress(OSError):
+        try:
             if self._link is not None and os.readlink(self._link) == self.path:  # noqa: PTH115 - faster
                 return True
+        except OSError:
+            pass
         return _find_identity(self.path) == self.identity
 
 
