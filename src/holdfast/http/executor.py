@@ -200,6 +200,8 @@ class EngineExecutor:
             caller.cancellation.is_requested = True
             threads.discard(work)
             raise
+        finally:
+            del future, work, function  # an error refers to this frame, and the future to the error
 
     async def _wait(self, prepared: PreparedCall[Any], caller: Caller) -> None:
         """Wait for what the operation waits for. Only its polls need a thread."""

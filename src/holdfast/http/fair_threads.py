@@ -47,6 +47,8 @@ class Work:
         current_cancellation.value = None
         with suppress(RuntimeError):  # the event loop was closed before the work was done
             self.reply(result, error)
+        # The error refers to this frame by its traceback. Such a cycle would keep what the work has read in memory.
+        del self, result, error
 
 
 class FairThreads:
