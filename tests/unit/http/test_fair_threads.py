@@ -1,6 +1,8 @@
 """Threads that users share fairly."""
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -114,3 +116,25 @@ def test_closing_finishes_the_work_of_a_user_in_order() -> None:
         threads.submit(Work(ALICE, partial(int, number), lambda result, _: results.append(result), Cancellation()))
     threads.close()
     assert results == list(range(100))
+
+
+def test_work_that_failed_keeps_nothing_in_memory() -> None:
+    """Without a run of the garbage collector: a server runs it seldom, and bodies are large."""
+
+    class Body:
+        pass
+
+    def fail(_body: Body) -> None:
+        raise ValueError
+
+    def run() -> "weakref.ref[Body]":
+        body = Body()
+        answers: list[Any] = []
+        Work(("acme", "alice"), partial(fail, body), lambda *answer: answers.append(answer), Cancellation()).run()
+        return weakref.ref(body)
+
+    gc.disable()
+    try:
+        assert run()() is None
+    finally:
+        gc.enable()
