@@ -40,6 +40,8 @@ MAX_RETRY_SECONDS = 3_600.0
 RECHECK_SECONDS = 60.0
 """The wait before a failed check of a session is repeated."""
 MIN_WAIT_SECONDS = 0.001
+MAX_CLAIM_SECONDS = 1.0
+"""How long `close` waits for claims that have begun. A database that does not respond must not delay it for longer."""
 
 log = logging.getLogger("holdfast.worker")
 log.addHandler(logging.NullHandler())  # without it, Python prints warnings to stderr; errors are also recorded in tasks
@@ -117,6 +119,8 @@ class Workers:
             threads = list(self._threads)
         for thread in threads:
             thread.join(max(0.0, self._close_deadline - time.monotonic()))
+        with self._condition:
+            self._condition.wait_for(lambda: self._claims_begun == 0, MAX_CLAIM_SECONDS)
         self._release_claims()
         self._stop_heartbeats.set()
         if not threads:
@@ -133,6 +137,7 @@ class Workers:
         self._condition = threading.Condition()
         self._threads: set[threading.Thread] = set()
         self._claims: dict[tuple[str, str, int], Claim] = {}
+        self._claims_begun = 0
         self._idle = 0
         self._woken = False
         self._heartbeat_thread: threading.Thread | None = None
@@ -160,8 +165,10 @@ class Workers:
         """Claim and run one task, or wait for one. Return whether the thread continues."""
         if self._polls and self._close_deadline is not None:
             return False  # other processes poll for the remaining tasks
+        if self._is_past_deadline():
+            return False
         try:
-            claim = self._claim_next()
+            claim = self._claim_and_register()
             wait_seconds = self._seconds_until_due() if claim is None else None
         except Exception as error:  # noqa: BLE001 - most often the database is unreachable or closed
             log.warning("cannot poll for tasks: %s", failures.failure_from(error).message)
@@ -169,9 +176,6 @@ class Workers:
         if claim is None:
             self._clean_up_if_due()
             return self._wait(wait_seconds)
-        with self._condition:
-            self._claims[claim.key] = claim
-            self._start_heartbeats()
         self.wake()  # another thread may find another task
         try:
             self._run_task(claim)
@@ -179,6 +183,27 @@ class Workers:
             with self._condition:
                 self._claims.pop(claim.key, None)
         return not self._is_past_deadline()
+
+    def _claim_and_register(self) -> Claim | None:
+        """Claim a task and add it to the claims, so that `close` releases it. It waits for claims that have begun."""
+        with self._condition:
+            self._claims_begun += 1
+        try:
+            claim = self._claim_next()
+        except BaseException:
+            self._end_claim(None)
+            raise
+        self._end_claim(claim)
+        return claim
+
+    def _end_claim(self, claim: Claim | None) -> None:
+        with self._condition:
+            self._claims_begun -= 1
+            if claim is not None:
+                self._claims[claim.key] = claim
+                self._start_heartbeats()
+            if self._close_deadline is not None:
+                self._condition.notify_all()
 
     def _clean_up_if_due(self) -> None:
         now = time.monotonic()
@@ -203,7 +228,12 @@ class Workers:
             return None
         lease = round(self._settings.task_lease_seconds * MICROS_PER_SECOND)
         now = self._new_context().now
-        return self._db.write(EVERY_ACCOUNT, lambda tx: tasks.claim(tx, self._kinds, lease, now))
+
+        def claim(tx: Tx) -> Claim | None:
+            # After the deadline, a task that this pool has just released would be claimed again.
+            return None if self._is_past_deadline() else tasks.claim(tx, self._kinds, lease, now)
+
+        return self._db.write(EVERY_ACCOUNT, claim)
 
     def _poll(self, tx: Tx) -> tuple[list[tuple[str, int]], bool]:
         """The account and log of each session that is due to be checked, and whether tasks are misdated."""
