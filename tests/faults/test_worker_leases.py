@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -21,9 +22,11 @@ from holdfast.client.sync.client import Client
 from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.engine import Engine
+from holdfast.engine.tasks.workers import Workers
 from holdfast.errors import NotFoundError
 from holdfast.model.identity import Principal
 from holdfast.store.database import Tx
+from holdfast.store.tables.tasks import Claim
 from holdfast.testing.clocks import advance_clock
 from holdfast.testing.faults.disks import FaultSchedule, full_disk
 from holdfast.testing.faults.watching import wait_for
@@ -169,6 +172,34 @@ def test_closing_a_client_releases_its_tasks_at_once(target: str, model: Killing
         task = client.wait_for_task(task_id, seconds=20)
         assert (task.status, task.attempts) == ("completed", 1)
         check_archived_once(client, "s", 1)
+
+
+def test_a_closing_client_does_not_claim_the_tasks_that_it_has_released(
+    target: str, model: KillingModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its other thread tries to claim one between the release and the end of the client."""
+    released, release, claim_next = threading.Event(), Workers._release_claims, Workers._claim_next
+
+    def release_and_tell(workers: Workers) -> None:
+        release(workers)
+        released.set()
+        time.sleep(0.2)
+
+    def claim_after_release(workers: Workers) -> Claim | None:
+        if workers._claims:
+            released.wait(5)
+        return claim_next(workers)
+
+    monkeypatch.setattr(Workers, "_release_claims", release_and_tell)
+    monkeypatch.setattr(Workers, "_claim_next", claim_after_release)
+    model.gate.clear()
+    settings = Settings(**SMALL_MODEL, **LONG_LEASE, model_base_url=model.url, close_seconds=0, worker_threads=2)
+    with holdfast.connect(target, settings=settings) as client:
+        (task_id,) = add_and_commit(client, "s", 1, count=2)
+        model.wait_for_calls(1)
+    model.gate.set()
+    with holdfast.connect(target, settings=Settings(worker_threads=0)) as client:
+        assert client.get_task(task_id).status == "pending"
 
 
 def test_closing_a_client_waits_for_short_tasks(target: str) -> None:
