@@ -21,7 +21,7 @@ from holdfast.errors import (
     from_wire,
     short_repr,
 )
-from holdfast.model.identity import AccessRole
+from holdfast.model.identity import NO_ORIGIN, AccessRole
 from holdfast.ops.sessions import AddMessage, AddMessages
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
 from holdfast.storable import to_plain_str
@@ -83,6 +83,7 @@ class HttpCodec:
             settings=self.settings,
             count_waiting_writes=lambda: 0,
             task_signal=TaskSignal(),
+            origin=NO_ORIGIN,
         )
         HANDLERS[cls].check(context, valid)
         is_append = isinstance(valid, AddMessage | AddMessages)

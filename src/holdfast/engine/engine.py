@@ -23,7 +23,7 @@ from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
 from holdfast.errors import PermissionDeniedError
-from holdfast.model.identity import Principal
+from holdfast.model.identity import NO_ORIGIN, Origin, Principal
 from holdfast.model.system import Backup
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
 from holdfast.store import diagnostics
@@ -97,7 +97,13 @@ class Engine:
         return self.prepare(self.check(principal, type(op), fields_of(op))).run()
 
     def check(
-        self, principal: Principal, cls: type[Operation[R]], fields: dict[str, Any], *, strict: bool = True
+        self,
+        principal: Principal,
+        cls: type[Operation[R]],
+        fields: dict[str, Any],
+        *,
+        strict: bool = True,
+        origin: Origin = NO_ORIGIN,
     ) -> CheckedCall[R]:
         """Authorise and validate an operation. This never waits, so that an event loop can do it.
 
@@ -108,7 +114,7 @@ class Engine:
         access.require_role(principal, entry, cls.__name__)
         op = validate_operation(cls, fields, strict=strict)
         account = access.account_of(principal, entry, op)
-        context = self.new_context()
+        context = self.new_context(origin)
         self._poll_if_due()
         checked = handler.check(context, op)
         may_wait = account is None or handler.prepare is not None or self._has_hooks
@@ -124,8 +130,8 @@ class Engine:
             prepared = prepare(self._resources, call.principal, call.op, prepared)
         return PreparedCall(call, self._resources, account, prepared)
 
-    def new_context(self) -> CallContext:
-        return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, TaskSignal())
+    def new_context(self, origin: Origin = NO_ORIGIN) -> CallContext:
+        return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, TaskSignal(), origin)
 
     def submit(self, calls: Sequence[tuple[PreparedCall[Any], ReplyCallback]]) -> None:
         """Run writes without waiting for them. Each reply is called in another thread."""
@@ -227,7 +233,7 @@ class Engine:
             return call
         if type(op) is not type(call.op):
             raise TypeError(f"a hook returned a {type(op).__name__} for a {type(call.op).__name__}; keep the type")
-        return self.check(call.principal, type(call.op), fields_of(op))
+        return self.check(call.principal, type(call.op), fields_of(op), origin=call.context.origin)
 
     def _poll_if_due(self) -> None:
         """Poll for tasks of other processes once per lease, if the workers do not poll by themselves."""

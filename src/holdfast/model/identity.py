@@ -8,9 +8,10 @@ import msgspec
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.base import WireStruct, require_name
 
-AccessRole = Literal["user", "admin", "root"]
-TenantRole = Literal["user", "admin"]
-"""The roles of users in an account. The role root belongs to the operator."""
+AccessRole = Literal["guest", "user", "auditor", "admin", "root"]
+TenantRole = Literal["user", "auditor", "admin"]
+"""The roles of users in an account. The role guest belongs to share links, the role root to the operator."""
+DEFAULT_AGENT = "default"
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -22,20 +23,41 @@ class Principal(msgspec.Struct, frozen=True):
     account_id: str = "default"
     user_id: str = "default"
     role: AccessRole = "user"
+    agent_id: str = DEFAULT_AGENT
+    """The program that acts for the user. It has no access of its own; a grant can be limited to it."""
+    internal_id: str = ""
+    """Identifies the user in stored rows. A name that is given again belongs to another user, with another id.
+
+    Empty until the gate has looked it up.
+    """
 
     def __post_init__(self) -> None:
         require_name("account_id", self.account_id)
         require_name("user_id", self.user_id)
+        require_name("agent_id", self.agent_id)
         if self.role not in get_args(AccessRole):
             raise InvalidArgumentError("role", f"{self.role!r} is not one of {', '.join(get_args(AccessRole))}")
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """Where a call comes from, for the audit log."""
+
+    address: str = ""
+    """The network address of the client. Empty for a call in this process."""
+    key_id: str = ""
+    """The id of the API key or share link. Empty without one."""
+
+
+NO_ORIGIN = Origin()
+
+
 class Identity(WireStruct, frozen=True):
-    """The account, user and role of the caller, as the server sees them."""
+    """The account, user, role and agent of the caller, as the server sees them."""
 
     account_id: str
     user_id: str
     role: AccessRole
+    agent_id: str = DEFAULT_AGENT
 
 
 class UserRef(WireStruct, frozen=True):

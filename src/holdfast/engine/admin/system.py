@@ -42,7 +42,7 @@ FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.02, 0.5
 
 
 def _who_am_i(_tx: Tx, principal: Principal, _op: WhoAmI, _prepared: None, _context: CallContext) -> Identity:
-    return Identity(principal.account_id, principal.user_id, principal.role)
+    return Identity(principal.account_id, principal.user_id, principal.role, principal.agent_id)
 
 
 def _status(

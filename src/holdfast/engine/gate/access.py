@@ -13,12 +13,19 @@ from holdfast.store.tables import accounts, audit, tasks
 
 R = TypeVar("R")
 
-RANK: dict[AccessRole, int] = {"user": 0, "admin": 1, "root": 2}
+ALLOWED_ROLES: dict[AccessRole, frozenset[AccessRole]] = {
+    "guest": frozenset({"guest", "user", "auditor", "admin", "root"}),
+    "user": frozenset({"user", "admin", "root"}),
+    "auditor": frozenset({"auditor", "admin", "root"}),
+    "admin": frozenset({"admin", "root"}),
+    "root": frozenset({"root"}),
+}
+"""The roles that may call an operation, by the role that the operation needs."""
 
 
 def require_role(principal: Principal, entry: OperationEntry, name: str) -> None:
     """Refuse a caller whose role may not call the operation, before any work is done for it."""
-    if RANK[principal.role] < RANK[entry.role]:
+    if principal.role not in ALLOWED_ROLES[entry.role]:
         raise PermissionDeniedError(
             f"{name} needs the role {entry.role}; {principal.user_id} of {principal.account_id} has {principal.role}",
             required=entry.role,

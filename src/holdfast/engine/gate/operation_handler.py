@@ -9,7 +9,7 @@ from holdfast.config import Settings
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Ids
 from holdfast.engine.gate.models import Models
-from holdfast.model.identity import Principal
+from holdfast.model.identity import Origin, Principal
 from holdfast.store.database import Database, Tx
 
 
@@ -23,13 +23,14 @@ class TaskSignal:
 
 
 class CallContext(msgspec.Struct, frozen=True):
-    """The context of one call: its time, its source of ids and its settings."""
+    """The context of one call: its time, its source of ids, its settings, and where it comes from."""
 
     now: int
     ids: Ids
     settings: Settings
     count_waiting_writes: Callable[[], int]
     task_signal: TaskSignal
+    origin: Origin
 
     def wake_workers(self) -> None:
         """Wake the workers after the commit of this call: it added a task or a check that may be due."""

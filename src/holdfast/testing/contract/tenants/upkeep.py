@@ -135,6 +135,7 @@ class UpkeepContract:
         assert {"storage", "queue", "vikingdb", "models", "lock", "retrieval"} <= health.components.keys()
         assert client.observe("queue").to_dict() == health.components["queue"].to_dict()
         assert client.wait_until_idle()["writes"].pending == 0
-        assert client.whoami().to_dict() == {"account_id": "acme", "user_id": "alice", "role": "root"}
+        identity = {"account_id": "acme", "user_id": "alice", "role": "root", "agent_id": "default"}
+        assert client.whoami().to_dict() == identity
         with pytest.raises(InvalidArgumentError, match="component"):
             client.observe("engine room")
