@@ -45,6 +45,7 @@ class AskSession(Operation[Answer], frozen=True, kw_only=True):
     """Ask the model a question about a session."""
 
     session_id: str
+    owner: str | None = None
     question: str
 
 
@@ -63,12 +64,12 @@ def _prepare(resources: EngineResources, _principal: Principal, _op: AskSession,
 
 
 def _handle(tx: Tx, principal: Principal, op: AskSession, answer: str, _context: CallContext) -> Answer:
-    return Answer(answer, require_session(tx, principal, op.session_id).last_seq)
+    return Answer(answer, require_session(tx, principal, op).last_seq)
 
 
 @pytest.fixture
 def new_operation() -> Iterator[None]:
-    operation("POST /sessions/{session_id}/ask", audit="{session_id}")(AskSession)
+    operation("POST /sessions/{session_id}/ask", right="read", audit="{session_id}")(AskSession)
     HANDLERS[AskSession] = OperationHandler(_handle, writes=always, check=_check, prepare=_prepare)
     yield
     del HANDLERS[AskSession], OPERATIONS[AskSession]

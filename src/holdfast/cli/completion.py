@@ -33,7 +33,7 @@ def complete_session_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, 
         if "://" not in location and not Path(location).is_file():
             return []
         with shared.open_client(settings) as client:
-            sessions = client.list_sessions(limit=MAX_SUGGESTIONS, q=incomplete or None)
+            sessions = client.list_sessions(limit=MAX_SUGGESTIONS, q=incomplete or None, shared=False)
     except (HoldfastError, OSError, UsageError):
         return []
     return [(row.session_id, row.title) for row in sessions if row.session_id.startswith(incomplete)]

@@ -8,7 +8,7 @@ from holdfast.client.wire import headers_for
 from holdfast.composition import Target, resolve_target
 from holdfast.config import Settings
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.identity import AccessRole, Principal
+from holdfast.model.identity import DEFAULT_AGENT, AccessRole, Principal
 
 
 class Connection(msgspec.Struct, frozen=True):
@@ -27,6 +27,7 @@ def resolve_connection(
     account: str | None,
     user: str | None,
     role: AccessRole | None,
+    agent: str | None,
     settings: Settings | None,
 ) -> Connection:
     """Resolve the arguments of `holdfast.connect`. Settings supply what is not given."""
@@ -37,6 +38,8 @@ def resolve_connection(
         "default" if account is None else account,
         "default" if user is None else user,
         "root" if role is None else role,
+        DEFAULT_AGENT if agent is None else agent,
     )
-    headers = {} if resolved.url is None else headers_for(api_key or resolved.settings.api_key, account, user, role)
+    key = api_key or resolved.settings.api_key
+    headers = {} if resolved.url is None else headers_for(key, account, user, role, agent)
     return Connection(resolved, principal, headers)

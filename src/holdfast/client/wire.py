@@ -12,7 +12,7 @@ import msgspec
 from holdfast.config import Settings
 from holdfast.engine.engine import HANDLERS
 from holdfast.engine.gate.ids import Ids, system_clock
-from holdfast.engine.gate.operation_handler import CallContext, TaskSignal
+from holdfast.engine.gate.operation_handler import CallContext, CallSignals
 from holdfast.errors import (
     FailedPreconditionError,
     HoldfastError,
@@ -82,7 +82,7 @@ class HttpCodec:
             ids=self.ids,
             settings=self.settings,
             count_waiting_writes=lambda: 0,
-            task_signal=TaskSignal(),
+            signals=CallSignals(),
             origin=NO_ORIGIN,
         )
         HANDLERS[cls].check(context, valid)
@@ -167,12 +167,15 @@ class HttpCodec:
         return status in NOT_EXECUTED_STATUSES or (request.is_retryable and status in RETRYABLE_STATUSES)
 
 
-def headers_for(api_key: str | None, account: str | None, user: str | None, role: AccessRole | None) -> dict[str, str]:
+def headers_for(
+    api_key: str | None, account: str | None, user: str | None, role: AccessRole | None, agent: str | None = None
+) -> dict[str, str]:
     values = {
         "X-API-Key": api_key,
         "X-OpenViking-Account": account,
         "X-OpenViking-User": user,
         "X-OpenViking-Role": role,
+        "X-OpenViking-Agent": agent,
     }
     for name, value in values.items():
         if value is not None and not re.fullmatch(r"[!-~]+", value):

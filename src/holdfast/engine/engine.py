@@ -16,9 +16,10 @@ from holdfast.engine.gate.call import CheckedCall, PreparedCall
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
 from holdfast.engine.gate.models import Models
-from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, TaskSignal
+from holdfast.engine.gate.operation_handler import CallContext, CallSignals, EngineResources, OperationHandler
+from holdfast.engine.gate.user_ids import UserIds
 from holdfast.engine.kinds import TASK_KINDS
-from holdfast.engine.sessions import events, messages, sessions, tool_results
+from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
@@ -38,6 +39,7 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **messages.HANDLERS,
     **tool_results.HANDLERS,
     **events.HANDLERS,
+    **sharing.HANDLERS,
     **commits.HANDLERS,
     **archives.HANDLERS,
     **resummaries.HANDLERS,
@@ -83,8 +85,15 @@ class Engine:
         self._polls_during_use = False
         self._last_poll = 0.0
         self._has_hooks = bool(self.hooks.before or self.hooks.after)
+        self._user_ids = UserIds(db, self.settings.key_cache_seconds)
         self._resources = EngineResources(
-            db, self.settings, self.models, self.hooks, self.wake_workers, lambda: self._is_stopping
+            db,
+            self.settings,
+            self.models,
+            self.hooks,
+            self.wake_workers,
+            self._user_ids.clear,
+            lambda: self._is_stopping,
         )
         try:
             db.migrate(clock())
@@ -117,7 +126,9 @@ class Engine:
         context = self.new_context(origin)
         self._poll_if_due()
         checked = handler.check(context, op)
-        may_wait = account is None or handler.prepare is not None or self._has_hooks
+        may_wait = (
+            account is None or handler.prepare is not None or self._has_hooks or not self._user_ids.is_known(principal)
+        )
         return CheckedCall(principal, op, entry, handler, account, checked, context, may_wait)
 
     def prepare(self, call: CheckedCall[R]) -> PreparedCall[R]:
@@ -125,13 +136,14 @@ class Engine:
         if self.hooks.before:
             call = self._run_before_hooks(call)
         account = call.account or access.find_account_of_task(self.db, call.op)
+        principal = self._user_ids.resolve(call.principal)
         prepared, prepare = call.checked, call.handler.prepare
         if prepare is not None:
-            prepared = prepare(self._resources, call.principal, call.op, prepared)
-        return PreparedCall(call, self._resources, account, prepared)
+            prepared = prepare(self._resources, principal, call.op, prepared)
+        return PreparedCall(call, self._resources, principal, account, prepared)
 
     def new_context(self, origin: Origin = NO_ORIGIN) -> CallContext:
-        return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, TaskSignal(), origin)
+        return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, CallSignals(), origin)
 
     def submit(self, calls: Sequence[tuple[PreparedCall[Any], ReplyCallback]]) -> None:
         """Run writes without waiting for them. Each reply is called in another thread."""

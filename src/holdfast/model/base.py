@@ -8,13 +8,13 @@ import msgspec
 
 from holdfast.errors import InvalidArgumentError, short_repr
 
-_NAME = r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,127}"
+NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,127}"
 _NAME_HINT = "use 1 to 128 letters, digits or . _ : @ - and begin with a letter, a digit or _"
 
 Name = Annotated[
     str,
     # `$` alone would accept a trailing newline.
-    msgspec.Meta(pattern=rf"^{_NAME}$(?!\n)", min_length=1, max_length=128, description=_NAME_HINT),
+    msgspec.Meta(pattern=rf"^{NAME_PATTERN}$(?!\n)", min_length=1, max_length=128, description=_NAME_HINT),
 ]
 """A session, account, user or message id. It is safe as one segment of a path."""
 
@@ -26,7 +26,7 @@ TokenCount = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def is_name(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(_NAME, value) is not None
+    return isinstance(value, str) and re.fullmatch(NAME_PATTERN, value) is not None
 
 
 def require_name(field: str, value: Any) -> None:

@@ -88,6 +88,8 @@ class User(WireStruct, frozen=True, kw_only=True):
     user_id: str
     role: TenantRole
     created_at: datetime
+    internal_id: str
+    """Identifies the user in stored data. The name of a removed user, given again, has another one."""
     key_count: int
     """The number of valid keys, which are neither revoked nor expired."""
 
@@ -96,6 +98,7 @@ class UserCreated(WireStruct, frozen=True, kw_only=True):
     account_id: str
     user_id: str
     role: TenantRole
+    internal_id: str
     user_key: str
     """The key is returned only here; the server stores its hash."""
 

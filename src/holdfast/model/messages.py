@@ -47,6 +47,10 @@ class Message(WireStruct, frozen=True, omit_defaults=True, gc=False):
     metadata: dict[str, Any] | None = None
     damaged: bool = False
     """The stored message is damaged or missing. Its only part is a text that says so."""
+    author: str | None = None
+    """The user who added it. None if that was the owner of the session."""
+    agent_id: str | None = None
+    """The agent of that user. None for the default agent."""
 
     @property
     def text(self) -> str:

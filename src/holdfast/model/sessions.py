@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from holdfast.model.access import Right
 from holdfast.model.base import NonNegative, WireStruct
 from holdfast.model.identity import UserRef
 from holdfast.model.messages import Message
@@ -92,6 +93,10 @@ class SessionInfo(WireStruct, frozen=True, kw_only=True):
     memory_policy: MemoryPolicy | None
     auto_commit_policy: AutoCommitPolicy | None
     memory_extraction_config: dict[str, Any] | None
+    owner: str
+    """The owner as the address of the session names it: pass it as `owner` to reach a shared session."""
+    rights: list[Right]
+    """What the caller may do with the session. The owner has all rights."""
 
 
 class SessionRow(WireStruct, frozen=True, kw_only=True):
@@ -106,6 +111,10 @@ class SessionRow(WireStruct, frozen=True, kw_only=True):
     state: SessionState
     message_count: int
     total_message_count: int
+    owner: str
+    """Pass it as `owner` to reach a shared session."""
+    rights: list[Right]
+    """What the caller may do with the session. The owner has all rights."""
 
 
 class SessionPage(WireStruct, frozen=True):
@@ -165,6 +174,11 @@ class Change(WireStruct, frozen=True, kw_only=True):
         "commit_cancelled",
         "commit_retried",
         "resummarised",
+        "shared",
+        "unshared",
+        "link_created",
+        "link_revoked",
+        "transferred",
         "deleted",
     ]
     at: datetime
@@ -190,5 +204,5 @@ class EventPage(WireStruct, frozen=True):
     """Whether there are more events now. A page ends at `limit` or at the size limit of a response."""
 
 
-def session_uri(user_id: str, session_id: str) -> str:
-    return f"viking://user/{user_id}/sessions/{session_id}"
+def session_uri(owner_id: str, session_id: str) -> str:
+    return f"viking://user/{owner_id}/sessions/{session_id}"

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from holdfast.model.access import Owner
 from holdfast.model.base import Name
 from holdfast.model.identity import (
     Account,
@@ -47,14 +48,23 @@ class DeleteAccount(Operation[AccountRef], frozen=True, kw_only=True):
     account_id: Name
 
 
-@operation(f"POST {ACCOUNT}/users", role="admin", audit="{user_id} role={role}", scope="account")
+@operation(
+    f"POST {ACCOUNT}/users",
+    role="admin",
+    audit="{user_id} role={role} internal_id={result.internal_id}",
+    scope="account",
+)
 class CreateUser(Operation[UserCreated], frozen=True, kw_only=True):
-    """Create a user. The user's key is returned only here."""
+    """Create a user. The user's key is returned only here.
+
+    With the `internal_id` of a removed user, the new user gets the sessions of that user.
+    """
 
     account_id: Name
     user_id: Name
     role: TenantRole = "user"
     expires_in_seconds: LifetimeSeconds | None = None
+    internal_id: Owner | None = None
 
 
 @operation(f"GET {ACCOUNT}/users", role="admin", scope="account")
@@ -64,9 +74,9 @@ class ListUsers(Operation[list[User]], frozen=True, kw_only=True):
     account_id: Name
 
 
-@operation(f"DELETE {USER}", role="admin", audit="{user_id}", scope="account")
+@operation(f"DELETE {USER}", role="admin", audit="{user_id} internal_id={result.internal_id}", scope="account")
 class DeleteUser(Operation[User], frozen=True, kw_only=True):
-    """Delete a user and all keys of the user. The sessions of the user are kept."""
+    """Delete a user and all keys of the user. The sessions are kept, but the name, given again, does not open them."""
 
     account_id: Name
     user_id: Name

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from holdfast.model.access import Owner
 from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, ResummaryStarted, SessionContext
 from holdfast.model.base import Name, NonNegative
 from holdfast.model.tasks import Task
@@ -19,16 +20,17 @@ Ref = Annotated[
 ]
 
 
-@operation("POST /sessions/{session_id}/commit", audit="{session_id}")
+@operation("POST /sessions/{session_id}/commit", right="write", audit="{session_id}")
 class CommitSession(Operation[Committed], frozen=True, kw_only=True):
     """Seal the live messages except the last `keep_recent_count` in an archive, and start a task that summarises it."""
 
     session_id: Name
+    owner: Owner | None = None
     keep_recent_count: NonNegative | None = None
     """None means 0."""
 
 
-@operation("GET /sessions/{session_id}/context", answer="streamed")
+@operation("GET /sessions/{session_id}/context", right="read", answer="streamed")
 class GetSessionContext(Operation[SessionContext], frozen=True, kw_only=True):
     """Return the context for a model: all messages not yet summarised, and the latest overview.
 
@@ -38,35 +40,41 @@ class GetSessionContext(Operation[SessionContext], frozen=True, kw_only=True):
     """
 
     session_id: Name
+    owner: Owner | None = None
     token_budget: NonNegative = 128_000
 
 
-@operation("GET /sessions/{session_id}/archives", answer="bounded")
+@operation("GET /sessions/{session_id}/archives", right="read", answer="bounded")
 class ListArchives(Operation[list[ArchiveInfo]], frozen=True, kw_only=True):
     """List the archives after number `after` in order, each with its state."""
 
     session_id: Name
+    owner: Owner | None = None
     after: NonNegative = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
 
 
-@operation("GET /sessions/{session_id}/archives/{archive_id}", answer="streamed")
+@operation("GET /sessions/{session_id}/archives/{archive_id}", right="read", answer="streamed")
 class GetSessionArchive(Operation[Archive], frozen=True, kw_only=True):
     """Return a finished archive with all its messages."""
 
     session_id: Name
+    owner: Owner | None = None
     archive_id: Name
 
 
-@operation("POST /sessions/{session_id}/archives/{archive_id}/retry", audit="{session_id} archive={archive_id}")
+@operation(
+    "POST /sessions/{session_id}/archives/{archive_id}/retry", right="write", audit="{session_id} archive={archive_id}"
+)
 class RetryArchive(Operation[Task], frozen=True, kw_only=True):
     """Retry a failed or cancelled archive. Its finished steps are not repeated."""
 
     session_id: Name
+    owner: Owner | None = None
     archive_id: Name
 
 
-@operation("POST /sessions/{session_id}/resummarise", audit="{session_id}")
+@operation("POST /sessions/{session_id}/resummarise", right="write", audit="{session_id}")
 class ResummariseSession(Operation[ResummaryStarted], frozen=True, kw_only=True):
     """Start a task that regenerates the summaries of all finished archives, with the current summariser or model.
 
@@ -74,9 +82,10 @@ class ResummariseSession(Operation[ResummaryStarted], frozen=True, kw_only=True)
     """
 
     session_id: Name
+    owner: Owner | None = None
 
 
-@operation("GET /sessions/{session_id}/expand", answer="streamed")
+@operation("GET /sessions/{session_id}/expand", right="read", answer="streamed")
 class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
     """Return archived messages, as many as fit the budget, but at least one.
 
@@ -84,5 +93,6 @@ class ExpandContext(Operation[Expanded], frozen=True, kw_only=True):
     """
 
     session_id: Name
+    owner: Owner | None = None
     ref: Ref
     token_budget: NonNegative = 32_000

@@ -67,28 +67,28 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
         return replace(next_page, entries=page.entries + next_page.entries)
 
 
-@operation("GET /fs/ls", result_field="entries", answer="paged")
+@operation("GET /fs/ls", role="guest", result_field="entries", answer="paged")
 class ListFiles(Listing, Operation[FilePage], frozen=True, kw_only=True):
     """List the entries of a folder, or of its whole subtree: from `offset`, at most `node_limit` and `limit`."""
 
     recursive: bool = False
 
 
-@operation("GET /fs/tree", result_field="entries", answer="paged")
+@operation("GET /fs/tree", role="guest", result_field="entries", answer="paged")
 class ShowTree(Listing, Operation[FilePage], frozen=True, kw_only=True):
     """List the subtree of a folder, `level_limit` levels deep. The entries of each folder follow it."""
 
     level_limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
 
 
-@operation("GET /fs/stat")
+@operation("GET /fs/stat", role="guest")
 class StatFile(Operation[FileEntry], frozen=True, kw_only=True):
     """Return the entry of a file or a folder."""
 
     uri: Uri
 
 
-@operation("GET /content/read", answer="streamed")
+@operation("GET /content/read", role="guest", answer="streamed")
 class ReadFile(Operation[str], frozen=True, kw_only=True):
     """Read `limit` lines of a file from line `offset`, counted from 0. A `limit` of -1 reads all lines.
 
@@ -102,14 +102,14 @@ class ReadFile(Operation[str], frozen=True, kw_only=True):
     char_limit: CharLimit | None = None
 
 
-@operation("GET /content/abstract")
+@operation("GET /content/abstract", role="guest")
 class ReadAbstract(Operation[str], frozen=True, kw_only=True):
     """Return the one-line summary of a session or an archive. It exists after the first finished commit."""
 
     uri: Uri
 
 
-@operation("GET /content/overview")
+@operation("GET /content/overview", role="guest")
 class ReadOverview(Operation[str], frozen=True, kw_only=True):
     """Return the overview of an archive, or of all finished archives of a session."""
 

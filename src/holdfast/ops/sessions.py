@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.errors import InvalidArgumentError
+from holdfast.model.access import Owner
 from holdfast.model.base import Name
 from holdfast.model.messages import (
     Appended,
@@ -16,6 +17,7 @@ from holdfast.model.messages import (
     ToolResultPage,
     ToolResultSlice,
 )
+from holdfast.model.parts import ToolPart
 from holdfast.model.sessions import (
     AutoCommitPolicy,
     EventPage,
@@ -62,56 +64,69 @@ class CreateSession(Operation[SessionInfo], frozen=True, kw_only=True):
     memory_extraction_config: dict[str, Any] | None = None
 
 
-@operation("GET /sessions/{session_id}")
+@operation("GET /sessions/{session_id}", right="read")
 class GetSession(Operation[SessionInfo], frozen=True, kw_only=True):
     """Return a session. With `auto_create`, a missing session is created."""
 
     session_id: Name
+    owner: Owner | None = None
     auto_create: bool = False
 
 
-@operation("GET /sessions", result_field="sessions", answer="bounded")
+@operation("GET /sessions", role="guest", result_field="sessions", answer="bounded")
 class ListSessions(Operation[SessionPage], frozen=True, kw_only=True):
-    """List sessions, newest first. `q` selects those whose id or title contains it, ignoring case."""
+    """List the caller's sessions and those shared with the caller, newest first.
+
+    `q` selects those whose id or title contains it, ignoring case. `shared` selects only shared or only own sessions.
+    """
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
     cursor: Cursor | None = None
     q: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     state: SessionState | None = None
+    shared: bool | None = None
 
 
-@operation("PATCH /sessions/{session_id}", audit="{session_id}")
+@operation("PATCH /sessions/{session_id}", right="write", audit="{session_id}")
 class UpdateSession(Operation[SessionInfo], frozen=True, kw_only=True):
     """Change the given fields. Metadata is merged key by key; a key set to null is removed."""
 
     session_id: Name
+    owner: Owner | None = None
     title: Title | None = None
     metadata: dict[str, Any] | None = None
     state: SessionState | None = None
 
+    @property
+    def needs_ownership(self) -> bool:
+        return self.state is not None
 
-@operation("PATCH /sessions/{session_id}/config", audit="{session_id}")
+
+@operation("PATCH /sessions/{session_id}/config", right="own", audit="{session_id}")
 class ConfigureSession(Operation[SessionInfo], frozen=True, kw_only=True):
     """Change the given settings. A setting given as null is reset to its default."""
 
     session_id: Name
+    owner: Owner | None = None
     memory_policy: MemoryPolicy | msgspec.UnsetType | None = msgspec.UNSET
     auto_commit_policy: AutoCommitPolicy | msgspec.UnsetType | None = msgspec.UNSET
     memory_extraction_config: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
-@operation("DELETE /sessions/{session_id}", audit="{session_id}")
+@operation("DELETE /sessions/{session_id}", right="own", audit="{session_id}")
 class DeleteSession(Operation[SessionRef], frozen=True, kw_only=True):
     """Delete a session with its messages and archives. Forks of it keep theirs."""
 
     session_id: Name
+    owner: Owner | None = None
 
 
-@operation("POST /sessions/{session_id}/fork", audit="{result.session_id} forked_from={session_id}")
+@operation("POST /sessions/{session_id}/fork", right="read", audit="{result.session_id} forked_from={session_id}")
 class ForkSession(Operation[SessionInfo], frozen=True, kw_only=True):
     """Create a session that shares all messages up to `at`: a seq, a message id, or by default the last message."""
 
     session_id: Name
+    owner: Owner | None = None
     at: Seq | Name | None = None
     new_session_id: Name | None = None
     title: Title | None = None
@@ -119,13 +134,18 @@ class ForkSession(Operation[SessionInfo], frozen=True, kw_only=True):
     """The original creation time, for an imported session."""
 
 
-@operation("POST /sessions/{session_id}/messages")
+@operation("POST /sessions/{session_id}/messages", right="write")
 class AddMessage(NewMessage, Operation[Appended], frozen=True, kw_only=True):
     """Append a message, also in the format of OpenAI or Anthropic. A missing session is created."""
 
     session_id: Name
+    owner: Owner | None = None
     idempotency_key: IdempotencyKey | None = None
     expected_seq: Seq | None = None
+
+    @property
+    def invokes_tools(self) -> bool:
+        return _has_tools(self)
 
     @classmethod
     def translate(cls, fields: dict[str, Any]) -> dict[str, Any]:
@@ -134,6 +154,15 @@ class AddMessage(NewMessage, Operation[Appended], frozen=True, kw_only=True):
         append_fields = {name: value for name, value in fields.items() if name in _APPEND_FIELDS}
         message = {name: value for name, value in fields.items() if name not in _APPEND_FIELDS}
         return {**translate_message("", message, {}), **append_fields}
+
+
+def _has_tools(message: NewMessage) -> bool:
+    """Whether a message has a tool call or a tool result."""
+    return message.role == "tool" or any(_is_tool_part(part) for part in message.parts or ())
+
+
+def _is_tool_part(part: Any) -> bool:
+    return isinstance(part, ToolPart) or (isinstance(part, dict) and part.get("type") == "tool")
 
 
 def with_provider_fields(op: AddMessage, fields: dict[str, Any]) -> AddMessage:
@@ -147,7 +176,7 @@ _APPEND_FIELDS = _ADD_MESSAGE_FIELDS - set(NewMessage.__struct_fields__)
 MAX_BATCH = 100
 
 
-@operation("POST /sessions/{session_id}/messages/batch")
+@operation("POST /sessions/{session_id}/messages/batch", right="write")
 class AddMessages(Operation[Appended], frozen=True, kw_only=True):
     """Append 1 to 100 messages, all or none, also in the formats of OpenAI and Anthropic.
 
@@ -155,9 +184,14 @@ class AddMessages(Operation[Appended], frozen=True, kw_only=True):
     """
 
     session_id: Name
+    owner: Owner | None = None
     messages: Annotated[list[NewMessage], msgspec.Meta(min_length=1, max_length=MAX_BATCH)]
     idempotency_key: IdempotencyKey | None = None
     expected_seq: Seq | None = None
+
+    @property
+    def invokes_tools(self) -> bool:
+        return any(map(_has_tools, self.messages))
 
     @classmethod
     def translate(cls, fields: dict[str, Any]) -> dict[str, Any]:
@@ -180,11 +214,12 @@ def _translate(number: int, message: Any, tool_names: dict[str, str]) -> dict[st
     return translate_message(f"messages[{number}].", message, tool_names)
 
 
-@operation("GET /sessions/{session_id}/messages", answer="paged")
+@operation("GET /sessions/{session_id}/messages", right="read", answer="paged")
 class GetMessages(Operation[MessagePage], frozen=True, kw_only=True):
     """Return messages `first` to `last` in order: with `live` only live messages, with `q` those with all its words."""
 
     session_id: Name
+    owner: Owner | None = None
     first: Seq = 1
     last: Seq | None = None
     live: bool = False
@@ -199,56 +234,65 @@ class GetMessages(Operation[MessagePage], frozen=True, kw_only=True):
         return replace(next_page, messages=page.messages + next_page.messages)
 
 
-@operation("POST /sessions/{session_id}/used")
+@operation("POST /sessions/{session_id}/used", right="write")
 class RecordUse(Operation[UseRecorded], frozen=True, kw_only=True):
     """Record that contexts or a skill were used. A missing session is created."""
 
     session_id: Name
+    owner: Owner | None = None
     contexts: Annotated[list[Uri], msgspec.Meta(max_length=1000)] | None = None
     skill: SkillUse | None = None
     created_at: Timestamp | None = None
 
+    @property
+    def invokes_tools(self) -> bool:
+        return self.skill is not None
 
-@operation("GET /sessions/{session_id}/used", answer="streamed")
+
+@operation("GET /sessions/{session_id}/used", right="read", answer="streamed")
 class ListUsage(Operation[list[Usage]], frozen=True, kw_only=True):
     """List the recorded uses after the id `after`, in the order of recording."""
 
     session_id: Name
+    owner: Owner | None = None
     after: Name | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
 
 
-@operation("GET /sessions/{session_id}/tool-results", answer="bounded")
+@operation("GET /sessions/{session_id}/tool-results", right="read", answer="bounded")
 class ListToolResults(Operation[ToolResultPage], frozen=True, kw_only=True):
     """List the large tool outputs of a session, newest first."""
 
     session_id: Name
+    owner: Owner | None = None
     tool_name: str | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 50
 
 
-@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}", answer="bounded")
+@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}", right="read", answer="bounded")
 class ReadToolResult(Operation[ToolResultSlice], frozen=True, kw_only=True):
     """Read `limit` characters of a large tool output from `offset`."""
 
     session_id: Name
+    owner: Owner | None = None
     tool_result_id: Name
     offset: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 2)] = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 20_000
 
 
-@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}/search", answer="bounded")
+@operation("GET /sessions/{session_id}/tool-results/{tool_result_id}/search", right="read", answer="bounded")
 class SearchToolResult(Operation[ToolResultMatches], frozen=True, kw_only=True):
     """Search a large tool output for a string, ignoring case."""
 
     session_id: Name
+    owner: Owner | None = None
     tool_result_id: Name
     q: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 20
     context_chars: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 300
 
 
-@operation("GET /sessions/{session_id}/events", stream=True, answer="paged")
+@operation("GET /sessions/{session_id}/events", right="read", stream=True, answer="paged")
 class ReadEvents(Operation[EventPage], frozen=True, kw_only=True):
     """Read the events of a session after the event `after`: every message and every change, in order.
 
@@ -257,6 +301,7 @@ class ReadEvents(Operation[EventPage], frozen=True, kw_only=True):
     """
 
     session_id: Name
+    owner: Owner | None = None
     after: EventId | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
 
@@ -268,8 +313,9 @@ class ReadEvents(Operation[EventPage], frozen=True, kw_only=True):
         return replace(next_page, events=page.events + next_page.events)
 
 
-@operation("GET /stats/sessions/{session_id}")
+@operation("GET /stats/sessions/{session_id}", right="read")
 class GetSessionStats(Operation[SessionStats], frozen=True, kw_only=True):
     """Return the statistics of a session."""
 
     session_id: Name
+    owner: Owner | None = None

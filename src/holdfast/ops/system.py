@@ -9,17 +9,17 @@ from holdfast.model.system import Component, ComponentName, Health, MemoryStats,
 from holdfast.ops.table import Operation, operation
 
 
-@operation("GET /whoami", scope="system")
+@operation("GET /whoami", role="any", scope="system")
 class WhoAmI(Operation[Identity], frozen=True, kw_only=True):
     """Return the account, user and role of the caller."""
 
 
-@operation("GET /system/status", scope="system")
+@operation("GET /system/status", role="any", scope="system")
 class GetSystemStatus(Operation[SystemStatus], frozen=True, kw_only=True):
     """Return whether the system is initialized, and the caller's user id."""
 
 
-@operation("POST /system/wait", scope="system")
+@operation("POST /system/wait", role="any", scope="system")
 class WaitUntilIdle(Operation[dict[str, QueueCounts]], frozen=True, kw_only=True):
     """Wait until all work accepted before this call is done, and return the counts of each queue.
 
@@ -29,7 +29,7 @@ class WaitUntilIdle(Operation[dict[str, QueueCounts]], frozen=True, kw_only=True
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3_600)] | None = None
 
 
-@operation("GET /debug/health", scope="system")
+@operation("GET /debug/health", role="any", scope="system")
 class CheckHealth(Operation[Health], frozen=True, kw_only=True):
     """Return whether the system is healthy."""
 

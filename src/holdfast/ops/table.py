@@ -10,6 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from holdfast.errors import InvalidArgumentError, short_repr
+from holdfast.model.access import RIGHT_BITS, RequiredRight
 from holdfast.model.identity import AccessRole
 from holdfast.storable import storable_text
 from holdfast.validation import convert, prebuild_decoder
@@ -24,6 +25,9 @@ Scope = Literal["tenant", "tenant_or_operator", "account", "all_accounts", "syst
 - `all_accounts`: all accounts at once, or the list of accounts itself.
 - `system`: the caller's identity and the state of the server, for every key.
 """
+
+RequiredRole = AccessRole | Literal["any"]
+"""The role that an operation needs, or `any`. `engine/gate/access` has the roles that may call it."""
 
 Answer = Literal["bounded", "paged", "streamed"]
 """What limits the size of an answer:
@@ -45,6 +49,16 @@ class Operation(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
         """Return the fields of the operation, translated from other formats that it accepts."""
         return fields
 
+    @property
+    def invokes_tools(self) -> bool:
+        """Whether it adds tool calls or results to a session. It then needs the right `invoke`, too."""
+        return False
+
+    @property
+    def needs_ownership(self) -> bool:
+        """Whether these values of its fields are only for the owner of the session."""
+        return False
+
     def following(self, page: R) -> "Operation[R] | None":  # noqa: ARG002
         """Return the operation that reads what a paged answer left out, or None if the page is complete.
 
@@ -61,8 +75,10 @@ class OperationEntry(msgspec.Struct, frozen=True, kw_only=True):
     """An operation in the table."""
 
     returns: Any
-    role: AccessRole
-    """The lowest role that may call it."""
+    role: RequiredRole
+    """The role that the caller needs."""
+    right: RequiredRight | None
+    """The right on the session in the field `session_id` that the caller needs. None if it names no session."""
     verb: str
     path: str
     audit: str | None
@@ -89,18 +105,24 @@ O = TypeVar("O", bound=Operation[Any])  # noqa: E741 - an operation
 def operation(
     route: str,
     *,
-    role: AccessRole = "user",
+    role: RequiredRole = "user",
+    right: RequiredRight | None = None,
     audit: str | None = None,
     scope: Scope = "tenant",
     result_field: str | None = None,
     stream: bool = False,
     answer: Answer | None = None,
 ) -> Callable[[type[O]], type[O]]:
-    """Return a decorator that adds an operation to the table."""
+    """Return a decorator that adds an operation to the table.
+
+    An operation with a `right` may be called by guests, too: the right decides.
+    """
     verb, path = route.split()
+    required_role = "guest" if right in {"read", "write"} else role
 
     def register(cls: type[O]) -> type[O]:
         _check_scope(cls, scope)
+        _check_right(cls, right, path)
         _check_audit(cls, audit)
         _check_answer(cls, answer)
         bases = getattr(cls, "__orig_bases__", ())
@@ -108,7 +130,8 @@ def operation(
         prebuild_decoder(returns)
         OPERATIONS[cls] = OperationEntry(
             returns=returns,
-            role=role,
+            role=required_role,
+            right=right,
             verb=verb,
             path=f"/api/v1{path}",
             audit=audit,
@@ -132,6 +155,22 @@ def _check_scope(cls: type[Operation[Any]], scope: Scope) -> None:
         raise TypeError(f"{cls.__name__} has the scope account but no field account_id; add it or change the scope")
     if names_account and scope not in {"account", "all_accounts"}:
         raise TypeError(f"{cls.__name__} has the field account_id, which the scope {scope} ignores; use account")
+
+
+def _check_right(cls: type[Operation[Any]], right: RequiredRight | None, path: str) -> None:
+    """Raise TypeError unless an operation on a session has the field `owner`, and declares the right that it needs."""
+    fields = set(cls.__struct_fields__)
+    if right is not None and not {"session_id", "owner"} <= fields:
+        raise TypeError(f"{cls.__name__} needs the right {right} but has no fields session_id and owner; add them")
+    if right is None and "{session_id}" in path:
+        raise TypeError(f"{cls.__name__} names a session but declares no right; use one of any, read, write, own")
+
+
+def rights_needed(op: Operation[Any]) -> int:
+    """Return the rights on its session that an operation needs, as a number."""
+    right = "own" if op.needs_ownership else OPERATIONS[type(op)].right
+    bits = 0 if right is None else RIGHT_BITS[right]
+    return bits | RIGHT_BITS["invoke"] if op.invokes_tools else bits
 
 
 def _check_audit(cls: type[Operation[Any]], audit: str | None) -> None:

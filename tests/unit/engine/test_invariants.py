@@ -60,6 +60,15 @@ from holdfast.ops.sessions import (
     SearchToolResult,
     UpdateSession,
 )
+from holdfast.ops.sharing import (
+    CreateShareLink,
+    ListCollaborators,
+    ListShareLinks,
+    RevokeShareLink,
+    ShareSession,
+    TransferSession,
+    UnshareSession,
+)
 from holdfast.ops.system import (
     CheckHealth,
     GetMemoryStats,
@@ -116,6 +125,14 @@ def all_operations() -> list[Operation[Any]]:
         GetMessages(session_id="c"),
         UpdateSession(session_id="a", title="AA", metadata={"k": None}),
         ConfigureSession(session_id="a", auto_commit_policy={"keep_recent_count": 2}),  # type: ignore[arg-type]
+        ShareSession(session_id="a", user_id="bob", rights=["read", "write"]),
+        ListCollaborators(session_id="a"),
+        UnshareSession(session_id="a", user_id="bob"),
+        CreateShareLink(session_id="a", expires_in_seconds=60),
+        ListShareLinks(session_id="a"),
+        RevokeShareLink(session_id="a", link_id=LISTED),
+        CreateSession(session_id="given"),
+        TransferSession(session_id="given", user_id="bob"),
         ReadEvents(session_id="a"),
         ReadEvents(session_id="a", after="now"),
         GetSessionStats(session_id="c"),
@@ -169,7 +186,7 @@ def run_all_operations(
     calls: list[tuple[Operation[Any], Any]] = []
     listed = ""
     for op in all_operations():
-        for field in ("tool_result_id", "key_id", "task_id"):
+        for field in ("tool_result_id", "key_id", "task_id", "link_id"):
             if getattr(op, field, None) == LISTED:
                 op = msgspec.structs.replace(op, **{field: listed})  # noqa: PLW2901 - fills in the id
         result = engine.call(ALICE, op)
@@ -179,6 +196,8 @@ def run_all_operations(
             listed = result.tool_results[0].tool_result_id
         elif isinstance(op, ListKeys):
             listed = result[0].key_id
+        elif isinstance(op, ListShareLinks):
+            listed = result.links[0].id
         elif isinstance(op, ListTasks):
             listed = result[0].task_id
         elif isinstance(op, ListArchives):
@@ -331,7 +350,7 @@ def test_deleting_an_account_deletes_its_rows_in_every_table(database: Database)
     # From this one on, operations need a summary, which no worker makes here, or they delete rows.
     end = next(at for at, op in enumerate(operations) if isinstance(op, GetSessionArchive))
     for op in operations[:end]:
-        if not {"tool_result_id", "key_id", "task_id"} & set(op.__struct_fields__):
+        if not {"tool_result_id", "key_id", "task_id", "link_id"} & set(op.__struct_fields__):
             engine.call(ALICE, op)
     columns = {
         "sqlite": "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'account_id'"
@@ -458,9 +477,10 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
 
     engine = Engine(database, ids=Ids(lambda: 0, refuse))
     database.close()
-    for principal in (ALICE, OPERATOR):
+    for principal in (msgspec.structs.replace(ALICE, internal_id="alice"), OPERATOR):
         for op in all_operations():
-            fields = {**fields_of(op), **({"key_id": "0" * 16} if hasattr(op, "key_id") else {})}
+            ids = {field: "0" * 16 for field in ("key_id", "link_id") if hasattr(op, field)}
+            fields = {**fields_of(op), **ids}
             call = engine.check(principal, type(op), fields)
             waits_for_account = principal == OPERATOR and hasattr(op, "task_id")
             assert call.may_wait == waits_for_account, op

@@ -22,6 +22,7 @@ def connect_async(
     account: str | None = None,
     user: str | None = None,
     role: AccessRole | None = None,
+    agent: str | None = None,
     settings: Settings | None = None,
 ) -> "AsyncClient":
     """Open a client.
@@ -31,11 +32,12 @@ def connect_async(
     SQLite file in the platform's data folder.
 
     `account`, `user` and `role` identify the caller: by default user `default` of account `default`, with role
-    `root`. A server in `api_key` mode ignores them and identifies the caller by the key.
+    `root`. A server in `api_key` mode ignores them and identifies the caller by the key. `agent` names the program
+    that acts for the user; it is stored with messages, and a grant can be limited to it.
 
     Close the client after use, or use it in an `async with` statement.
     """
-    return AsyncClient(open_async_transport(resolve_connection(target, api_key, account, user, role, settings)))
+    return AsyncClient(open_async_transport(resolve_connection(target, api_key, account, user, role, agent, settings)))
 
 
 class AsyncClient(AsyncOperations):
@@ -70,9 +72,10 @@ class AsyncClient(AsyncOperations):
         """Methods for accounts, users, keys and audit records."""
         return AsyncAdmin(self._transport)
 
-    def session(self, session_id: str | None = None) -> AsyncSession:
+    def session(self, session_id: str | None = None, *, owner: str | None = None) -> AsyncSession:
         """Return a handle for a session; without `session_id`, for one with a new id.
 
-        The session itself is created when the first message or use is added to it.
+        The session itself is created when the first message or use is added to it. `owner` names the owner of a
+        session that another user shares.
         """
-        return AsyncSession(self, self._ids.new("sess") if session_id is None else session_id)
+        return AsyncSession(self, self._ids.new("sess") if session_id is None else session_id, owner)

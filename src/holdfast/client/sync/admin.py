@@ -48,13 +48,26 @@ class Admin:
         return self._transport.call(DeleteAccount(account_id=account_id))
 
     def create_user(
-        self, account_id: str, user_id: str, role: TenantRole = "user", *, expires_in_seconds: int | None = None
+        self,
+        account_id: str,
+        user_id: str,
+        role: TenantRole = "user",
+        *,
+        expires_in_seconds: int | None = None,
+        internal_id: str | None = None,
     ) -> UserCreated:
         """Create a user. Returns the user's key, which is shown only once.
 
-        Without `expires_in_seconds` the key does not expire.
+        Without `expires_in_seconds` the key does not expire. With the `internal_id` of a removed user, the new user
+        gets the sessions of that user.
         """
-        op = CreateUser(account_id=account_id, user_id=user_id, role=role, expires_in_seconds=expires_in_seconds)
+        op = CreateUser(
+            account_id=account_id,
+            user_id=user_id,
+            role=role,
+            expires_in_seconds=expires_in_seconds,
+            internal_id=internal_id,
+        )
         return self._transport.call(op)
 
     def list_users(self, account_id: str) -> list[User]:
@@ -62,11 +75,15 @@ class Admin:
         return self._transport.call(ListUsers(account_id=account_id))
 
     def delete_user(self, account_id: str, user_id: str) -> User:
-        """Delete a user and all the user's keys. The user's sessions are kept."""
+        """Delete a user and all the user's keys.
+
+        The user's sessions are kept. The name, given again, does not open them; `create_user` with the `internal_id`
+        of the returned user does.
+        """
         return self._transport.call(DeleteUser(account_id=account_id, user_id=user_id))
 
     def set_role(self, account_id: str, user_id: str, role: TenantRole) -> User:
-        """Change a user's role to `user` or `admin`."""
+        """Change a user's role to `user`, `auditor` or `admin`."""
         return self._transport.call(SetRole(account_id=account_id, user_id=user_id, role=role))
 
     def rotate_key(self, account_id: str, user_id: str, *, expires_in_seconds: int | None = None) -> KeyCreated:

@@ -22,6 +22,7 @@ def connect(
     account: str | None = None,
     user: str | None = None,
     role: AccessRole | None = None,
+    agent: str | None = None,
     settings: Settings | None = None,
 ) -> "Client":
     """Open a client.
@@ -31,11 +32,12 @@ def connect(
     SQLite file in the platform's data folder.
 
     `account`, `user` and `role` identify the caller: by default user `default` of account `default`, with role
-    `root`. A server in `api_key` mode ignores them and identifies the caller by the key.
+    `root`. A server in `api_key` mode ignores them and identifies the caller by the key. `agent` names the program
+    that acts for the user; it is stored with messages, and a grant can be limited to it.
 
     Close the client after use, or use it in a `with` statement.
     """
-    return Client(open_transport(resolve_connection(target, api_key, account, user, role, settings)))
+    return Client(open_transport(resolve_connection(target, api_key, account, user, role, agent, settings)))
 
 
 class Client(Operations):
@@ -70,9 +72,10 @@ class Client(Operations):
         """Methods for accounts, users, keys and audit records."""
         return Admin(self._transport)
 
-    def session(self, session_id: str | None = None) -> Session:
+    def session(self, session_id: str | None = None, *, owner: str | None = None) -> Session:
         """Return a handle for a session; without `session_id`, for one with a new id.
 
-        The session itself is created when the first message or use is added to it.
+        The session itself is created when the first message or use is added to it. `owner` names the owner of a
+        session that another user shares.
         """
-        return Session(self, self._ids.new("sess") if session_id is None else session_id)
+        return Session(self, self._ids.new("sess") if session_id is None else session_id, owner)

@@ -9,15 +9,14 @@ from msgspec import UNSET, UnsetType
 
 from holdfast.client.sync.commits import Commits
 from holdfast.client.sync.files import Files
+from holdfast.client.sync.sharing import Sharing
+from holdfast.client.sync.tool_results import ToolResults
 from holdfast.errors import DeadlineExceededError
 from holdfast.model.identity import Identity
 from holdfast.model.messages import (
     Appended,
     MessagePage,
     NewMessage,
-    ToolResultMatches,
-    ToolResultPage,
-    ToolResultSlice,
 )
 from holdfast.model.parts import Part
 from holdfast.model.sessions import (
@@ -53,12 +52,9 @@ from holdfast.ops.sessions import (
     GetSession,
     GetSessionStats,
     ListSessions,
-    ListToolResults,
     ListUsage,
     ReadEvents,
-    ReadToolResult,
     RecordUse,
-    SearchToolResult,
     UpdateSession,
     with_provider_fields,
 )
@@ -83,8 +79,11 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class Operations(Commits, Files):
-    """One method per operation, through a transport."""
+class Operations(Commits, Files, Sharing, ToolResults):
+    """One method per operation, through a transport.
+
+    `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.
+    """
 
     def whoami(self) -> Identity:
         """Return the account, user and role of the caller."""
@@ -118,9 +117,9 @@ class Operations(Commits, Files):
         )
         return self._transport.call(op)
 
-    def get_session(self, session_id: str, *, auto_create: bool = False) -> SessionInfo:
+    def get_session(self, session_id: str, *, auto_create: bool = False, owner: str | None = None) -> SessionInfo:
         """Return a session's fields and counts. With `auto_create`, a missing session is created."""
-        return self._transport.call(GetSession(session_id=session_id, auto_create=auto_create))
+        return self._transport.call(GetSession(session_id=session_id, owner=owner, auto_create=auto_create))
 
     def list_sessions(
         self,
@@ -129,13 +128,14 @@ class Operations(Commits, Files):
         cursor: str | None = None,
         q: str | None = None,
         state: SessionState | None = None,
+        shared: bool | None = None,
     ) -> SessionList:
-        """List the caller's sessions, newest first.
+        """List the caller's sessions and those shared with the caller, newest first.
 
-        `q` filters by part of the id or the title, ignoring case. To get the next page, pass the list's `next_cursor`
-        as `cursor`.
+        `q` filters by part of the id or the title, ignoring case. `shared` selects only shared, or only own sessions.
+        To get the next page, pass the list's `next_cursor` as `cursor`.
         """
-        page = self._transport.call(ListSessions(limit=limit, cursor=cursor, q=q, state=state))
+        page = self._transport.call(ListSessions(limit=limit, cursor=cursor, q=q, state=state, shared=shared))
         return SessionList(page.sessions, page.next_cursor)
 
     def update_session(
@@ -145,12 +145,13 @@ class Operations(Commits, Files):
         title: str | None = None,
         metadata: dict[str, Any] | None = None,
         state: SessionState | None = None,
+        owner: str | None = None,
     ) -> SessionInfo:
         """Update the given fields. Metadata is merged key by key; a key set to None is removed.
 
         A session with state `archived` accepts no messages until its state is `active` again.
         """
-        op = UpdateSession(session_id=session_id, title=title, metadata=metadata, state=state)
+        op = UpdateSession(session_id=session_id, owner=owner, title=title, metadata=metadata, state=state)
         return self._transport.call(op)
 
     def update_session_config(
@@ -160,19 +161,21 @@ class Operations(Commits, Files):
         memory_policy: MemoryPolicy | dict[str, Any] | UnsetType | None = UNSET,
         auto_commit_policy: AutoCommitPolicy | dict[str, Any] | UnsetType | None = UNSET,
         memory_extraction_config: dict[str, Any] | UnsetType | None = UNSET,
+        owner: str | None = None,
     ) -> SessionInfo:
         """Update the given settings of a session, described at `create_session`. None resets one to its default."""
         op = ConfigureSession(
             session_id=session_id,
+            owner=owner,
             memory_policy=memory_policy,  # type: ignore[arg-type]  # validation accepts dictionaries
             auto_commit_policy=auto_commit_policy,  # type: ignore[arg-type]
             memory_extraction_config=memory_extraction_config,
         )
         return self._transport.call(op)
 
-    def delete_session(self, session_id: str) -> SessionRef:
+    def delete_session(self, session_id: str, *, owner: str | None = None) -> SessionRef:
         """Delete a session with all its data. Messages that it shares with a fork stay in the fork."""
-        return self._transport.call(DeleteSession(session_id=session_id))
+        return self._transport.call(DeleteSession(session_id=session_id, owner=owner))
 
     def fork_session(
         self,
@@ -182,6 +185,7 @@ class Operations(Commits, Files):
         new_session_id: str | None = None,
         title: str | None = None,
         created_at: datetime | str | None = None,
+        owner: str | None = None,
     ) -> SessionInfo:
         """Create a session that shares all messages up to `at` with this one.
 
@@ -189,6 +193,7 @@ class Operations(Commits, Files):
         """
         op = ForkSession(
             session_id=session_id,
+            owner=owner,
             at=at,
             new_session_id=new_session_id,
             title=title,
@@ -212,6 +217,7 @@ class Operations(Commits, Files):
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        owner: str | None = None,
         **provider_fields: Any,
     ) -> Appended:
         """Append one message to a session. A missing session is created.
@@ -228,6 +234,7 @@ class Operations(Commits, Files):
         """
         op = AddMessage(
             session_id=session_id,
+            owner=owner,
             role=role,  # type: ignore[arg-type]  # validation accepts the roles of providers
             content=content,  # type: ignore[arg-type]  # and their blocks
             parts=_as_list(parts),
@@ -250,6 +257,7 @@ class Operations(Commits, Files):
         *,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        owner: str | None = None,
     ) -> Appended:
         """Append 1 to 100 messages in one transaction: all or none. A missing session is created.
 
@@ -258,6 +266,7 @@ class Operations(Commits, Files):
         """
         op = AddMessages(
             session_id=session_id,
+            owner=owner,
             messages=_as_list(messages),
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
@@ -273,13 +282,14 @@ class Operations(Commits, Files):
         live: bool = False,
         q: str | None = None,
         limit: int = 1_000,
+        owner: str | None = None,
     ) -> MessagePage:
         """Return one page of the messages with seq `first` to `last`, in order.
 
         `live` skips archived messages. `q` returns only messages that contain all its words. `next_seq` of the page
         is `first` of the next page, or None at the end.
         """
-        op = GetMessages(session_id=session_id, first=first, last=last, live=live, q=q, limit=limit)
+        op = GetMessages(session_id=session_id, owner=owner, first=first, last=last, live=live, q=q, limit=limit)
         return self._transport.call(op)
 
     def session_used(
@@ -289,6 +299,7 @@ class Operations(Commits, Files):
         skill: SkillUse | dict[str, Any] | None = None,
         *,
         created_at: datetime | str | None = None,
+        owner: str | None = None,
     ) -> UseRecorded:
         """Record that the session used some contexts or a skill.
 
@@ -296,51 +307,32 @@ class Operations(Commits, Files):
         """
         op = RecordUse(
             session_id=session_id,
+            owner=owner,
             contexts=contexts,
             skill=skill,  # type: ignore[arg-type]  # validation accepts dictionaries
             created_at=created_at,  # type: ignore[arg-type]  # and ISO 8601
         )
         return self._transport.call(op)
 
-    def list_usage(self, session_id: str, *, after: str | None = None, limit: int = 1_000) -> list[Usage]:
+    def list_usage(
+        self, session_id: str, *, after: str | None = None, limit: int = 1_000, owner: str | None = None
+    ) -> list[Usage]:
         """List the recorded uses in order, starting after the one with the id `after`."""
-        return self._transport.call(ListUsage(session_id=session_id, after=after, limit=limit))
+        return self._transport.call(ListUsage(session_id=session_id, owner=owner, after=after, limit=limit))
 
-    def list_tool_results(self, session_id: str, *, tool_name: str | None = None, limit: int = 50) -> ToolResultPage:
-        """List the tool outputs that were too large for their messages, newest first."""
-        return self._transport.call(ListToolResults(session_id=session_id, tool_name=tool_name, limit=limit))
-
-    def read_tool_result(
-        self, session_id: str, tool_result_id: str, *, offset: int = 0, limit: int = 20_000
-    ) -> ToolResultSlice:
-        """Return up to `limit` characters of a large tool output, starting at character `offset`."""
-        op = ReadToolResult(session_id=session_id, tool_result_id=tool_result_id, offset=offset, limit=limit)
-        return self._transport.call(op)
-
-    def search_tool_result(
-        self, session_id: str, tool_result_id: str, q: str, *, limit: int = 20, context_chars: int = 300
-    ) -> ToolResultMatches:
-        """Find a string in a large tool output. Each match has its offset and up to `context_chars` around it."""
-        op = SearchToolResult(
-            session_id=session_id,
-            tool_result_id=tool_result_id,
-            q=q,
-            limit=limit,
-            context_chars=context_chars,
-        )
-        return self._transport.call(op)
-
-    def read_events(self, session_id: str, *, after: str | None = None, limit: int = 100) -> EventPage:
+    def read_events(
+        self, session_id: str, *, after: str | None = None, limit: int = 100, owner: str | None = None
+    ) -> EventPage:
         """Return one page of a session's events (every message and every change), in order.
 
         The page starts after the event id `after`; without it, at the first event. `cursor` of the page is `after`
         of the next page.
         """
-        return self._transport.call(ReadEvents(session_id=session_id, after=after, limit=limit))
+        return self._transport.call(ReadEvents(session_id=session_id, owner=owner, after=after, limit=limit))
 
-    def session_stats(self, session_id: str) -> SessionStats:
+    def session_stats(self, session_id: str, *, owner: str | None = None) -> SessionStats:
         """Return the counts of a session's messages, tokens, tool results and uses."""
-        return self._transport.call(GetSessionStats(session_id=session_id))
+        return self._transport.call(GetSessionStats(session_id=session_id, owner=owner))
 
     def memory_stats(self) -> MemoryStats:
         """Return the counts of the caller's sessions, messages and memories."""

@@ -3,6 +3,7 @@
 from holdfast.engine.admin import keys
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.errors import AlreadyExistsError, ConflictError, NotFoundError
+from holdfast.model.access import INTERNAL_ID_SEPARATOR
 from holdfast.model.identity import (
     Account,
     AccountCreated,
@@ -30,8 +31,10 @@ from holdfast.ops.administration import (
     SetRole,
 )
 from holdfast.store.database import Tx
-from holdfast.store.tables import accounts, audit, users
+from holdfast.store.tables import accounts, audit, user_ids, users
 from holdfast.store.timestamps import from_micros
+
+INTERNAL_ID_BYTES = 6
 
 
 def _create_account(
@@ -72,9 +75,19 @@ def _create_user(tx: Tx, _principal: Principal, op: CreateUser, _prepared: None,
     _require_account(tx)
     if not users.insert(tx, op.account_id, op.user_id, op.role, context.now):
         raise AlreadyExistsError(f"User {op.user_id} already exists", resource=op.user_id, type="user")
+    if op.internal_id is not None:
+        if not user_ids.restore(tx, op.internal_id, op.user_id, context.now):
+            raise NotFoundError("removed user", op.internal_id)
+        context.forget_users()
     expires_at = _expires_at(op.expires_in_seconds, context.now)
     users.insert_key(tx, op.account_id, key.key_id, op.user_id, key.hash, context.now, expires_at)
-    return UserCreated(account_id=op.account_id, user_id=op.user_id, role=op.role, user_key=key.text)
+    return UserCreated(
+        account_id=op.account_id,
+        user_id=op.user_id,
+        role=op.role,
+        internal_id=user_ids.current(tx, op.user_id),
+        user_key=key.text,
+    )
 
 
 def _list_users(tx: Tx, _principal: Principal, _op: ListUsers, _prepared: None, context: CallContext) -> list[User]:
@@ -97,7 +110,13 @@ def _require_user(tx: Tx, user_id: str, context: CallContext, *, lock: bool = Tr
 def _delete_user(tx: Tx, _principal: Principal, op: DeleteUser, _prepared: None, context: CallContext) -> User:
     user = _require_user(tx, op.user_id, context)
     users.delete(tx, op.user_id)
+    user_ids.retire(tx, op.user_id, _new_internal_id(op.user_id, context), context.now)
+    context.forget_users()
     return user
+
+
+def _new_internal_id(user_id: str, context: CallContext) -> str:
+    return f"{user_id}{INTERNAL_ID_SEPARATOR}{context.ids.secret_bytes(INTERNAL_ID_BYTES).hex()}"
 
 
 def _set_role(tx: Tx, _principal: Principal, op: SetRole, _prepared: None, context: CallContext) -> User:

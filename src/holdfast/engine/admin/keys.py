@@ -12,12 +12,15 @@ import hmac
 import msgspec
 
 from holdfast.engine.gate.ids import Ids
+from holdfast.model.access import link_internal_id, link_user_name
 from holdfast.model.base import is_name
 from holdfast.model.identity import Principal
 from holdfast.store.database import Database, Submission
-from holdfast.store.tables import users
+from holdfast.store.tables import share_links, users
 
 PREFIX = "hf"
+LINK_PREFIX = "hfl"
+"""Share links have the format of keys, with this prefix."""
 LAST_USE_INTERVAL_MICROS = 60_000_000
 """The last use of a key is recorded once a minute, not at every request."""
 
@@ -30,17 +33,30 @@ class NewKey(msgspec.Struct, frozen=True):
 
 
 class KeyOwner(msgspec.Struct, frozen=True):
-    """The principal of a key, and when the key expires."""
+    """The principal of a key or a share link, and when it expires."""
 
     principal: Principal
     expires_at: int | None
+    key_id: str
 
 
 def new_key(account_id: str, ids: Ids) -> NewKey:
+    return _new(PREFIX, account_id, ids)
+
+
+def new_link(account_id: str, ids: Ids) -> NewKey:
+    return _new(LINK_PREFIX, account_id, ids)
+
+
+def is_link(key: str) -> bool:
+    return key.startswith(f"{LINK_PREFIX}.")
+
+
+def _new(prefix: str, account_id: str, ids: Ids) -> NewKey:
     key_id = ids.secret_bytes(8).hex()
     account = base64.urlsafe_b64encode(account_id.encode()).decode().rstrip("=")
     secret = base64.urlsafe_b64encode(ids.secret_bytes(32)).decode().rstrip("=")
-    text = f"{PREFIX}.{account}.{key_id}.{secret}"
+    text = f"{prefix}.{account}.{key_id}.{secret}"
     return NewKey(key_id, text, hash_of(text))
 
 
@@ -49,13 +65,13 @@ def hash_of(key: str) -> str:
 
 
 def parse_key(key: str) -> tuple[str, str] | None:
-    """Return the account and the key id that a key names, or None if it is malformed.
+    """Return the account and the key id that a key or a share link names, or None if it is malformed.
 
     >>> parse_key("hf.YWNtZQ.0123456789abcdef.secret")
     ('acme', '0123456789abcdef')
     """
     pieces = key.split(".")
-    if len(pieces) != 4 or pieces[0] != PREFIX or not all(pieces):  # noqa: PLR2004 - as in the docstring above
+    if len(pieces) != 4 or pieces[0] not in {PREFIX, LINK_PREFIX} or not all(pieces):  # noqa: PLR2004 - as in the docstring above
         return None
     try:
         account = base64.urlsafe_b64decode(pieces[1] + "=" * (-len(pieces[1]) % 4)).decode()
@@ -70,11 +86,13 @@ def is_same_secret(one: str, other: str) -> bool:
 
 
 def find_owner(db: Database, key: str, now: int) -> KeyOwner | None:
-    """Return the owner of a key, or None if the key is malformed, unknown, wrong or expired."""
+    """Return the owner of a key or a share link, or None if it is malformed, unknown, wrong or expired."""
     parsed = parse_key(key)
     if parsed is None:
         return None
     account, key_id = parsed
+    if is_link(key):
+        return _find_link(db, account, key_id, key, now)
     stored = db.read(account, lambda tx: users.find_key(tx, key_id))
     if stored is None or not is_same_secret(stored.hash, hash_of(key)):
         return None
@@ -83,4 +101,17 @@ def find_owner(db: Database, key: str, now: int) -> KeyOwner | None:
     if abs(now - (stored.last_used_at or 0)) > LAST_USE_INTERVAL_MICROS:  # the clock may have been ahead
         # Submitted without waiting: a long write by another process must not delay this request.
         db.submit([Submission(account, lambda tx: users.touch_key(tx, key_id, now), lambda *_: None)])
-    return KeyOwner(Principal(account, stored.user_id, stored.role), stored.expires_at)
+    principal = Principal(account, stored.user_id, stored.role, internal_id=stored.internal_id)
+    return KeyOwner(principal, stored.expires_at, key_id)
+
+
+def _find_link(db: Database, account: str, link_id: str, key: str, now: int) -> KeyOwner | None:
+    """Return a guest whose only access is the grant of the link. Each use is counted."""
+    stored = db.read(account, lambda tx: share_links.find(tx, link_id))
+    if stored is None or not is_same_secret(stored.hash, hash_of(key)):
+        return None
+    if stored.expires_at is not None and stored.expires_at <= now:
+        return None
+    db.submit([Submission(account, lambda tx: share_links.count_use(tx, link_id, now), lambda *_: None)])
+    guest = Principal(account, link_user_name(link_id), "guest", internal_id=link_internal_id(link_id))
+    return KeyOwner(guest, stored.expires_at, link_id)

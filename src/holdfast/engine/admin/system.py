@@ -62,7 +62,7 @@ def _queues(
     """Count the queued work. Its handler declares a write, which runs after all writes that were accepted before it."""
     return {
         "writes": QueueCounts(context.count_waiting_writes()),
-        "tasks": _queue_counts(tasks.counts(tx, principal.account_id, principal.user_id)),
+        "tasks": _queue_counts(tasks.counts(tx, principal.account_id, principal.internal_id)),
     }
 
 
@@ -72,7 +72,7 @@ def _queue_counts(by_status: dict[str, int]) -> QueueCounts:
 
 def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitUntilIdle) -> Iterator[float]:
     """Wait until the caller has no pending or running task; for the operator, until no account has one."""
-    owner = (None, None) if principal == OPERATOR else (principal.account_id, principal.user_id)
+    owner = (None, None) if principal == OPERATOR else (principal.account_id, principal.internal_id)
     account = EVERY_ACCOUNT if principal == OPERATOR else principal.account_id
     seconds = min(op.timeout or math.inf, resources.settings.request_timeout_seconds * MAX_WAIT_SHARE)
     deadline = time.monotonic() + seconds
@@ -148,14 +148,14 @@ def _observe_system(
 def _memory_stats(
     tx: Tx, principal: Principal, _op: GetMemoryStats, _prepared: None, _context: CallContext
 ) -> MemoryStats:
-    session_count, message_count, tokens = sessions.totals(tx, principal.user_id)
+    session_count, message_count, tokens = sessions.totals(tx, principal.internal_id)
     return MemoryStats(sessions=session_count, messages=message_count, tokens=tokens, total_memories=0, by_category={})
 
 
 def _session_stats(
     tx: Tx, principal: Principal, op: GetSessionStats, _prepared: None, _context: CallContext
 ) -> SessionStats:
-    session = require_session(tx, principal, op.session_id)
+    session = require_session(tx, principal, op)
     log_ranges = lineage.log_ranges(tx, session)
     by_role, first_at = messages.totals(tx, log_ranges)
     contexts, skills = usages.totals(tx, session.log_id)

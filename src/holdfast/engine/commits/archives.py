@@ -48,13 +48,13 @@ def read_messages(tx: Tx, session: StoredSession, first: int, last: int | None, 
 
 
 def _list(tx: Tx, principal: Principal, op: ListArchives, _prepared: None, _context: CallContext) -> list[ArchiveInfo]:
-    session = session_access.require_session(tx, principal, op.session_id)
+    session = session_access.require_session(tx, principal, op)
     page = store.page(tx, session.log_id, after=op.after, limit=op.limit, with_overviews=False)
     return [store.info(session, archive) for archive in page]
 
 
 def _get(tx: Tx, principal: Principal, op: GetSessionArchive, _prepared: None, _context: CallContext) -> Any:
-    session = session_access.require_session(tx, principal, op.session_id)
+    session = session_access.require_session(tx, principal, op)
     archive = require_archive(tx, session, op.archive_id)
     if archive.state != "done":
         raise NotFoundError("archive", op.archive_id)
@@ -67,7 +67,7 @@ def _get(tx: Tx, principal: Principal, op: GetSessionArchive, _prepared: None, _
 
 
 def _get_context(tx: Tx, principal: Principal, op: GetSessionContext, _prepared: None, context: CallContext) -> Any:
-    session = session_access.require_session(tx, principal, op.session_id)
+    session = session_access.require_session(tx, principal, op)
     stored, log_ranges = _context_input(tx, session, context)
     assembled = assemble(stored, op.token_budget, output_reader(tx))
     if stored.has_all_messages:
@@ -168,7 +168,7 @@ def _overview(tx: Tx, session: StoredSession) -> Overview | None:
 
 
 def _expand(tx: Tx, principal: Principal, op: ExpandContext, _prepared: None, context: CallContext) -> Any:
-    session = session_access.require_session(tx, principal, op.session_id)
+    session = session_access.require_session(tx, principal, op)
     ranges = _resolve_ref(tx, session, op.ref)
     counted_by = context.settings.token_counter
     count = tokens.counter(counted_by)

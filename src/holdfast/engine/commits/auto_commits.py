@@ -4,6 +4,7 @@ from holdfast.context.auto_commit_policy import DUE_NOW, SessionActivity, due_at
 from holdfast.engine.commits import commits
 from holdfast.engine.gate import access
 from holdfast.engine.gate.operation_handler import CallContext
+from holdfast.model.access import user_name
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import AutoCommitPolicy
 from holdfast.store.database import Tx
@@ -82,7 +83,7 @@ def _commit(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, context: C
         # The failed archive must be retried or cancelled first.
         auto_commit_checks.schedule(tx, session.log_id, now + BLOCKED_RETRY_SECONDS * 1_000_000, now)
         return
-    committed = commits.seal(tx, session, session.user_id, policy.keep_recent_count or 0, context)
+    owner = Principal(tx.account, user_name(session.owner_id), "user", internal_id=session.owner_id)
+    committed = commits.seal(tx, session, owner.user_id, policy.keep_recent_count or 0, context)
     if committed.archived:
-        owner = Principal(tx.account, session.user_id, "user")
         access.record_audit(tx, owner, "AutoCommit", session.session_id, context)

@@ -7,6 +7,7 @@ from holdfast.config import Settings
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
+from holdfast.model.access import user_name
 from holdfast.model.archives import ArchiveState, archive_id
 from holdfast.model.identity import Principal
 from holdfast.model.summaries import Cost
@@ -26,7 +27,7 @@ def _failed(tx: Tx, context: CallContext, task: StoredTask, failure: Failure) ->
     error = {"error": failure.message}
     details = {**_names(task), **error, "code": failure.code, "stage": task.stage, "attempts": task.attempts}
     _set_state(tx, task, "failed", context.now, msgspec.json.encode(details).decode())
-    _record(tx, context, task, "commit_failed", task.user_id, error)
+    _record(tx, context, task, "commit_failed", user_name(task.user_id), error)
 
 
 def _cancelled(tx: Tx, context: CallContext, task: StoredTask, principal: Principal) -> None:

@@ -22,6 +22,7 @@ from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.completion import OutdatedResultsError
 from holdfast.engine.tasks.task_kind import WriteResults
+from holdfast.model.access import user_name
 from holdfast.model.archives import archive_id, archive_uri
 from holdfast.model.messages import Message
 from holdfast.model.summaries import EmbeddingUsage, RenderedSummary
@@ -137,7 +138,7 @@ def _publish(
         archives.write_rolling_summary(tx, log_id, neighbours.later.number, rendered.later_rolling)
     archives.set_state(tx, log_id, number, "done", ended_at=context.now, failure=None)
     details = {"archive_id": archive_id(number), "task_id": task.task_id, "abstract": rendered.own.abstract}
-    changes.record(tx, session, "archived", task.user_id, context.now, details)
+    changes.record(tx, session, "archived", user_name(task.user_id), context.now, details)
     return _outcome(tx, claimed, payload, archive, result)
 
 

@@ -20,7 +20,7 @@ from holdfast.store.tables.tasks import order_key_of_log
 
 
 def _commit(tx: Tx, principal: Principal, op: CommitSession, _prepared: None, context: CallContext) -> Committed:
-    session = session_access.require_session(tx, principal, op.session_id, lock=True)
+    session = session_access.require_session(tx, principal, op, lock=True)
     return seal(tx, session, principal.user_id, op.keep_recent_count or 0, context)
 
 
@@ -36,12 +36,12 @@ def seal(tx: Tx, session: StoredSession, user_id: str, keep: int, context: CallC
         raise _blocked(session, failed)
     tokens = _tokens_through(tx, session, last_seq)
     number = archives.last_number(tx, session.log_id) + 1
-    uri = archive_uri(session.user_id, session.session_id, number)
+    uri = archive_uri(session.owner_id, session.session_id, number)
     task_id = add_task(
         tx,
         context,
         COMMIT,
-        user_id=session.user_id,
+        user_id=session.owner_id,
         resource_id=session.session_id,
         subject=uri,
         payload=CommitPayload(session.log_id, number),
@@ -109,7 +109,7 @@ def _blocked(session: StoredSession, failed: StoredArchive) -> FailedPreconditio
 
 
 def _retry_archive(tx: Tx, principal: Principal, op: RetryArchive, _prepared: None, context: CallContext) -> Task:
-    session = session_access.require_session(tx, principal, op.session_id)
+    session = session_access.require_session(tx, principal, op)
     archive = require_archive(tx, session, op.archive_id)
     if archive.state == "done":
         raise FailedPreconditionError(f"{op.archive_id} is done; there is nothing to retry", resource=op.archive_id)

@@ -9,7 +9,6 @@ from holdfast.engine.tasks.order import Order, add_task
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
 from holdfast.model.archives import ResummaryStarted, archive_number
 from holdfast.model.identity import Principal
-from holdfast.model.sessions import session_uri
 from holdfast.model.summaries import Cost
 from holdfast.model.tasks import RESUMMARY, SessionPayload
 from holdfast.ops.commits import ResummariseSession
@@ -21,7 +20,7 @@ from holdfast.store.tables.tasks import StoredTask, order_key_of_log
 def _start(
     tx: Tx, principal: Principal, op: ResummariseSession, _prepared: None, context: CallContext
 ) -> ResummaryStarted:
-    session = session_access.require_session(tx, principal, op.session_id, lock=True)
+    session = session_access.require_session(tx, principal, op, lock=True)
     numbers = archives.done_numbers(tx, session.log_id)
     if not numbers:
         return ResummaryStarted(session_id=session.session_id, status="skipped", task_id=None, archives=0)
@@ -32,9 +31,9 @@ def _start(
             tx,
             context,
             RESUMMARY,
-            user_id=session.user_id,
+            user_id=session.owner_id,
             resource_id=session.session_id,
-            subject=session_uri(session.user_id, session.session_id),
+            subject=session.uri,
             payload=SessionPayload(session.log_id),
             order=order,
             steps_total=len(numbers),

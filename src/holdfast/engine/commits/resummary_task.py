@@ -11,6 +11,7 @@ from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.completion import OutdatedResultsError
 from holdfast.engine.tasks.task_kind import WriteResults
+from holdfast.model.access import user_name
 from holdfast.model.archives import archive_id
 from holdfast.model.tasks import CommitPayload, ResummaryOutcome, SessionPayload
 from holdfast.store.database import Tx
@@ -52,7 +53,7 @@ def _publish(
         archives.write_summary(tx, log_id, each.number, each.result.summary, each.rendered.own)
         archives.write_rolling_summary(tx, log_id, each.number, each.rendered.rolling)
     details = {"task_id": claimed.task.task_id, "archives": len(summaries)}
-    changes.record(tx, session, "resummarised", claimed.task.user_id, context.now, details)
+    changes.record(tx, session, "resummarised", user_name(claimed.task.user_id), context.now, details)
     return ResummaryOutcome(
         session_id=session.session_id,
         archives=len(summaries),

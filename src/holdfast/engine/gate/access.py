@@ -1,20 +1,21 @@
 """Access control: the role and the account of a call, and its audit record."""
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from msgspec.structs import asdict
 
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.errors import NotFoundError, PermissionDeniedError
 from holdfast.model.identity import OPERATOR, AccessRole, Principal
-from holdfast.ops.table import Operation, OperationEntry
+from holdfast.ops.table import Operation, OperationEntry, RequiredRole
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 from holdfast.store.tables import accounts, audit, tasks
 
 R = TypeVar("R")
 
-ALLOWED_ROLES: dict[AccessRole, frozenset[AccessRole]] = {
-    "guest": frozenset({"guest", "user", "auditor", "admin", "root"}),
+ALLOWED_ROLES: dict[RequiredRole, frozenset[AccessRole]] = {
+    "any": frozenset(get_args(AccessRole)),
+    "guest": frozenset({"guest", "user", "admin", "root"}),
     "user": frozenset({"user", "admin", "root"}),
     "auditor": frozenset({"auditor", "admin", "root"}),
     "admin": frozenset({"admin", "root"}),

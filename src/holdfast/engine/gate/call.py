@@ -39,6 +39,8 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
     call: CheckedCall[R]
     resources: EngineResources
+    principal: Principal
+    """The caller, with the internal id."""
     account: str
     """The account of the transaction."""
     prepared: Any
@@ -57,7 +59,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
     def waits(self) -> Iterator[float]:
         """Yield the seconds to sleep before it is continued, until the transaction may run."""
         wait = self.call.handler.wait
-        return iter(()) if wait is None else wait(self.resources, self.call.principal, self.call.op)
+        return iter(()) if wait is None else wait(self.resources, self.principal, self.call.op)
 
     def run_transaction(self, max_bytes: int = read_memory.NO_LIMIT) -> R:
         """Run the transaction in this thread.
@@ -73,7 +75,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
             result = db.read(self.account, self._transaction)
         else:
             result = self._read_limited(self._transaction, max_bytes)
-        self._wake_workers()
+        self._follow_signals()
         if self.resources.hooks.after:
             self.resources.hooks.run_after(call.principal, call.op, result)
         return result
@@ -87,8 +89,8 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         """The write in the form that `Database.submit` takes. `reply` gets its outcome. No hook runs."""
 
         def reply_and_wake(outcome: Any, error: BaseException | None) -> None:
+            self._follow_signals()
             reply(outcome, error)
-            self._wake_workers()
 
         return Submission(self.account, self._transaction, reply_and_wake, self._locked_key())
 
@@ -97,7 +99,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         op = self.call.op
         session_id = getattr(op, "session_id", None)
         if session_id is not None:
-            return f"{self.call.principal.user_id}/{session_id}"
+            return f"{getattr(op, 'owner', None) or self.principal.internal_id}/{session_id}"
         return str(getattr(op, "task_id", None) or "")
 
     def _read_limited(self, transaction: Callable[[Tx], T], max_bytes: int) -> T:
@@ -109,12 +111,15 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
     def _transaction(self, tx: Tx) -> R:
         call = self.call
-        result: R = call.handler.handle(tx, call.principal, call.op, self.prepared, call.context)
+        result: R = call.handler.handle(tx, self.principal, call.op, self.prepared, call.context)
         if call.entry.audit is not None:
             resource = access.audited_resource(call.entry.audit, call.op, result)
-            access.record_audit(tx, call.principal, type(call.op).__name__, resource, call.context)
+            access.record_audit(tx, self.principal, type(call.op).__name__, resource, call.context)
         return result
 
-    def _wake_workers(self) -> None:
-        if self.call.context.task_signal.is_set:
+    def _follow_signals(self) -> None:
+        signals = self.call.context.signals
+        if signals.has_changed_users:
+            self.resources.forget_users()
+        if signals.has_tasks:
             self.resources.wake_workers()

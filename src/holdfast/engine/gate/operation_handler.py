@@ -13,13 +13,14 @@ from holdfast.model.identity import Origin, Principal
 from holdfast.store.database import Database, Tx
 
 
-class TaskSignal:
-    """Set by an operation that adds a background task. The workers are woken after its commit."""
+class CallSignals:
+    """What to do after the commit of a call."""
 
-    __slots__ = ("is_set",)
+    __slots__ = ("has_changed_users", "has_tasks")
 
     def __init__(self) -> None:
-        self.is_set = False
+        self.has_tasks = False
+        self.has_changed_users = False
 
 
 class CallContext(msgspec.Struct, frozen=True):
@@ -29,12 +30,16 @@ class CallContext(msgspec.Struct, frozen=True):
     ids: Ids
     settings: Settings
     count_waiting_writes: Callable[[], int]
-    task_signal: TaskSignal
+    signals: CallSignals
     origin: Origin
 
     def wake_workers(self) -> None:
         """Wake the workers after the commit of this call: it added a task or a check that may be due."""
-        self.task_signal.is_set = True
+        self.signals.has_tasks = True
+
+    def forget_users(self) -> None:
+        """Forget cached internal ids after the commit of this call: it changed the id of a name."""
+        self.signals.has_changed_users = True
 
 
 class EngineResources(msgspec.Struct, frozen=True):
@@ -45,6 +50,7 @@ class EngineResources(msgspec.Struct, frozen=True):
     models: Models
     hooks: Hooks
     wake_workers: Callable[[], None]
+    forget_users: Callable[[], None]
     is_stopping: Callable[[], bool]
     """Whether the workers have stopped. Then an operation that waits for a task never ends, so it must fail."""
 

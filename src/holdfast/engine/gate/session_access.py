@@ -1,55 +1,135 @@
-"""Find or create the session that an operation names. A caller reaches only their own sessions."""
+"""Find or create the session that an operation names.
+
+A caller reaches their own sessions, and those that a grant opens. The table of operations has the right that each
+operation needs. A session without a grant looks the same as one that does not exist.
+"""
+
+from typing import Any, Protocol
 
 import msgspec
 
 from holdfast.engine.gate import access
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.errors import ConflictError, NotFoundError
+from holdfast.errors import ConflictError, NotFoundError, PermissionDeniedError
+from holdfast.model.access import INTERNAL_ID_SEPARATOR, RIGHT_BITS, to_rights
 from holdfast.model.identity import Principal
+from holdfast.ops.table import rights_needed
 from holdfast.store.database import Tx
-from holdfast.store.tables import changes
+from holdfast.store.tables import changes, grants, user_ids
 from holdfast.store.tables import sessions as store
+from holdfast.store.tables.grants import Grantee
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
 
 MAX_ATTEMPTS = 5
 """How often to try a write that a concurrent transaction defeats."""
 
 
-def require_session(tx: Tx, principal: Principal, session_id: str, *, lock: bool = False) -> StoredSession:
-    """Return the session, or raise `NotFoundError`."""
-    session = store.find(tx, principal.user_id, session_id, lock=lock)
+class SessionOperation(Protocol):
+    """An operation on a session. Without `owner`, the session is the caller's own."""
+
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def owner(self) -> str | None: ...
+
+
+def grantee_of(principal: Principal) -> Grantee:
+    return Grantee(principal.internal_id, principal.agent_id)
+
+
+def require_session(tx: Tx, principal: Principal, op: SessionOperation, *, lock: bool = False) -> StoredSession:
+    """Return the session of an operation.
+
+    Raise `NotFoundError` if the caller has no access to it, and `PermissionDeniedError` if a right is missing.
+    """
+    session = _find(tx, principal, op, lock=lock)
     if session is None:
-        raise NotFoundError("session", session_id)
+        raise NotFoundError("session", op.session_id)
+    require_rights(principal, session, rights_needed(op))  # type: ignore[arg-type]
     return session
 
 
+def require_rights(principal: Principal, session: StoredSession, needed: int) -> None:
+    missing = needed & ~session.rights
+    if not missing:
+        return
+    if missing & RIGHT_BITS["own"]:
+        problem = f"only its owner may do this, not {principal.user_id}; ask the owner"
+    else:
+        names = " and ".join(to_rights(missing))
+        problem = f"{principal.user_id} lacks the right to {names}; ask its owner to share it with that right"
+    raise PermissionDeniedError(
+        f"Session {session.session_id}: {problem}", resource=session.session_id, missing=to_rights(missing) or ["own"]
+    )
+
+
 def require_unchanged(tx: Tx, principal: Principal, session: StoredSession) -> StoredSession:
-    """Return the session as it is now. Raise `NotFoundError` if it was deleted, also if its name was used again."""
-    current = require_session(tx, principal, session.session_id)
-    if current.log_id != session.log_id:
+    """Return the session as it is now, for the next page of a read.
+
+    Raise `NotFoundError` if it was deleted, also if its name was used again, or if the caller may no longer read it.
+    """
+    current = store.find_by_log(tx, session.log_id)
+    if current is None or not _can_read(tx, principal, current):
         raise NotFoundError("session", session.session_id)
     return current
 
 
-def get_or_create_session(tx: Tx, principal: Principal, session_id: str, context: CallContext) -> StoredSession:
-    """Return the session with its row locked. Create it if it does not exist."""
+def may_access_log(tx: Tx, principal: Principal, log_id: int, right: str) -> bool:
+    """Whether the caller has a grant with a right on the session of a log."""
+    return bool(grants.find_rights(tx, log_id, grantee_of(principal)) & RIGHT_BITS[right])
+
+
+def _can_read(tx: Tx, principal: Principal, session: StoredSession) -> bool:
+    return session.owner_id == principal.internal_id or may_access_log(tx, principal, session.log_id, "read")
+
+
+def get_or_create_session(tx: Tx, principal: Principal, op: SessionOperation, context: CallContext) -> StoredSession:
+    """Return the session with its row locked. If it is the caller's own and does not exist, create it."""
+    if op.owner is not None or principal.role == "guest":
+        return require_session(tx, principal, op, lock=True)
     for _ in range(MAX_ATTEMPTS):
-        session = store.find(tx, principal.user_id, session_id, lock=True)
+        session = store.find(tx, principal.internal_id, op.session_id, lock=True)
         if session is not None:
             return session
-        if insert_session(tx, principal, new_session(principal, session_id, context), context):
-            access.record_audit(tx, principal, "CreateSession", session_id, context)
+        if insert_session(tx, principal, new_session(principal, op.session_id, context), context):
+            access.record_audit(tx, principal, "CreateSession", op.session_id, context)
     raise ConflictError(
-        f"Session {session_id} is being created and deleted at the same time; try again",
-        resource=session_id,
+        f"Session {op.session_id} is being created and deleted at the same time; try again",
+        resource=op.session_id,
         type="session",
     )
+
+
+def _find(tx: Tx, principal: Principal, op: SessionOperation, *, lock: bool) -> StoredSession | None:
+    if principal.role == "guest":
+        return store.find_shared(tx, grantee_of(principal), op.owner, op.session_id, lock=lock)
+    if op.owner is None:
+        return store.find(tx, principal.internal_id, op.session_id, lock=lock)
+    for owner_id in owner_ids(tx, op.owner):
+        found = (
+            store.find(tx, owner_id, op.session_id, lock=lock)
+            if owner_id == principal.internal_id
+            else store.find_shared(tx, grantee_of(principal), owner_id, op.session_id, lock=lock)
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def owner_ids(tx: Tx, owner: str) -> list[str]:
+    """Return the internal ids that an owner in an address may mean.
+
+    A name means the user who has it now. It is also the internal id of the first user who had it.
+    """
+    if INTERNAL_ID_SEPARATOR in owner:
+        return [owner]
+    return list(dict.fromkeys([user_ids.current(tx, owner), owner]))
 
 
 def new_session(principal: Principal, session_id: str, context: CallContext) -> StoredSession:
     """An empty session that is not stored yet."""
     return StoredSession(
-        user_id=principal.user_id,
+        owner_id=principal.internal_id,
         session_id=session_id,
         log_id=context.ids.log_id(),
         title="",
@@ -74,10 +154,10 @@ def insert_session(tx: Tx, principal: Principal, session: StoredSession, context
     for _ in range(MAX_ATTEMPTS):
         if store.insert(tx, session):
             origin = {} if session.forked_from is None else {"forked_from": session.forked_from}
-            details = {"title": session.title, **origin}
+            details: dict[str, Any] = {"title": session.title, **origin}
             changes.record(tx, session, "created", principal.user_id, context.now, details)
             return session
-        if store.find(tx, principal.user_id, session.session_id):
+        if store.find(tx, session.owner_id, session.session_id):
             return None
         # Another process generated the same log id within the same millisecond.
         session = msgspec.structs.replace(session, log_id=context.ids.log_id())

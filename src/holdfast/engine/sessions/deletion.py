@@ -9,7 +9,7 @@ from holdfast.engine.tasks.order import add_task
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
 from holdfast.errors import FailedPreconditionError
 from holdfast.model.identity import Principal
-from holdfast.model.sessions import SessionRef, session_uri
+from holdfast.model.sessions import SessionRef
 from holdfast.model.tasks import DELETION
 from holdfast.ops.sessions import DeleteSession
 from holdfast.store.database import Tx
@@ -34,7 +34,7 @@ class DeletionPayload(msgspec.Struct, frozen=True):
 def delete_session(
     tx: Tx, principal: Principal, op: DeleteSession, _prepared: None, context: CallContext
 ) -> SessionRef:
-    session = require_session(tx, principal, op.session_id, lock=True)
+    session = require_session(tx, principal, op, lock=True)
     accounts.lock(tx, tx.account)  # otherwise two concurrent deletions could each leave a shared log to the other
     sessions.delete(tx, session)
     auto_commit_checks.delete(tx, session.log_id)
@@ -45,9 +45,9 @@ def delete_session(
             tx,
             context,
             DELETION,
-            user_id=session.user_id,
+            user_id=session.owner_id,
             resource_id=session.session_id,
-            subject=session_uri(session.user_id, session.session_id),
+            subject=session.uri,
             payload=DeletionPayload(log_ids),
             steps_total=deleted_logs.count_messages(tx, log_ids),
         )

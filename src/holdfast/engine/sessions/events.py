@@ -22,7 +22,7 @@ NOW = "now"
 
 
 def _read(tx: Tx, principal: Principal, op: ReadEvents, _prepared: None, context: CallContext) -> Any:
-    session = require_session(tx, principal, op.session_id)
+    session = require_session(tx, principal, op)
     budget = response_bytes(context)
     page = _page(tx, session, principal, _start(tx, session, op.after), op.limit, budget, is_first=True)
     return as_result(EventPage([], "", has_more=False), "events", page)

@@ -13,13 +13,15 @@ from holdfast.engine.gate.streams import Page, as_result, response_bytes
 from holdfast.engine.sessions.drafts import CheckedMessages, make_drafts
 from holdfast.errors import ConflictError, FailedPreconditionError, InvalidArgumentError
 from holdfast.json_documents import decode_json
-from holdfast.model.identity import Principal
+from holdfast.model.identity import DEFAULT_AGENT, Principal
 from holdfast.model.messages import Appended, Message, MessagePage, NewMessage, message_id
 from holdfast.ops.sessions import AddMessage, AddMessages, GetMessages
+from holdfast.store.checked.message_rows import set_author
 from holdfast.store.database import Tx
 from holdfast.store.tables import append_results, lineage, tool_results
 from holdfast.store.tables import messages as store
 from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.messages import Draft
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
 from holdfast.text.words import split_words
 
@@ -39,7 +41,7 @@ def _append(
     tx: Tx, principal: Principal, op: AddMessage | AddMessages, checked: CheckedMessages, context: CallContext
 ) -> Appended:
     tx.limit_to(op.session_id)
-    session = session_access.get_or_create_session(tx, principal, op.session_id, context)
+    session = session_access.get_or_create_session(tx, principal, op, context)
     earlier_result = _find_earlier_result(tx, session, op, checked)
     if earlier_result is not None:
         return earlier_result
@@ -52,7 +54,8 @@ def _append(
         draft.id or message_id(now // 1_000, seq, context.ids.random_48_bits())
         for seq, draft in enumerate(drafts, last + 1)
     ]
-    tokens_total = store.append(tx, session, principal.user_id, drafts, ids, now)
+    named = _with_author(drafts, principal, session)
+    tokens_total = store.append(tx, session, principal.internal_id, named, ids, now)
     for output in checked.outputs:  # sorted by hash: transactions that lock rows in the same order cannot deadlock
         seq, created_at = last + 1 + output.message_index, drafts[output.message_index].created_at
         tool_results.insert(tx, session.log_id, seq, output, created_at)
@@ -70,6 +73,15 @@ def _append(
     if op.idempotency_key is not None:
         append_results.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, checked), result)
     return result
+
+
+def _with_author(drafts: list[Draft], principal: Principal, session: StoredSession) -> list[Draft]:
+    """Return the messages with their author, unless the owner adds them with the default agent."""
+    author = None if principal.internal_id == session.owner_id else principal.user_id
+    agent_id = None if principal.agent_id == DEFAULT_AGENT else principal.agent_id
+    if author is None and agent_id is None:
+        return drafts
+    return [msgspec.structs.replace(draft, extra=set_author(draft.extra, author, agent_id)) for draft in drafts]
 
 
 def _require_appendable(session: StoredSession, expected_seq: int | None, last: int) -> None:
@@ -127,7 +139,7 @@ def _result_if_same(
         (
             stored.is_damaged
             or (
-                (stored.role, stored.extra) == (draft.role, draft.extra)
+                (stored.role, _without_author(stored.extra)) == (draft.role, draft.extra)
                 and _same_parts(stored.parts_json, draft.parts_json)
                 and (message.created_at is None or stored.created_at == draft.created_at)
             )
@@ -150,6 +162,10 @@ def _result_if_same(
         seq=last,
         message_ids=[stored.id for stored in stored_messages],
     )
+
+
+def _without_author(extra: str | None) -> str | None:
+    return extra if extra is None else set_author(extra, None, None)
 
 
 def _same_parts(stored: str, new: str) -> bool:
@@ -176,7 +192,7 @@ def _fingerprint(op: AddMessage | AddMessages, checked: CheckedMessages) -> str:
 
 
 def _get(tx: Tx, principal: Principal, op: GetMessages, _prepared: None, context: CallContext) -> Any:
-    session = session_access.require_session(tx, principal, op.session_id)
+    session = session_access.require_session(tx, principal, op)
     first = max(op.first, session.live_from) if op.live else op.first
     words = None if op.q is None else _query_words(op.q)
     if words is not None and not words:

@@ -5,7 +5,14 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
-from holdfast.engine.gate.session_access import get_or_create_session, insert_session, new_session, require_session
+from holdfast.engine.gate.session_access import (
+    get_or_create_session,
+    grantee_of,
+    insert_session,
+    new_session,
+    require_session,
+    require_unchanged,
+)
 from holdfast.engine.gate.streams import Page, as_result
 from holdfast.engine.sessions.deletion import delete_session
 from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
@@ -34,7 +41,7 @@ from holdfast.store.tables import (
     usages,
 )
 from holdfast.store.tables import sessions as store
-from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
+from holdfast.store.tables.sessions import NO_CONFIG, SessionFilter, StoredSession
 from holdfast.store.timestamps import storable_micros
 
 MAX_METADATA_BYTES = 64 * 1024
@@ -60,15 +67,16 @@ def _create(
 
 def _get(tx: Tx, principal: Principal, op: GetSession, _prepared: None, context: CallContext) -> SessionInfo:
     session = (
-        get_or_create_session(tx, principal, op.session_id, context)
-        if op.auto_create
-        else require_session(tx, principal, op.session_id)
+        get_or_create_session(tx, principal, op, context) if op.auto_create else require_session(tx, principal, op)
     )
     return session_info.read_session_info(tx, session)
 
 
 def _list(tx: Tx, principal: Principal, op: ListSessions, before: int | None, _context: CallContext) -> SessionPage:
-    rows = store.page(tx, principal.user_id, limit=op.limit + 1, before=before, q=op.q, state=op.state)
+    wanted = SessionFilter(before=before, q=op.q, state=op.state)
+    own = [] if op.shared else store.page(tx, principal.internal_id, wanted, op.limit + 1)
+    shared = [] if op.shared is False else store.shared_page(tx, grantee_of(principal), wanted, op.limit + 1)
+    rows = sorted([*own, *shared], key=lambda session: session.log_id, reverse=True) if shared else own
     page = rows[: op.limit]
     has_more = len(rows) > op.limit
     return SessionPage([store.to_row(session) for session in page], f"{page[-1].log_id:x}" if has_more else None)
@@ -79,7 +87,7 @@ def _parse_cursor(_context: CallContext, op: ListSessions) -> int | None:
 
 
 def _update(tx: Tx, principal: Principal, op: UpdateSession, _metadata: str, context: CallContext) -> SessionInfo:
-    session = require_session(tx, principal, op.session_id, lock=True)
+    session = require_session(tx, principal, op, lock=True)
     new_metadata = op.metadata or {}
     removed = {key for key, value in new_metadata.items() if value is None}
     merged = {**store.decode_metadata(session.metadata), **new_metadata}
@@ -94,13 +102,13 @@ def _update(tx: Tx, principal: Principal, op: UpdateSession, _metadata: str, con
     fields = {"title": op.title, "metadata": op.metadata, "state": op.state}
     changed = {name: value for name, value in fields.items() if value is not None}
     changes.record(tx, session, "updated", principal.user_id, context.now, changed)
-    return session_info.read_session_info(tx, require_session(tx, principal, op.session_id))
+    return session_info.read_session_info(tx, require_session(tx, principal, op))
 
 
 def _configure(
     tx: Tx, principal: Principal, op: ConfigureSession, _prepared: None, context: CallContext
 ) -> SessionInfo:
-    session = require_session(tx, principal, op.session_id, lock=True)
+    session = require_session(tx, principal, op, lock=True)
     fields = {name: getattr(op, name) for name in SessionConfig.__struct_fields__}
     changed = {name: value for name, value in fields.items() if value is not msgspec.UNSET}
     config = msgspec.structs.replace(store.decode_config(session.config), **changed)
@@ -109,11 +117,11 @@ def _configure(
     if op.auto_commit_policy:
         auto_commit_checks.schedule_now(tx, session.log_id)
         context.wake_workers()
-    return session_info.read_session_info(tx, require_session(tx, principal, op.session_id))
+    return session_info.read_session_info(tx, require_session(tx, principal, op))
 
 
 def _fork(tx: Tx, principal: Principal, op: ForkSession, _prepared: None, context: CallContext) -> SessionInfo:
-    parent = require_session(tx, principal, op.session_id, lock=True)
+    parent = require_session(tx, principal, op, lock=True)
     at = _fork_point(tx, parent, op.at)
     tokens, time, added_at = _state_at(tx, parent, at)
     # The fork has the finished archives. Messages of unfinished archives are live messages of the fork.
@@ -166,7 +174,7 @@ def _state_at(tx: Tx, session: StoredSession, seq: int) -> tuple[int, int | None
 def _record_use(
     tx: Tx, principal: Principal, op: RecordUse, uses: list[usages.Use], context: CallContext
 ) -> UseRecorded:
-    session = get_or_create_session(tx, principal, op.session_id, context)
+    session = get_or_create_session(tx, principal, op, context)
     at = context.now if op.created_at is None else storable_micros("created_at", op.created_at)
     for use in uses:
         usages.insert(tx, context.ids.new("use"), session.log_id, principal.user_id, use, at)
@@ -194,16 +202,20 @@ def _check_use(context: CallContext, op: RecordUse) -> list[usages.Use]:
 
 
 def _list_usage(tx: Tx, principal: Principal, op: ListUsage, _prepared: None, _context: CallContext) -> Any:
-    session = require_session(tx, principal, op.session_id)
-    return as_result([], None, _usage_page(tx, session.log_id, op.after, op.limit))
+    session = require_session(tx, principal, op)
+    return as_result([], None, _usage_page(tx, principal, session, op.after, op.limit))
 
 
-def _usage_page(tx: Tx, log_id: int, after: str | None, limit: int) -> Page[Usage]:
-    found, has_more = usages.read_page(tx, log_id, after, limit)
+def _usage_page(tx: Tx, principal: Principal, session: StoredSession, after: str | None, limit: int) -> Page[Usage]:
+    found, has_more = usages.read_page(tx, session.log_id, after, limit)
     if not has_more:
         return Page(found)
     last_id, limit_left = found[-1].id, limit - len(found)
-    return Page(found, lambda tx: _usage_page(tx, log_id, last_id, limit_left))
+
+    def read_next(tx: Tx) -> Page[Usage]:
+        return _usage_page(tx, principal, require_unchanged(tx, principal, session), last_id, limit_left)
+
+    return Page(found, read_next)
 
 
 def _check_metadata(_context: CallContext, op: UpdateSession) -> str:

@@ -16,18 +16,18 @@ from holdfast.text.substrings import find_ignoring_case
 
 
 def _list(tx: Tx, principal: Principal, op: ListToolResults, _prepared: None, _context: CallContext) -> ToolResultPage:
-    session = require_session(tx, principal, op.session_id)
+    session = require_session(tx, principal, op)
     return ToolResultPage(store.list_newest(tx, lineage.log_ranges(tx, session), op.tool_name, op.limit))
 
 
 def _read(tx: Tx, principal: Principal, op: ReadToolResult, _prepared: None, _context: CallContext) -> ToolResultSlice:
-    return _read_slice(tx, principal, op.session_id, op.tool_result_id, op.offset, op.limit)
+    return _read_slice(tx, principal, op, op.offset, op.limit)
 
 
 def _search(
     tx: Tx, principal: Principal, op: SearchToolResult, _prepared: None, _context: CallContext
 ) -> ToolResultMatches:
-    content = _read_slice(tx, principal, op.session_id, op.tool_result_id, 0, None).content
+    content = _read_slice(tx, principal, op, 0, None).content
     read_memory.require(op.limit * min(len(content), len(op.q) + 2 * op.context_chars))
     return ToolResultMatches(op.tool_result_id, find(content, op.q, op.limit, op.context_chars))
 
@@ -45,12 +45,12 @@ def find(content: str, q: str, limit: int, context_chars: int) -> list[TextMatch
 
 
 def _read_slice(
-    tx: Tx, principal: Principal, session_id: str, tool_result_id: str, offset: int, limit: int | None
+    tx: Tx, principal: Principal, op: ReadToolResult | SearchToolResult, offset: int, limit: int | None
 ) -> ToolResultSlice:
-    log_ranges = lineage.log_ranges(tx, require_session(tx, principal, session_id))
-    tool_result = store.read(tx, log_ranges, tool_result_id, offset, limit)
+    log_ranges = lineage.log_ranges(tx, require_session(tx, principal, op))
+    tool_result = store.read(tx, log_ranges, op.tool_result_id, offset, limit)
     if tool_result is None:
-        raise NotFoundError("tool result", tool_result_id)
+        raise NotFoundError("tool result", op.tool_result_id)
     return tool_result
 
 

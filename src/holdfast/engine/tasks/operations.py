@@ -6,9 +6,11 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
+from holdfast.engine.gate.session_access import grantee_of, may_access_log
 from holdfast.engine.tasks.order import unblock_next
 from holdfast.engine.tasks.task_kind import TASK_KINDS, TaskKind
-from holdfast.errors import FailedPreconditionError, NotFoundError
+from holdfast.errors import FailedPreconditionError, NotFoundError, PermissionDeniedError
+from holdfast.model.access import user_name
 from holdfast.model.identity import OPERATOR, Principal
 from holdfast.model.summaries import EmbeddingUsage
 from holdfast.model.tasks import COMMIT, Progress, Task, TaskUsage, TotalUsage
@@ -31,10 +33,32 @@ def _visible_kinds() -> list[str]:
 def _require(tx: Tx, principal: Principal, task_id: str) -> StoredTask:
     """Return a task that the caller may see. The operator sees the tasks of all users."""
     task = store.find(tx, task_id)
-    is_own = task is not None and task.user_id == principal.user_id and task.kind in _visible_kinds()
-    if task is None or not (is_own or principal == OPERATOR):
+    if task is None or not (principal == OPERATOR or _may_see(tx, principal, task)):
         raise NotFoundError("task", task_id)
     return task
+
+
+def _may_see(tx: Tx, principal: Principal, task: StoredTask) -> bool:
+    """Whether a task is visible to the caller: its session is the caller's own, or one that the caller may read."""
+    if task.kind not in _visible_kinds():
+        return False
+    return task.user_id == principal.internal_id or _has_right(tx, principal, task, "read")
+
+
+def _has_right(tx: Tx, principal: Principal, task: StoredTask, right: str) -> bool:
+    log_id = store.log_of(task)
+    return log_id is not None and may_access_log(tx, principal, log_id, right)
+
+
+def _require_write(tx: Tx, principal: Principal, task: StoredTask) -> None:
+    is_own = principal == OPERATOR or task.user_id == principal.internal_id
+    if not is_own and not _has_right(tx, principal, task, "write"):
+        raise PermissionDeniedError(
+            f"Task {task.task_id}: {principal.user_id} lacks the right to write to session {task.resource_id}; ask its"
+            " owner to share it with that right",
+            resource=task.task_id,
+            missing=["write"],
+        )
 
 
 def _get(tx: Tx, principal: Principal, op: GetTask, _prepared: None, context: CallContext) -> Task:
@@ -49,7 +73,7 @@ def _list(tx: Tx, principal: Principal, op: ListTasks, _prepared: None, context:
     is_operator = principal == OPERATOR
     page = store.page(
         tx,
-        None if is_operator else principal.user_id,
+        None if is_operator else grantee_of(principal),
         kind=op.task_type,
         status=op.status,
         resource_id=op.resource_id,
@@ -93,6 +117,7 @@ def retry_task(tx: Tx, principal: Principal, task_id: str, context: CallContext)
 def _lock(tx: Tx, principal: Principal, task_id: str) -> tuple[TaskKind, StoredTask]:
     """Lock a task, after what its kind locks. Return its kind and its current row."""
     task = _require(tx, principal, task_id)
+    _require_write(tx, principal, task)
     kind = TASK_KINDS.get(task.kind)
     if kind is None:
         raise FailedPreconditionError(
@@ -115,7 +140,7 @@ def _to_task(task: StoredTask, context: CallContext, *, to_operator: bool = Fals
     return Task(
         task_id=task.task_id,
         account_id=task.account_id,
-        user_id=task.user_id,
+        user_id=user_name(task.user_id),
         task_type=task.kind,
         status=task.status,
         created_at=task.created_at / 1e6,

@@ -1,16 +1,26 @@
 """The mounts of the `viking://` tree, and the search for a node among them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
+from holdfast.engine.gate.session_access import grantee_of, owner_ids
 from holdfast.engine.tree.nodes import Folder, Node, small_folder
-from holdfast.engine.tree.session_nodes import sessions_folder
+from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
 from holdfast.model.identity import Principal
-from holdfast.model.uris import SCHEME, SESSION_ALIAS, child_uri
+from holdfast.model.uris import CALLER, SCHEME, SESSION_ALIAS, child_uri
 from holdfast.store.database import Tx
+from holdfast.store.tables import grants, sessions
+from holdfast.store.tables.sessions import SessionFilter
 
 Names = tuple[str, ...]
+FolderBuilder = Callable[[Tx, Principal, str], Folder]
+"""Builds a folder for the caller. The last argument is its URI."""
+USERS = "user"
+"""The top-level folder with the folders of users."""
+ALL_SESSIONS = SessionFilter()
+OWNERS_PAGE = 100
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -18,11 +28,12 @@ class Mount(msgspec.Struct, frozen=True):
 
     path: str
     """The names from the root on, separated by slashes. `{user_id}` means the caller."""
-    folder: Callable[[Tx, Principal, str], Folder]
-    """Builds the folder for the caller. The last argument is its URI."""
+    folder: FolderBuilder
+    shared_folder: Callable[[str, Tx, Principal, str], Folder] | None = None
+    """Builds the folder of another user, whose internal id is the first argument, with what that user shares."""
 
 
-MOUNTS: tuple[Mount, ...] = (Mount("user/{user_id}/sessions", sessions_folder),)
+MOUNTS: tuple[Mount, ...] = (Mount("user/{user_id}/sessions", sessions_folder, shared_sessions_folder),)
 """All mounts. The folders between the root and the mounts follow from their paths. No mount lies in another one."""
 
 RESERVED_SCOPES = frozenset({"agent", "resources", "system"})
@@ -36,8 +47,23 @@ def scopes() -> list[str]:
 
 def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
     """Return the node at the path `names`. An empty name means the caller's user id."""
+    if _is_in(names, (USERS, CALLER)) and principal.role == "guest":
+        names = (USERS, *grants.shared_owners(tx, grantee_of(principal), after="", limit=1), *names[2:])
     path = tuple(name or principal.user_id for name in names)
-    mounts = {_mount_path(mount, principal): mount for mount in MOUNTS}
+    if path == (USERS,):
+        return _users_folder(tx, principal)
+    if not _is_in(path, (USERS,)) or path[1] == principal.user_id:
+        return _find_in(tx, principal, _own_mounts(principal), path)
+    if path[1] == principal.internal_id:
+        return _find_in(tx, principal, _own_mounts(principal), (USERS, principal.user_id, *path[2:]))
+    for owner_id in owner_ids(tx, path[1]):
+        node = _find_in(tx, principal, _shared_mounts(owner_id), (USERS, owner_id, *path[2:]))
+        if node is not None and _is_shared(tx, principal, owner_id):
+            return node
+    return None
+
+
+def _find_in(tx: Tx, principal: Principal, mounts: dict[Names, FolderBuilder], path: Names) -> Node | None:
     mount_path = next((mount_path for mount_path in mounts if _is_in(path, mount_path)), None)
     if mount_path is None:
         is_above_a_mount = any(_is_in(mount_path, path) for mount_path in mounts)
@@ -48,8 +74,48 @@ def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
     return node
 
 
-def _mount_path(mount: Mount, principal: Principal) -> Names:
-    return tuple(principal.user_id if name == "{user_id}" else name for name in mount.path.split("/"))
+def _own_mounts(principal: Principal) -> dict[Names, FolderBuilder]:
+    """The mounts of the caller by their paths. A guest has none below the users."""
+    paths = {mount: _path_of(mount, principal.user_id) for mount in MOUNTS}
+    is_guest = principal.role == "guest"
+    return {path: mount.folder for mount, path in paths.items() if not (is_guest and _is_in(path, (USERS,)))}
+
+
+def _shared_mounts(owner_id: str) -> dict[Names, FolderBuilder]:
+    """The mounts of another user, with what that user shares with the caller."""
+    return {
+        _path_of(mount, owner_id): partial(mount.shared_folder, owner_id)
+        for mount in MOUNTS
+        if mount.shared_folder is not None
+    }
+
+
+def _path_of(mount: Mount, user_id: str) -> Names:
+    return tuple(user_id if name == "{user_id}" else name for name in mount.path.split("/"))
+
+
+def _is_shared(tx: Tx, principal: Principal, owner_id: str) -> bool:
+    return bool(sessions.shared_page(tx, grantee_of(principal), ALL_SESSIONS, 1, owner_id=owner_id))
+
+
+def _users_folder(tx: Tx, principal: Principal) -> Folder:
+    """Return the folder of all users that the caller can see: the caller, and owners of shared sessions."""
+    own = _find_in(tx, principal, _own_mounts(principal), (USERS, principal.user_id))
+
+    def children() -> Iterator[Folder]:
+        if isinstance(own, Folder):
+            yield own
+        after = ""
+        while owners := grants.shared_owners(tx, grantee_of(principal), after=after, limit=OWNERS_PAGE):
+            for owner_id in owners:
+                yield _folder_at(tx, principal, _shared_mounts(owner_id), (USERS, owner_id))
+            after = owners[-1]
+
+    def child(name: str) -> Node | None:
+        return find(tx, principal, (USERS, name))
+
+    changed_at = own.changed_at if own is not None else 0
+    return Folder(name=USERS, uri=_uri((USERS,)), changed_at=changed_at, children=children, child=child)
 
 
 def _is_in(path: Names, folder: Names) -> bool:
@@ -57,12 +123,15 @@ def _is_in(path: Names, folder: Names) -> bool:
     return path[: len(folder)] == folder
 
 
-def _folder_at(tx: Tx, principal: Principal, mounts: dict[Names, Mount], path: Names) -> Folder:
+def _folder_at(tx: Tx, principal: Principal, mounts: dict[Names, FolderBuilder], path: Names) -> Folder:
     """Return the folder of a mount, or one above mounts. It changed when the latest of these did, so it builds them."""
     if path in mounts:
-        return mounts[path].folder(tx, principal, _uri(path))
+        return mounts[path](tx, principal, _uri(path))
     child_names = sorted({mount_path[len(path)] for mount_path in mounts if _is_in(mount_path, path)})
-    child_folders = [_folder_at(tx, principal, mounts, (*path, name)) for name in child_names]
+    child_folders = [
+        _users_folder(tx, principal) if (*path, name) == (USERS,) else _folder_at(tx, principal, mounts, (*path, name))
+        for name in child_names
+    ]
     changed_at = max(folder.changed_at for folder in child_folders)
     return small_folder(path[-1] if path else "", _uri(path), changed_at, lambda: iter(child_folders))
 

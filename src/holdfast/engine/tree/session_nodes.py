@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import accumulate
 
+from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.tree.message_lines import BATCH_BYTES, message_lines
 from holdfast.engine.tree.nodes import (
     File,
@@ -17,6 +18,7 @@ from holdfast.engine.tree.nodes import (
 )
 from holdfast.engine.tree.reading import document_lines
 from holdfast.engine.tree.tool_nodes import tools_folder
+from holdfast.model.access import RIGHT_BITS
 from holdfast.model.archives import archive_id, archive_number
 from holdfast.model.files import (
     ABSTRACT,
@@ -40,7 +42,7 @@ from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, session_info, usages
 from holdfast.store.tables import sessions as store
-from holdfast.store.tables.sessions import StoredSession
+from holdfast.store.tables.sessions import SessionFilter, StoredSession
 from holdfast.store.timestamps import from_micros
 
 PAGE_SIZE = 100
@@ -48,20 +50,41 @@ PAGE_SIZE = 100
 
 def sessions_folder(tx: Tx, principal: Principal, uri: str) -> Folder:
     """Return the folder of all sessions of the caller, newest first."""
-    newest = store.page(tx, principal.user_id, limit=1, before=None, q=None, state=None)
+    read_page = partial(store.page, tx, principal.internal_id)
+    return _folder_of_sessions(tx, uri, read_page, partial(store.find, tx, principal.internal_id))
+
+
+def shared_sessions_folder(owner_id: str, tx: Tx, principal: Principal, uri: str) -> Folder:
+    """Return the folder of the sessions that a user lets the caller read, newest first."""
+    grantee = grantee_of(principal)
+
+    def read_page(wanted: SessionFilter, limit: int) -> list[StoredSession]:
+        return store.shared_page(tx, grantee, wanted, limit, owner_id=owner_id)
+
+    return _folder_of_sessions(tx, uri, read_page, partial(store.find_shared, tx, grantee, owner_id))
+
+
+def _folder_of_sessions(
+    tx: Tx,
+    uri: str,
+    read_page: Callable[[SessionFilter, int], list[StoredSession]],
+    find: Callable[[str], StoredSession | None],
+) -> Folder:
+    newest = read_page(SessionFilter(), 1)
 
     def children() -> Iterator[Folder]:
         before: int | None = None
         while True:
-            page = store.page(tx, principal.user_id, limit=PAGE_SIZE, before=before, q=None, state=None)
-            yield from (_session_folder(tx, session, uri) for session in page)
+            page = read_page(SessionFilter(before=before), PAGE_SIZE)
+            yield from (_session_folder(tx, session, uri) for session in page if session.rights & RIGHT_BITS["read"])
             if len(page) < PAGE_SIZE:
                 return
             before = page[-1].log_id
 
     def child(name: str) -> Folder | None:
-        session = store.find(tx, principal.user_id, name)
-        return None if session is None else _session_folder(tx, session, uri)
+        session = find(name)
+        readable = session is not None and session.rights & RIGHT_BITS["read"]
+        return _session_folder(tx, session, uri) if session is not None and readable else None
 
     changed_at = newest[0].changed_at if newest else 0
     return Folder(name="sessions", uri=uri, changed_at=changed_at, children=children, child=child)

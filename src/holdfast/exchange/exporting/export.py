@@ -115,7 +115,7 @@ def _list_oldest_first(client: Client) -> list[SessionRow]:
     rows: list[SessionRow] = []
     cursor: str | None = None
     while True:
-        page = client.list_sessions(limit=1_000, cursor=cursor)
+        page = client.list_sessions(limit=1_000, cursor=cursor, shared=False)
         rows += page
         if page.next_cursor is None:
             return rows[::-1]

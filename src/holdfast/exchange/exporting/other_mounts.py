@@ -23,7 +23,8 @@ def list_other_mounts(client: Client, caller: Identity) -> list[FileEntry]:
     users = child_uri(SCHEME, "user")
     home = child_uri(users, caller.user_id)
     path = {users, home, child_uri(home, "sessions")}
-    return [entry for uri in (SCHEME, users, home) for entry in list_folder(client, uri) if entry.uri not in path]
+    # Other users' folders hold what they share with the caller. It is theirs to export.
+    return [entry for uri in (SCHEME, home) for entry in list_folder(client, uri) if entry.uri not in path]
 
 
 def export_other_mounts(client: Client, other_mounts: Iterable[FileEntry], folder: Path) -> None:

@@ -30,9 +30,19 @@ class Extra(msgspec.Struct, frozen=True, omit_defaults=True):
     metadata: dict[str, Any] | None = None
     damaged: bool = False
     """Whether `holdfast doctor --fix` has put this message in place of a damaged one."""
+    author: str | None = None
+    agent_id: str | None = None
 
 
 _decode_extra = json_decoder(Extra).decode
+_encode_extra = msgspec.json.Encoder(order="deterministic").encode
+
+
+def set_author(extra: str | None, author: str | None, agent_id: str | None) -> str | None:
+    """Return the column `extra` with another author. Without one, it is what the author has sent."""
+    decoded = Extra() if extra is None else _decode_extra(extra)
+    changed = msgspec.structs.replace(decoded, author=author, agent_id=agent_id)
+    return None if changed == Extra() else _encode_extra(changed).decode()
 
 
 def decode(rows: Sequence[Row]) -> list[Message]:

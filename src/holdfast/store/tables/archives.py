@@ -251,7 +251,7 @@ def copy_to_fork(tx: Tx, parent: StoredSession, log_id: int, through: int) -> No
 def info(session: StoredSession, archive: StoredArchive) -> ArchiveInfo:
     return ArchiveInfo(
         archive_id=archive_id(archive.number),
-        uri=archive_uri(session.user_id, session.session_id, archive.number),
+        uri=archive_uri(session.owner_id, session.session_id, archive.number),
         state=archive.state,
         task_id=archive.task_id,
         abstract=archive.abstract,

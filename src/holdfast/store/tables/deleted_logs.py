@@ -9,7 +9,14 @@ from holdfast.store.tables import lineage, messages, tool_results
 
 MAX_SLICE_CHARS = 4_000_000
 """How much text one slice deletes, approximately: large rows take longer to delete."""
-_TABLES = (("appends", "key"), ("usages", "id"), ("changes", "number"), ("archives", "number"))
+_TABLES = (
+    ("appends", "key"),
+    ("usages", "id"),
+    ("changes", "number"),
+    ("archives", "number"),
+    ("grants", "user_id"),
+    ("share_links", "link_id"),
+)
 """Tables with rows of a log, other than those of its messages, and the column that tells the rows of a log apart."""
 
 

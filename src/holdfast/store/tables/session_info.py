@@ -2,8 +2,9 @@
 
 from typing import get_args
 
+from holdfast.model.access import to_rights, user_name
 from holdfast.model.identity import UserRef
-from holdfast.model.sessions import Fork, MemoryType, SessionInfo, session_uri
+from holdfast.model.sessions import Fork, MemoryType, SessionInfo
 from holdfast.model.summaries import EmbeddingUsage
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, usages
@@ -18,8 +19,8 @@ def read_session_info(tx: Tx, session: StoredSession) -> SessionInfo:
     policy = config.auto_commit_policy
     return SessionInfo(
         session_id=session.session_id,
-        uri=session_uri(session.user_id, session.session_id),
-        user=UserRef(tx.account, session.user_id),
+        uri=session.uri,
+        user=UserRef(tx.account, user_name(session.owner_id)),
         title=session.title,
         metadata=decode_metadata(session.metadata),
         state=session.state,
@@ -41,4 +42,6 @@ def read_session_info(tx: Tx, session: StoredSession) -> SessionInfo:
         memory_policy=config.memory_policy,
         auto_commit_policy=policy,
         memory_extraction_config=config.memory_extraction_config,
+        owner=session.owner_id,
+        rights=to_rights(session.rights),
     )

@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 
 from holdfast.json_documents import decode_json, json_decoder
+from holdfast.model.access import OWNER_RIGHTS, to_rights
 from holdfast.model.sessions import SessionConfig, SessionRow, SessionState, session_uri
 from holdfast.store.database import Dialect, Tx
+from holdfast.store.tables.grants import OF_GRANTEE, Grantee
 from holdfast.store.timestamps import from_micros
 
 _COLUMNS = (
@@ -19,15 +21,18 @@ _LAST_SEQ, _LAST_TOKENS, _LAST_TIME, _LAST_ADDED = (
     " ORDER BY m.seq DESC LIMIT 1)"
     for column in ("seq", "tokens_through", "created_at", "added_at")
 )
-_SELECT_WITH_SUBQUERIES = f"SELECT {_COLUMNS}, {_LAST_SEQ}, {_LAST_TOKENS}, {_LAST_TIME}, {_LAST_ADDED} FROM sessions s"
-_SELECT_LATERAL = (
-    f"SELECT {_COLUMNS}, own_seq, own_tokens, own_time, own_added FROM sessions s LEFT JOIN LATERAL"
+_SESSION_COLUMNS = ", ".join(f"s.{column}" for column in _COLUMNS.split(", "))
+_LAST_MESSAGE = (
+    " LEFT JOIN LATERAL"
     " (SELECT m.seq AS own_seq, m.tokens_through AS own_tokens, m.created_at AS own_time, m.added_at AS own_added"
     " FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id ORDER BY m.seq DESC LIMIT 1)"
     " AS last_message ON TRUE"
 )
-_BY_ID = "account_id = ? AND user_id = ? AND session_id = ?"
-_BY_LOG = "account_id = ? AND log_id = ?"
+_OWN = "sessions s"
+_SHARED = "grants g JOIN sessions s ON s.account_id = g.account_id AND s.log_id = g.log_id"
+"""The sessions that a query reads from: with `_SHARED`, those that others share, each with the rights of the grant."""
+_BY_ID = "s.account_id = ? AND s.user_id = ? AND s.session_id = ?"
+_BY_LOG = "s.account_id = ? AND s.log_id = ?"
 
 
 class StoredSession(msgspec.Struct, frozen=True):
@@ -36,7 +41,8 @@ class StoredSession(msgspec.Struct, frozen=True):
     Messages from `live_from` on are live: not archived. Messages up to `fork_seq` belong to an ancestor's log.
     """
 
-    user_id: str
+    owner_id: str
+    """The internal id of the owner; the column `user_id`."""
     session_id: str
     log_id: int
     title: str
@@ -56,6 +62,12 @@ class StoredSession(msgspec.Struct, frozen=True):
     own_tokens: int | None = None
     own_time: int | None = None
     own_added: int | None = None
+    rights: int = OWNER_RIGHTS
+    """What the user may do who asked for the session."""
+
+    @property
+    def uri(self) -> str:
+        return session_uri(self.owner_id, self.session_id)
 
     @property
     def last_seq(self) -> int:
@@ -82,14 +94,35 @@ class StoredSession(msgspec.Struct, frozen=True):
         return self.last_seq - self.live_from + 1
 
 
-def find(tx: Tx, user_id: str, session_id: str, *, lock: bool = False) -> StoredSession | None:
-    """Find a session. With `lock`, no other transaction adds to it or changes it until this one ends."""
-    return _find(tx, _BY_ID, (tx.account, user_id, session_id), lock=lock)
+def find(tx: Tx, owner_id: str, session_id: str, *, lock: bool = False) -> StoredSession | None:
+    """Find a session of its owner. With `lock`, no other transaction adds to it or changes it until this one ends."""
+    return _find(tx, _BY_ID, (tx.account, owner_id, session_id), lock=lock)
 
 
 def find_by_log(tx: Tx, log_id: int, *, lock: bool = False) -> StoredSession | None:
     """Find the session that owns a log. `lock` works as in `find`."""
     return _find(tx, _BY_LOG, (tx.account, log_id), lock=lock)
+
+
+def find_shared(
+    tx: Tx, grantee: Grantee, owner_id: str | None, session_id: str, *, lock: bool = False
+) -> StoredSession | None:
+    """Find a session that its owner shares with the grantee. Without `owner_id`, that of any owner.
+
+    `lock` works as in `find`.
+    """
+    names = {"session_id": session_id} if owner_id is None else {"user_id": owner_id, "session_id": session_id}
+    condition = " AND ".join(f"s.{column} = ?" for column in names)
+    key = (tx.account, grantee.internal_id, grantee.agent_id, *names.values())
+    found = tx.all(f"{_select(tx.dialect, f'{OF_GRANTEE} AND {condition}', _SHARED)} LIMIT 1", key)
+    if not found or not lock or not tx.dialect.lock_row:
+        return StoredSession(*found[0]) if found else None
+    # The log is known now, and by it the row to lock. What is read after the lock also shows whether the grant was
+    # revoked while this transaction waited for the lock.
+    by_log = (tx.account, StoredSession(*found[0]).log_id)
+    of_log = f"{_select(tx.dialect, f'{OF_GRANTEE} AND g.log_id = ?', _SHARED)}"
+    locked, found = tx.all_of([(_lock(tx.dialect, _BY_LOG), by_log), (of_log, (*key[:3], by_log[1]))])
+    return StoredSession(*found[0]) if locked and found else None
 
 
 def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> StoredSession | None:
@@ -105,14 +138,18 @@ def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> 
 
 
 @functools.lru_cache(1_000)
-def _select(dialect: Dialect, condition: str) -> str:
+def _select(dialect: Dialect, condition: str, sessions: str = _OWN) -> str:
     """Select sessions, each with columns of its last message. One subquery is much faster than four on PostgreSQL."""
-    return f"{_SELECT_LATERAL if dialect.has_lateral_joins else _SELECT_WITH_SUBQUERIES} WHERE {condition}"
+    own = "own_seq, own_tokens, own_time, own_added"
+    columns = own if dialect.has_lateral_joins else f"{_LAST_SEQ}, {_LAST_TOKENS}, {_LAST_TIME}, {_LAST_ADDED}"
+    join = _LAST_MESSAGE if dialect.has_lateral_joins else ""
+    rights = ", g.rights" if sessions == _SHARED else ""
+    return f"SELECT {_SESSION_COLUMNS}, {columns}{rights} FROM {sessions}{join} WHERE {condition}"
 
 
 @functools.lru_cache(1_000)
 def _lock(dialect: Dialect, condition: str) -> str:
-    return f"SELECT 1 FROM sessions WHERE {condition}{dialect.lock_row}"
+    return f"SELECT 1 FROM sessions s WHERE {condition}{dialect.lock_row}"
 
 
 def insert(tx: Tx, session: StoredSession) -> bool:
@@ -128,30 +165,41 @@ def insert(tx: Tx, session: StoredSession) -> bool:
 
 def update(tx: Tx, session: StoredSession, *, title: str, metadata: str, state: str, now: int) -> None:
     tx.execute(
-        f"UPDATE sessions SET title = ?, metadata = ?, state = ?, updated_at = ? WHERE {_BY_ID}",
-        (title, metadata, state, now, tx.account, session.user_id, session.session_id),
+        f"UPDATE sessions AS s SET title = ?, metadata = ?, state = ?, updated_at = ? WHERE {_BY_ID}",
+        (title, metadata, state, now, tx.account, session.owner_id, session.session_id),
     )
 
 
 def configure(tx: Tx, session: StoredSession, config: str, now: int) -> None:
     tx.execute(
-        f"UPDATE sessions SET config = ?, updated_at = ? WHERE {_BY_ID}",
-        (config, now, tx.account, session.user_id, session.session_id),
+        f"UPDATE sessions AS s SET config = ?, updated_at = ? WHERE {_BY_ID}",
+        (config, now, tx.account, session.owner_id, session.session_id),
     )
 
 
 def seal(tx: Tx, session: StoredSession, through: int, tokens: int, now: int) -> None:
     """Archive the messages up to `through`. `tokens` is the number of tokens of the session up to there."""
     tx.execute(
-        f"UPDATE sessions SET live_from = ?, tokens_archived = ?, updated_at = ? WHERE {_BY_ID}",
-        (through + 1, tokens, now, tx.account, session.user_id, session.session_id),
+        f"UPDATE sessions AS s SET live_from = ?, tokens_archived = ?, updated_at = ? WHERE {_BY_ID}",
+        (through + 1, tokens, now, tx.account, session.owner_id, session.session_id),
     )
+
+
+def transfer(tx: Tx, session: StoredSession, owner_id: str, now: int) -> bool:
+    """Make another user the owner of a session. Return False if that user has a session with its id."""
+    if find(tx, owner_id, session.session_id) is not None:
+        return False
+    tx.execute(
+        f"UPDATE sessions AS s SET user_id = ?, updated_at = ? WHERE {_BY_ID}",
+        (owner_id, now, tx.account, session.owner_id, session.session_id),
+    )
+    return True
 
 
 def delete(tx: Tx, session: StoredSession) -> None:
     tx.execute(
-        f"DELETE FROM sessions WHERE {_BY_ID}",
-        (tx.account, session.user_id, session.session_id),
+        f"DELETE FROM sessions AS s WHERE {_BY_ID}",
+        (tx.account, session.owner_id, session.session_id),
     )
 
 
@@ -160,14 +208,37 @@ def log_has_session(tx: Tx, log_id: int) -> bool:
     return tx.one("SELECT 1 FROM sessions WHERE account_id = ? AND log_id = ?", (tx.account, log_id)) is not None
 
 
-def page(
-    tx: Tx, user_id: str, *, limit: int, before: int | None, q: str | None, state: str | None
+class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sessions to list, and from where on. Log ids sort by creation time: they order lists and are cursors."""
+
+    before: int | None = None
+    q: str | None = None
+    state: str | None = None
+
+
+def page(tx: Tx, owner_id: str, wanted: SessionFilter, limit: int) -> list[StoredSession]:
+    """List the sessions of an owner, newest first."""
+    return _page(tx, _OWN, "s.account_id = ? AND s.user_id = ?", [tx.account, owner_id], wanted, limit)
+
+
+def shared_page(
+    tx: Tx, grantee: Grantee, wanted: SessionFilter, limit: int, *, owner_id: str | None = None
 ) -> list[StoredSession]:
-    """List sessions, newest first. Log ids sort by creation time: they order the list and serve as cursors."""
-    where = ["s.account_id = ?", "s.user_id = ?"]
-    params: list[str | int] = [tx.account, user_id]
+    """List the sessions that others, or only `owner_id`, share with the grantee, newest first."""
+    params: list[str | int] = [tx.account, grantee.internal_id, grantee.agent_id]
+    if owner_id is None:
+        return _page(tx, _SHARED, OF_GRANTEE, params, wanted, limit)
+    return _page(tx, _SHARED, f"{OF_GRANTEE} AND s.user_id = ?", [*params, owner_id], wanted, limit)
+
+
+def _page(
+    tx: Tx, sessions: str, condition: str, params: list[str | int], wanted: SessionFilter, limit: int
+) -> list[StoredSession]:
+    log_id = "g.log_id" if sessions == _SHARED else "s.log_id"  # the index that has the order
+    where = [condition]
+    before, q, state = wanted.before, wanted.q, wanted.state
     if before is not None:
-        where.append("s.log_id < ?")
+        where.append(f"{log_id} < ?")
         params.append(before)
     if q is not None:
         where.append("(LOWER(s.session_id) LIKE ? ESCAPE '!' OR LOWER(s.title) LIKE ? ESCAPE '!')")
@@ -175,7 +246,8 @@ def page(
     if state is not None:
         where.append("s.state = ?")
         params.append(state)
-    rows = tx.all(f"{_select(tx.dialect, ' AND '.join(where))} ORDER BY s.log_id DESC LIMIT ?", (*params, limit))
+    select = _select(tx.dialect, " AND ".join(where), sessions)
+    rows = tx.all(f"{select} ORDER BY {log_id} DESC LIMIT ?", (*params, limit))
     return [StoredSession(*row) for row in rows]
 
 
@@ -188,23 +260,25 @@ def _like_pattern(q: str) -> str:
 def to_row(session: StoredSession) -> SessionRow:
     return SessionRow(
         session_id=session.session_id,
-        uri=session_uri(session.user_id, session.session_id),
+        uri=session.uri,
         mod_time=from_micros(session.changed_at),
         created_at=from_micros(session.created_at),
         title=session.title,
         state=session.state,
         message_count=session.live_count,
         total_message_count=session.last_seq,
+        owner=session.owner_id,
+        rights=to_rights(session.rights),
     )
 
 
-def totals(tx: Tx, user_id: str) -> tuple[int, int, int]:
+def totals(tx: Tx, owner_id: str) -> tuple[int, int, int]:
     """Count a user's sessions, and the messages and tokens in them."""
     row = tx.one(
         f"SELECT COUNT(*), SUM(COALESCE(last_seq, fork_seq)), SUM(COALESCE(tokens, fork_tokens)) FROM"
         f" (SELECT s.fork_seq, s.fork_tokens, {_LAST_SEQ} AS last_seq, {_LAST_TOKENS} AS tokens FROM sessions s"
         " WHERE s.account_id = ? AND s.user_id = ?) AS user_sessions",
-        (tx.account, user_id),
+        (tx.account, owner_id),
     )
     return (row[0], int(row[1] or 0), int(row[2] or 0)) if row else (0, 0, 0)
 

@@ -13,6 +13,7 @@ from holdfast.model.summaries import Cost, TokenUsage
 from holdfast.model.tasks import TaskStatus
 from holdfast.store.database import NOW, Tx
 from holdfast.store.tables import steps
+from holdfast.store.tables.grants import OF_GRANTEE, Grantee
 
 P = TypeVar("P")
 
@@ -27,6 +28,12 @@ OPEN_STATUSES = ("pending", "running", "failed")
 _IS_OPEN = f"status IN {OPEN_STATUSES}"
 """The exact condition of the partial index on open tasks, so that the index is used."""
 
+
+_READABLE = (
+    f"SELECT 1 FROM grants g WHERE {OF_GRANTEE} AND g.rights % 2 = 1 AND g.log_id = CASE"
+    " WHEN t.order_key LIKE 'log:' || '_%' THEN CAST(SUBSTR(t.order_key, 5) AS bigint) END"
+)
+"""The grants to read the session of the task `t`."""
 
 MAX_RUN_AT_ERROR = 60_000_000
 """How far in the future a task may be due, in microseconds, beyond what can be explained. A database's clock that was
@@ -109,6 +116,12 @@ def order_key_of_log(log_id: int) -> str:
     return f"log:{log_id}"
 
 
+def log_of(task: StoredTask) -> int | None:
+    """The log of the session that a task is about, or None."""
+    prefix, _, log_id = (task.order_key or "").partition(":")
+    return int(log_id) if prefix == "log" else None
+
+
 def insert(tx: Tx, task: StoredTask, *, is_due: bool = False) -> None:
     """Insert a task. With `is_due`, it is due now."""
     values = {name: getattr(task, name) for name in _COLUMNS.split(", ")}
@@ -139,7 +152,7 @@ def find_account(tx: Tx, task_id: str) -> str | None:
 
 def page(
     tx: Tx,
-    user_id: str | None,
+    grantee: Grantee | None,
     *,
     kind: str | None,
     status: str | None,
@@ -147,10 +160,14 @@ def page(
     kinds: Collection[str] | None,
     limit: int,
 ) -> list[StoredTask]:
-    """List tasks of `kinds`, newest first. Without `user_id`, the tasks of all accounts, only for the operator."""
+    """List tasks of `kinds`, newest first: those of the grantee's sessions, and of sessions that the grantee may read.
+
+    Without a grantee, the tasks of all accounts, only for the operator.
+    """
     where, params = ["TRUE"], list[str]()
-    if user_id is not None:
-        where, params = ["account_id = ?", "user_id = ?"], [tx.account, user_id]
+    if grantee is not None:
+        where = ["account_id = ?", f"(user_id = ? OR EXISTS ({_READABLE}))"]
+        params = [tx.account, grantee.internal_id, tx.account, grantee.internal_id, grantee.agent_id]
     if kinds is not None:
         where.append(_is_one_of("kind", kinds))
         params += kinds
@@ -165,7 +182,7 @@ def page(
         where.append(_IS_OPEN)
     table = "all_tasks" if status in {None, "completed"} else "tasks"
     rows = tx.all(
-        f"SELECT {_COLUMNS}, {NOW} FROM {table} WHERE {' AND '.join(where)} ORDER BY task_id DESC LIMIT ?",
+        f"SELECT {_COLUMNS}, {NOW} FROM {table} AS t WHERE {' AND '.join(where)} ORDER BY task_id DESC LIMIT ?",
         (*params, limit),
     )
     return [StoredTask(*row) for row in rows]
@@ -362,6 +379,16 @@ def reset_for_retry(tx: Tx, task: StoredTask, now: int) -> None:
         f" error_code = NULL, error = NULL, fence = fence + 1, updated_at = ? WHERE {_BY_ID}",
         (stage, now, tx.account, task.task_id),
     )
+
+
+def transfer(tx: Tx, log_id: int, owner_id: str, old_uri: str, new_uri: str, now: int) -> None:
+    """Give the tasks of a session to its new owner, with the new address of the session."""
+    tx.execute(
+        "UPDATE tasks SET user_id = ?, subject = REPLACE(subject, ?, ?), updated_at = ?"
+        " WHERE account_id = ? AND order_key = ?",
+        (owner_id, old_uri, new_uri, now, tx.account, order_key_of_log(log_id)),
+    )
+    tx.execute("UPDATE old_tasks SET user_id = ? WHERE account_id = ? AND log_id = ?", (owner_id, tx.account, log_id))
 
 
 def unblock(tx: Tx, task_id: str) -> None:

@@ -7,10 +7,15 @@ from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
 _NOT_EXPIRED = "(expires_at IS NULL OR expires_at > ?)"
+_INTERNAL_ID = (
+    "COALESCE((SELECT i.internal_id FROM user_ids i WHERE i.account_id = u.account_id AND i.user_id = u.user_id"
+    " AND i.removed_at IS NULL), u.user_id)"
+)
 
 
 class StoredKey(msgspec.Struct, frozen=True):
     user_id: str
+    internal_id: str
     role: TenantRole
     hash: str
     expires_at: int | None
@@ -38,6 +43,13 @@ def find(tx: Tx, user_id: str, now: int, *, lock: bool = False) -> User | None:
     return next(iter(_select_users(tx, now, user_id)), None)
 
 
+def is_possible(tx: Tx, user_id: str) -> bool:
+    """Whether a user of this name can call: it exists, or the account has no users, so that names are not checked."""
+    known = "SELECT 1 FROM users WHERE account_id = ?"
+    row = tx.one(f"{known} AND user_id = ?", (tx.account, user_id))
+    return row is not None or tx.one(f"{known} LIMIT 1", (tx.account,)) is None
+
+
 def list_users(tx: Tx, now: int) -> list[User]:
     """List all users of the account by id, each with the number of keys that are valid at `now`."""
     return _select_users(tx, now)
@@ -46,13 +58,21 @@ def list_users(tx: Tx, now: int) -> list[User]:
 def _select_users(tx: Tx, now: int, user_id: str | None = None) -> list[User]:
     user_condition, user_params = ("", []) if user_id is None else (" AND u.user_id = ?", [user_id])
     rows = tx.all(
-        "SELECT u.user_id, u.role, u.created_at, (SELECT COUNT(*) FROM keys WHERE account_id = u.account_id"
-        f" AND user_id = u.user_id AND {_NOT_EXPIRED}) FROM users u WHERE u.account_id = ?{user_condition}"
+        f"SELECT u.user_id, u.role, u.created_at, {_INTERNAL_ID},"
+        f" (SELECT COUNT(*) FROM keys WHERE account_id = u.account_id AND user_id = u.user_id AND {_NOT_EXPIRED})"
+        f" FROM users u WHERE u.account_id = ?{user_condition}"
         " ORDER BY u.user_id",
         (now, tx.account, *user_params),
     )
     return [
-        User(account_id=tx.account, user_id=row[0], role=row[1], created_at=from_micros(row[2]), key_count=row[3])
+        User(
+            account_id=tx.account,
+            user_id=row[0],
+            role=row[1],
+            created_at=from_micros(row[2]),
+            internal_id=row[3],
+            key_count=row[4],
+        )
         for row in rows
     ]
 
@@ -75,7 +95,7 @@ def insert_key(tx: Tx, account_id: str, key_id: str, user_id: str, hash: str, no
 
 def find_key(tx: Tx, key_id: str) -> StoredKey | None:
     row = tx.one(
-        "SELECT k.user_id, u.role, k.hash, k.expires_at, k.last_used_at FROM keys k"
+        f"SELECT k.user_id, {_INTERNAL_ID}, u.role, k.hash, k.expires_at, k.last_used_at FROM keys k"
         " JOIN users u ON u.account_id = k.account_id AND u.user_id = k.user_id"
         " WHERE k.account_id = ? AND k.key_id = ?",
         (tx.account, key_id),

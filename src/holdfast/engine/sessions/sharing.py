@@ -1,0 +1,189 @@
+"""Sharing sessions: collaborators, share links, and the transfer to another owner."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from holdfast.engine.admin import keys
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
+from holdfast.engine.gate.session_access import owner_ids, require_rights, require_session
+from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from holdfast.model.access import (
+    INTERNAL_ID_SEPARATOR,
+    RIGHT_BITS,
+    Collaborator,
+    CollaboratorPage,
+    CollaboratorRef,
+    ShareLinkCreated,
+    ShareLinkPage,
+    ShareLinkRef,
+    link_internal_id,
+    to_bits,
+    to_rights,
+)
+from holdfast.model.identity import Principal
+from holdfast.model.sessions import SessionInfo
+from holdfast.ops.sharing import (
+    CreateShareLink,
+    ListCollaborators,
+    ListShareLinks,
+    RevokeShareLink,
+    ShareSession,
+    TransferSession,
+    UnshareSession,
+)
+from holdfast.store.database import Tx
+from holdfast.store.tables import changes, grants, session_info, share_links, tasks, user_ids, users
+from holdfast.store.tables import sessions as store
+from holdfast.store.tables.sessions import StoredSession
+from holdfast.store.timestamps import from_micros
+
+MICROS_PER_SECOND = 1_000_000
+
+
+def _share(tx: Tx, principal: Principal, op: ShareSession, _prepared: None, context: CallContext) -> Collaborator:
+    session = require_session(tx, principal, op, lock=True)
+    internal_id = _require_user(tx, session, op.user_id)
+    grants.insert_or_replace(
+        tx,
+        session.log_id,
+        internal_id,
+        op.agent_id or "",
+        to_bits(op.rights),
+        granted_by=principal.internal_id,
+        now=context.now,
+        expires_at=_expires_at(op.expires_in_seconds, context),
+    )
+    _record(tx, principal, session, "shared", context, {"user_id": op.user_id, "rights": to_rights(to_bits(op.rights))})
+    collaborator = grants.find_collaborator(tx, session.log_id, internal_id)
+    if collaborator is None:
+        raise NotFoundError("collaborator", op.user_id)
+    return collaborator
+
+
+def _unshare(
+    tx: Tx, principal: Principal, op: UnshareSession, _prepared: None, context: CallContext
+) -> CollaboratorRef:
+    session = require_session(tx, principal, op, lock=True)
+    ids = owner_ids(tx, op.user_id)
+    if principal.internal_id not in ids:  # otherwise the caller leaves
+        require_rights(principal, session, RIGHT_BITS["own"])
+    deleted = [internal_id for internal_id in ids if grants.delete(tx, session.log_id, internal_id)]
+    if not deleted:
+        raise NotFoundError("collaborator", op.user_id)
+    _record(tx, principal, session, "unshared", context, {"user_id": op.user_id})
+    return CollaboratorRef(session.session_id, op.user_id)
+
+
+def _list_collaborators(
+    tx: Tx, principal: Principal, op: ListCollaborators, _prepared: None, _context: CallContext
+) -> CollaboratorPage:
+    session = require_session(tx, principal, op)
+    found = grants.page(tx, session.log_id, after=op.cursor, limit=op.limit + 1)
+    page = found[: op.limit]
+    return CollaboratorPage(page, page[-1].user_id if len(found) > op.limit else None)
+
+
+def _create_link(
+    tx: Tx, principal: Principal, op: CreateShareLink, _prepared: None, context: CallContext
+) -> ShareLinkCreated:
+    session = require_session(tx, principal, op, lock=True)
+    key = keys.new_link(tx.account, context.ids)
+    expires_at = _expires_at(op.expires_in_seconds, context)
+    rights = to_bits(op.rights)
+    share_links.insert(tx, key.key_id, session.log_id, key.hash)
+    grants.insert_or_replace(
+        tx,
+        session.log_id,
+        link_internal_id(key.key_id),
+        "",
+        rights,
+        granted_by=principal.internal_id,
+        now=context.now,
+        expires_at=expires_at,
+    )
+    _record(tx, principal, session, "link_created", context, {"link_id": key.key_id, "rights": to_rights(rights)})
+    return ShareLinkCreated(
+        id=key.key_id,
+        session_id=session.session_id,
+        owner=session.owner_id,
+        rights=to_rights(rights),
+        expires_at=None if expires_at is None else from_micros(expires_at),
+        token=key.text,
+    )
+
+
+def _list_links(
+    tx: Tx, principal: Principal, op: ListShareLinks, _prepared: None, _context: CallContext
+) -> ShareLinkPage:
+    session = require_session(tx, principal, op)
+    found = share_links.page(tx, session, after=op.cursor, limit=op.limit + 1)
+    page = found[: op.limit]
+    return ShareLinkPage(page, page[-1].id if len(found) > op.limit else None)
+
+
+def _revoke_link(
+    tx: Tx, principal: Principal, op: RevokeShareLink, _prepared: None, context: CallContext
+) -> ShareLinkRef:
+    session = require_session(tx, principal, op, lock=True)
+    if not share_links.delete(tx, session.log_id, op.link_id):
+        raise NotFoundError("share link", op.link_id)
+    _record(tx, principal, session, "link_revoked", context, {"link_id": op.link_id})
+    return ShareLinkRef(session.session_id, op.link_id)
+
+
+def _transfer(tx: Tx, principal: Principal, op: TransferSession, _prepared: None, context: CallContext) -> SessionInfo:
+    session = require_session(tx, principal, op, lock=True)
+    new_owner = _require_user(tx, session, op.user_id)
+    if not store.transfer(tx, session, new_owner, context.now):
+        raise AlreadyExistsError(
+            f"{op.user_id} already has a session {session.session_id}; one of them must be renamed by forking it",
+            resource=session.session_id,
+            type="session",
+        )
+    tasks.transfer(tx, session.log_id, new_owner, session.uri, replace(session, owner_id=new_owner).uri, context.now)
+    grants.delete(tx, session.log_id, new_owner)
+    kept = to_bits(op.keep_rights)
+    if kept:
+        grants.insert_or_replace(
+            tx, session.log_id, session.owner_id, "", kept, granted_by=new_owner, now=context.now, expires_at=None
+        )
+    moved = replace(session, owner_id=new_owner, rights=kept, updated_at=context.now)
+    _record(tx, principal, moved, "transferred", context, {"user_id": op.user_id})
+    return session_info.read_session_info(tx, moved)
+
+
+def _require_user(tx: Tx, session: StoredSession, user_id: str) -> str:
+    """Return the internal id of another user than the owner.
+
+    If the account has users with keys, the user must be one of them. Otherwise whoever gets the name later, also after
+    a mistyped name, would have access.
+    """
+    name = user_id.partition(INTERNAL_ID_SEPARATOR)[0]
+    internal_id = user_ids.current(tx, name)
+    if user_id not in {name, internal_id} or not users.is_possible(tx, name):
+        raise NotFoundError("user", user_id)
+    if internal_id == session.owner_id:
+        raise InvalidArgumentError("user_id", f"{user_id} owns the session and has all rights; name another user")
+    return internal_id
+
+
+def _expires_at(seconds: int | None, context: CallContext) -> int | None:
+    return None if seconds is None else context.now + seconds * MICROS_PER_SECOND
+
+
+def _record(
+    tx: Tx, principal: Principal, session: StoredSession, kind: str, context: CallContext, data: dict[str, Any]
+) -> None:
+    changes.record(tx, session, kind, principal.user_id, context.now, data)
+
+
+HANDLERS: dict[type, OperationHandler] = {
+    ShareSession: OperationHandler(_share, writes=always),
+    UnshareSession: OperationHandler(_unshare, writes=always),
+    ListCollaborators: OperationHandler(_list_collaborators),
+    CreateShareLink: OperationHandler(_create_link, writes=always),
+    ListShareLinks: OperationHandler(_list_links),
+    RevokeShareLink: OperationHandler(_revoke_link, writes=always),
+    TransferSession: OperationHandler(_transfer, writes=always),
+}

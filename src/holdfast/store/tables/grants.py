@@ -1,0 +1,98 @@
+"""Grants: the rights that others than the owner have on a session. Queries for sessions join them."""
+
+import msgspec
+
+from holdfast.model.access import Collaborator, to_rights, user_name
+from holdfast.store.database import NOW, Tx
+from holdfast.store.timestamps import from_micros
+
+IS_VALID = f"(g.expires_at IS NULL OR g.expires_at > {NOW})"
+OF_GRANTEE = f"g.account_id = ? AND g.user_id = ? AND g.agent_id IN ('', ?) AND {IS_VALID}"
+"""An SQL condition on `grants g`: the valid grants of a grantee. Its parameters: account, internal id, agent."""
+_OF_USER = "account_id = ? AND log_id = ? AND user_id = ?"
+
+
+class Grantee(msgspec.Struct, frozen=True):
+    """A user or a share link, and the agent that acts for it."""
+
+    internal_id: str
+    agent_id: str
+
+
+def insert_or_replace(
+    tx: Tx,
+    log_id: int,
+    internal_id: str,
+    agent_id: str,
+    rights: int,
+    *,
+    granted_by: str,
+    now: int,
+    expires_at: int | None,
+) -> None:
+    tx.execute(
+        "INSERT INTO grants (account_id, log_id, user_id, agent_id, rights, granted_by, created_at, expires_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, log_id, user_id) DO UPDATE SET"
+        " agent_id = excluded.agent_id, rights = excluded.rights, granted_by = excluded.granted_by,"
+        " created_at = excluded.created_at, expires_at = excluded.expires_at",
+        (tx.account, log_id, internal_id, agent_id, rights, granted_by, now, expires_at),
+    )
+
+
+def delete(tx: Tx, log_id: int, internal_id: str) -> bool:
+    """Delete a grant. Return False if there is none."""
+    row = tx.one(f"DELETE FROM grants WHERE {_OF_USER} RETURNING 1", (tx.account, log_id, internal_id))
+    return row is not None
+
+
+def find_rights(tx: Tx, log_id: int, grantee: Grantee) -> int:
+    """Return the rights of a grantee on the session of a log, or 0."""
+    row = tx.one(
+        f"SELECT g.rights FROM grants g WHERE {OF_GRANTEE} AND g.log_id = ?",
+        (tx.account, grantee.internal_id, grantee.agent_id, log_id),
+    )
+    return int(row[0]) if row else 0
+
+
+def find_collaborator(tx: Tx, log_id: int, internal_id: str) -> Collaborator | None:
+    rows = _select(tx, log_id, " AND g.user_id = ?", (internal_id,))
+    return rows[0] if rows else None
+
+
+def page(tx: Tx, log_id: int, *, after: str | None, limit: int) -> list[Collaborator]:
+    """List the users with a grant on the session of a log by their internal ids. Share links are not included."""
+    return _select(
+        tx,
+        log_id,
+        " AND SUBSTR(g.user_id, 1, 1) <> '~' AND g.user_id > ? ORDER BY g.user_id LIMIT ?",
+        (after or "", limit),
+    )
+
+
+def _select(tx: Tx, log_id: int, condition: str, params: tuple[str | int, ...]) -> list[Collaborator]:
+    rows = tx.all(
+        "SELECT g.user_id, g.rights, g.agent_id, g.granted_by, g.created_at, g.expires_at FROM grants g"
+        f" WHERE g.account_id = ? AND g.log_id = ? AND {IS_VALID}{condition}",
+        (tx.account, log_id, *params),
+    )
+    return [
+        Collaborator(
+            user_id=row[0],
+            rights=to_rights(row[1]),
+            agent_id=row[2] or None,
+            granted_by=user_name(row[3]),
+            created_at=from_micros(row[4]),
+            expires_at=None if row[5] is None else from_micros(row[5]),
+        )
+        for row in rows
+    ]
+
+
+def shared_owners(tx: Tx, grantee: Grantee, *, after: str, limit: int) -> list[str]:
+    """List the internal ids of users who share a session with the grantee, in order."""
+    rows = tx.all(
+        "SELECT DISTINCT s.user_id FROM grants g JOIN sessions s ON s.account_id = g.account_id AND s.log_id = g.log_id"
+        f" WHERE {OF_GRANTEE} AND s.user_id > ? ORDER BY s.user_id LIMIT ?",
+        (tx.account, grantee.internal_id, grantee.agent_id, after, limit),
+    )
+    return [row[0] for row in rows]
