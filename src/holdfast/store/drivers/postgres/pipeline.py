@@ -123,8 +123,8 @@ class Pipeline:
         first = self.succeeded_count - len(results)
         return [self._rows(results[number - first]) for number in numbers]
 
-    def run_apart(self, statements: Sequence[Statement], answer_seconds: float) -> list[list[Row]]:
-        """Run statements in a transaction of their own, which is not `open`."""
+    def run_in_own_transaction(self, statements: Sequence[Statement], answer_seconds: float) -> list[list[Row]]:
+        """Open the pipeline, run statements in a transaction of their own, and close it."""
         self.open(answer_seconds)
         rows = self.fetch(statements)
         self.close()
