@@ -43,7 +43,7 @@ def create_session(client: Client, record: SessionRecord) -> tuple[SessionInfo, 
 
 
 def is_unmodified_fork(client: Client, info: SessionInfo, record: SessionRecord) -> bool:
-    """Whether the session is a fork of `record` to which nothing was added since.
+    """Whether the session is the fork that `record` describes, and nothing was added to it since.
 
     An import that was interrupted after the fork leaves it in this state. Its metadata and its settings are still those
     of the origin, or already those of the record.

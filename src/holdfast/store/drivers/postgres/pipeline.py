@@ -55,7 +55,7 @@ class Pipeline:
         """Part of the names, so that a statement can be prepared again."""
         self._uses: dict[str, int] = {}
         self._pending: deque[bool] = deque()
-        """For each result that was not received yet, whether it is of a statement or of preparing one."""
+        """For each result that was not received yet: True if it is of a statement, False if it is of preparing one."""
         self._pending_syncs = 0
         self._results: list[PGresult] = []
         """The results received since rows were last fetched."""

@@ -23,8 +23,8 @@ from holdfast.store.index import postgres_text
 from holdfast.store.row_errors import ROW_ERRORS, damage_error
 
 LOST_STATEMENTS = (pg.InvalidSqlStatementName, pg.DuplicatePreparedStatement)
-"""Errors of a pooler that gives each transaction another connection: a prepared statement
-is missing there, or another one has its name."""
+"""Errors of a pooler that gives each transaction another connection: a prepared statement is missing
+there, or another one has its name."""
 
 T = TypeVar("T")
 Work = tuple[str, Callable[[Tx], T]]
