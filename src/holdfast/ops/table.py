@@ -16,7 +16,7 @@ from holdfast.validation import convert, prebuild_decoder
 
 R = TypeVar("R")
 Scope = Literal["tenant", "tenant_or_operator", "account", "all_accounts", "system"]
-"""Which accounts an operation has access to, and whether the operator's key alone may call it:
+"""Which accounts an operation has access to, and whether the operator may call it:
 
 - `tenant`: data of the caller's account; the operator's key is rejected.
 - `tenant_or_operator`: data of the caller's account; the operator's key has access in all accounts.
