@@ -6,6 +6,7 @@ from quality.figures import QualityFigure, count_tokens
 from scale import Setup
 
 MIN_KEPT, MAX_SHARE = 0.93, 0.42
+"""The share of values that an overview must keep, and its largest size as a share of the conversation."""
 
 
 def measure(setup: Setup) -> list[QualityFigure]:

@@ -12,7 +12,7 @@ BUDGETS = (500, 700, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 20
 
 def measure(setup: Setup) -> list[QualityFigure]:
     over = contexts = 0
-    max_budget_share = 0.0  # how full the fullest overview is: its tokens by what the messages leave of the budget
+    max_budget_share = 0.0  # the largest share of the budget left by the messages that an overview uses
     with holdfast.connect(setup.folder / "budgets.db") as client:
         for conversation in CONVERSATIONS[:: setup.scale.sample_step]:
             session = client.session()

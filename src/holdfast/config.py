@@ -146,8 +146,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     while it is used, once per lease."""
 
     task_lease_seconds: Seconds = 15.0
-    """When a worker stops sending heartbeats, its lease expires after this time and another worker takes over; the
-    same in all processes on a database."""
+    """When a worker stops sending heartbeats, its lease expires after this time and another worker takes over. All
+    processes on a database must use the same value."""
 
     task_attempts: Positive = 100
     """How often a task is attempted on temporary errors, such as an unavailable model, before it fails."""

@@ -1,4 +1,4 @@
-"""A plant_file `holdfast.toml` in the current folder cannot redirect keys or texts."""
+"""A planted `holdfast.toml` in the current folder cannot redirect keys or texts."""
 
 import json
 import logging
@@ -69,10 +69,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "foreign"
 
 
-def plant_file(folder: Path, attacker: Attacker, vector: str) -> None:
+def plant_file(folder: Path, attacker: Attacker, attack: str) -> None:
     """Write a settings file that tries to redirect keys or texts in one way."""
     model = 'model_provider = "openai"\nmodel_name = "m"\n'
-    vectors = {
+    attacks = {
         "server": f'url = "{attacker.url}"\n',
         "openai": f'{model}model_base_url = "{attacker.url}/v1"\n',
         "anthropic": f'{model.replace("openai", "anthropic")}model_base_url = "{attacker.url}"\n',
@@ -80,10 +80,10 @@ def plant_file(folder: Path, attacker: Attacker, vector: str) -> None:
         "file": 'path = "stolen.db"\n',
         "database": f'path = "{attacker.url.replace("http", "postgresql")}/stolen"\n',
     }
-    (folder / "holdfast.toml").write_text(vectors[vector])
+    (folder / "holdfast.toml").write_text(attacks[attack])
 
 
-VECTORS = ["server", "openai", "anthropic", "embeddings", "file", "database"]
+ATTACKS = ["server", "openai", "anthropic", "embeddings", "file", "database"]
 
 
 def add_and_commit(client: holdfast.Client) -> None:
@@ -103,11 +103,11 @@ def start(*args: str, **env: str) -> ForkedProcess:
     return ForkedProcess(PROGRAM, args, env={**os.environ, **env})
 
 
-@pytest.mark.parametrize("vector", VECTORS)
+@pytest.mark.parametrize("attack", ATTACKS)
 def test_a_client_sends_nothing_to_the_address_of_a_planted_file(
-    folder: Path, attacker: Attacker, vector: str, caplog: pytest.LogCaptureFixture
+    folder: Path, attacker: Attacker, attack: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    plant_file(folder, attacker, vector)
+    plant_file(folder, attacker, attack)
     with holdfast.connect() as client:
         add_and_commit(client)
     assert sorted(path.name for path in folder.iterdir()) == ["holdfast.toml"]
@@ -117,11 +117,11 @@ def test_a_client_sends_nothing_to_the_address_of_a_planted_file(
     assert str(folder / "holdfast.toml") in record.getMessage()
 
 
-@pytest.mark.parametrize("vector", VECTORS)
+@pytest.mark.parametrize("attack", ATTACKS)
 def test_the_command_line_sends_nothing_to_the_address_of_a_planted_file(
-    folder: Path, attacker: Attacker, vector: str
+    folder: Path, attacker: Attacker, attack: str
 ) -> None:
-    plant_file(folder, attacker, vector)
+    plant_file(folder, attacker, attack)
     done = run("session", "add-message", "chat", "--role", "user", "--content", TEXT, "-o", "json")
     assert (done.returncode, json.loads(done.stdout)["seq"]) == (0, 1)
     (warning,) = done.stderr.splitlines()
@@ -130,18 +130,18 @@ def test_the_command_line_sends_nothing_to_the_address_of_a_planted_file(
     for command in (("session", "commit", "chat", "--wait"), ("status",)):
         done = run(*command)
         assert (done.returncode, done.stderr.splitlines()) == (0, [warning])
-    if vector == "server":
+    if attack == "server":
         found = json.loads(run("doctor", "-o", "json").stdout)
         states = {(finding["name"], finding["state"]) for finding in found}
         assert {("settings", "ok"), ("settings", "warn"), ("database", "ok")} <= states
     assert sorted(path.name for path in folder.iterdir()) == ["holdfast.toml"]
 
 
-@pytest.mark.parametrize("vector", ["server", "database"])
+@pytest.mark.parametrize("attack", ["server", "database"])
 def test_shell_completion_sends_nothing_to_the_address_of_a_planted_file(
-    folder: Path, attacker: Attacker, vector: str
+    folder: Path, attacker: Attacker, attack: str
 ) -> None:
-    plant_file(folder, attacker, vector)
+    plant_file(folder, attacker, attack)
     assert run("session", "new", "--id", "chat").returncode == 0
     done = run(
         _HOLDFAST_COMPLETE="complete_bash",
@@ -153,11 +153,11 @@ def test_shell_completion_sends_nothing_to_the_address_of_a_planted_file(
     assert (done.stdout.split(), done.stderr) == (["chat"], "")
 
 
-@pytest.mark.parametrize("vector", VECTORS)
+@pytest.mark.parametrize("attack", ATTACKS)
 def test_a_server_and_a_worker_send_nothing_to_the_address_of_a_planted_file(
-    folder: Path, attacker: Attacker, vector: str
+    folder: Path, attacker: Attacker, attack: str
 ) -> None:
-    plant_file(folder, attacker, vector)
+    plant_file(folder, attacker, attack)
     server = start("serve", "--port", "0")
     try:
         url = server.stdout.readline().decode().split()[2]

@@ -165,6 +165,6 @@ def run_tasks(instance: Instance) -> Callable[..., None]:
         worker_settings = Settings(**{"worker_threads": 1, "close_seconds": 60.0, **settings})
         engine = Engine(open_database(instance.database, worker_settings), worker_settings)
         engine.start_workers(polls=False)
-        engine.close()
+        engine.close()  # it waits until the due tasks are finished
 
     return run_tasks

@@ -13,7 +13,7 @@ from holdfast.testing.faults.writer import WriterOptions
 from holdfast.testing.postgres import PostgresServer, postgres_server
 
 BATCH = 1
-"""The number of an append of three messages."""
+"""The index in `APPEND_KINDS` of a batch of three messages, and the number of an append of this kind."""
 
 
 @pytest.fixture

@@ -13,4 +13,4 @@ CHOSEN = [scenario for scenario in SCENARIOS if scenario.name in {"ahead", "jump
 def test_each_archive_is_done_once_in_order_and_in_time_and_no_key_is_forgotten(
     scenario: Scenario, target: str, tmp_path: Path
 ) -> None:
-    run_scenario(scenario, target, tmp_path / "killed", archives=2, untouched=3)
+    run_scenario(scenario, target, tmp_path / "killed", archives=2, sessions_without_kill=3)

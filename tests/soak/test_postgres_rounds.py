@@ -11,8 +11,6 @@ import pytest
 
 import holdfast
 from holdfast.errors import DeadlineExceededError, HoldfastError
-from holdfast.store.database import Database
-from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.testing.contract import StoreContract
 from holdfast.testing.faults import pgbouncer
 from holdfast.testing.faults.failover import running_cluster
@@ -199,20 +197,7 @@ class TestStoreBehindPgbouncer(StoreContract):
     """The contract of a database, with a transaction on another connection each time."""
 
     @pytest.fixture
-    def open_database(self, postgres: PostgresServer) -> Iterator[Callable[[], Database]]:
-        opened: list[Database] = []
+    def target(self, postgres: PostgresServer) -> Iterator[str]:
+        """What the fixtures `open_database` and `database` open."""
         with pgbouncer.pgbouncer_to(postgres.new_database()) as url:
-
-            def open_another() -> Database:
-                database = PostgresDatabase(url)
-                database.migrate(0)
-                opened.append(database)
-                return database
-
-            yield open_another
-            for database in opened:
-                database.close()
-
-    @pytest.fixture
-    def database(self, open_database: Callable[[], Database]) -> Database:
-        return open_database()
+            yield url

@@ -12,4 +12,4 @@ from holdfast.testing.faults.workers.wrong_clocks import SCENARIOS, Scenario, ru
 def test_each_archive_is_done_once_in_order_and_in_time_and_no_key_is_forgotten(
     scenario: Scenario, target: str, tmp_path: Path, repetition: int
 ) -> None:
-    run_scenario(scenario, target, tmp_path / f"killed-{repetition}", archives=4, untouched=20)
+    run_scenario(scenario, target, tmp_path / f"killed-{repetition}", archives=4, sessions_without_kill=20)

@@ -35,7 +35,7 @@ class AsyncLocalTransport:
         self._open_engine = open_engine
         self._engine: Engine | None = None
         self._closed = False
-        self._dropped: weakref.finalize[[Engine], object] | None = None
+        self._finalizer: weakref.finalize[[Engine], object] | None = None
         self.start()
         _open_transports.add(self)
 
@@ -67,13 +67,13 @@ class AsyncLocalTransport:
         with self._opening:
             if self._engine is None:
                 self._engine = self._open_engine()
-                self._dropped = close_when_dropped(self, self._engine)
+                self._finalizer = close_when_dropped(self, self._engine)
         return work(self._engine)
 
     def _finish(self) -> None:
         self._threads.shutdown(wait=True)
-        if self._dropped is not None:
-            self._dropped.detach()
+        if self._finalizer is not None:
+            self._finalizer.detach()
         if self._engine is not None:
             self._engine.close()
 

@@ -22,7 +22,7 @@ class LocalTransport:
     def __init__(self, engine: Engine, principal: Principal) -> None:
         self.principal = principal
         self.engine = engine
-        self._dropped = close_when_dropped(self, engine)
+        self._finalizer = close_when_dropped(self, engine)
 
     def call(self, op: Operation[R]) -> R:
         return self.engine.call(self.principal, op)
@@ -31,7 +31,7 @@ class LocalTransport:
         return self.engine.back_up(self.principal, target, overwrite=overwrite)
 
     def close(self) -> None:
-        self._dropped.detach()
+        self._finalizer.detach()
         self.engine.close()
 
 

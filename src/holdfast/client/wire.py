@@ -212,7 +212,7 @@ def _query_value(value: Any) -> str:
 def close_when_dropped(transport: object, connections: object) -> None:
     """Close the connections when the program drops the transport without closing it.
 
-    Only the event loop of asynchronous connections can close them.
+    Asynchronous connections are left open: only their event loop can close them.
     """
     close = getattr(connections, "close", None)
     if close is not None:

@@ -47,7 +47,7 @@ START_SECONDS = 60.0
 STALL_SECONDS = 15.0
 """A child that uses no CPU time for so long during a job is ended: it was stopped, or waits for something."""
 MAX_WAIT_FACTOR = 20
-"""How long to wait for a job, in multiples of its CPU time: on a busy machine the child gets only a share of it."""
+"""How long to wait for a job, in multiples of its limit of CPU time: on a busy machine the child gets only a share."""
 EXIT_SECONDS = 1.0
 """How long a child that was asked to end may take."""
 
@@ -293,7 +293,10 @@ class ChildStarter:
 
 
 def cpu_ticks(pid: int) -> float:
-    """Return the CPU time of a process, in any unit. Where it cannot be read, return the time: nothing stalls then."""
+    """Return the CPU time of a process, in any unit.
+
+    Where it cannot be read, return the current time instead, so that no process seems to stall.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:

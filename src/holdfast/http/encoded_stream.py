@@ -16,7 +16,6 @@ class EncodedStream:
 
     def __init__(self, call: PreparedCall[Any], streamed: StreamedResult) -> None:
         self._call = call
-        self._streamed = streamed
         self._page: Page[Any] = streamed.first
         """The latest page, without its items: while a client receives them, only their JSON is held."""
         self._is_text = isinstance(streamed.result, str)
@@ -72,6 +71,7 @@ class EncodedStream:
         return separator + _encode(items)[1:-1]
 
     def _encode_field(self, name: str) -> bytes:
+        """Encode a field other than the paged one. Some fields are known only with the last page."""
         ending = self._page.ending
         value = ending[name] if name in ending else getattr(self._streamed.result, name)
         return b"%b:%b" % (self._encode_name(name), _encode(value))

@@ -19,7 +19,7 @@ from holdfast.errors import (
 )
 from holdfast.http import responses
 from holdfast.http.auth import AuthenticatedCaller, Headers
-from holdfast.http.executor import MAX_INLINE_BYTES, Caller
+from holdfast.http.executor import MAX_INLINE_BYTES, Requester
 from holdfast.http.limits import Disconnected, read_body
 from holdfast.http.memory.budget import MemoryReservation
 from holdfast.http.request_middleware import RequestRecord
@@ -123,7 +123,7 @@ class Endpoint:
             self._state.executor,
             reservation,
             self._state.settings.request_timeout_seconds,
-            Caller.of(caller.principal, record.cancellation),
+            Requester.of(caller.principal, record.cancellation),
         )
         await stream.send(encoded.stream, encoded.headers, envelope_end, receive, send)
 

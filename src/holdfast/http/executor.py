@@ -42,8 +42,8 @@ MAX_BATCH_TURNS = 2
 """How many turns of the event loop a write may wait for others to join its batch."""
 
 
-class Caller(NamedTuple):
-    """The user that work is done for, and the request to stop it."""
+class Requester(NamedTuple):
+    """The user that work is done for, and the cancellation of the request."""
 
     user: User
     cancellation: Cancellation
@@ -86,9 +86,9 @@ class EngineExecutor:
         be given as strings, as in a query string. `body_size` is the number of bytes that `fields` were parsed from.
         """
         check = partial(self.engine.check, principal, cls, fields, strict=strict)
-        caller = Caller.of(principal, cancellation)
+        requester = Requester.of(principal, cancellation)
         result: R
-        _, result = await self._check_and_run(check, body_size, caller, read=None)
+        _, result = await self._check_and_run(check, body_size, requester, read=None)
         return result
 
     async def call_encoded(
@@ -105,26 +105,26 @@ class EngineExecutor:
     ) -> E:
         """As `call`, but encode the result, in a thread if it was read. `reservation` holds a large one."""
         check = partial(self.engine.check, principal, cls, fields, strict=strict)
-        caller = Caller.of(principal, cancellation)
+        requester = Requester.of(principal, cancellation)
 
         async def read(prepared: PreparedCall[Any]) -> E:
             def read_and_encode(max_bytes: int) -> E:
                 return encode(prepared, prepared.run_transaction(max_bytes))
 
-            return await self._read(read_and_encode, reservation, caller)
+            return await self._read(read_and_encode, reservation, requester)
 
-        prepared, result = await self._check_and_run(check, body_size, caller, read)
+        prepared, result = await self._check_and_run(check, body_size, requester, read)
         return result if prepared is None else encode(prepared, result)
 
     async def read_large(
-        self, read: Callable[[int], E], size: int, reservation: MemoryReservation, caller: Caller
+        self, read: Callable[[int], E], size: int, reservation: MemoryReservation, requester: Requester
     ) -> E:
         """Reserve memory, and run a read in one of the threads for large reads. It then holds the result."""
         while True:
             size = max(size, PAGE_BYTES)
             await reservation.reserve(size)
             try:
-                encoded: E = await self._run(self._large_readers, caller, partial(read, size))
+                encoded: E = await self._run(self._large_readers, requester, partial(read, size))
             except LargeReadError as error:
                 size = max(error.size, 2 * size)  # doubled, so that a read runs only a few times
             else:
@@ -132,12 +132,12 @@ class EngineExecutor:
                 return encoded
 
     async def in_thread(self, function: Callable[[], T], user: User = SERVER) -> T:
-        result: T = await self._run(self._readers, Caller(user, Cancellation()), function)
+        result: T = await self._run(self._readers, Requester(user, Cancellation()), function)
         return result
 
     async def in_checker(self, function: Callable[[], T], user: User) -> T:
         """Run a function that parses or checks a large body."""
-        result: T = await self._run(self._checkers, Caller(user, Cancellation()), function)
+        result: T = await self._run(self._checkers, Requester(user, Cancellation()), function)
         return result
 
     async def probe_write(self) -> None:
@@ -156,56 +156,56 @@ class EngineExecutor:
         self,
         check: Callable[[], CheckedCall[Any]],
         body_size: int,
-        caller: Caller,
+        requester: Requester,
         read: Callable[[PreparedCall[Any]], Awaitable[Any]] | None,
     ) -> tuple[PreparedCall[Any] | None, Any]:
         """Run an operation. Return the call with its result, or None with what `read` returned."""
-        checked = check() if body_size <= MAX_INLINE_BYTES else await self._run(self._checkers, caller, check)
+        checked = check() if body_size <= MAX_INLINE_BYTES else await self._run(self._checkers, requester, check)
         threads = self._preparers if checked.may_wait else self._readers
         prepared: PreparedCall[Any]
         if checked.may_wait:
-            prepared = await self._run(threads, caller, partial(self.engine.prepare, checked))
+            prepared = await self._run(threads, requester, partial(self.engine.prepare, checked))
         else:
             prepared = self.engine.prepare(checked)
         if checked.handler.wait is not None:
-            await self._wait(prepared, caller)
+            await self._wait(prepared, requester)
         if not prepared.writes and read is not None:
             return None, await read(prepared)
         if prepared.writes and not checked.may_wait:
             return prepared, await self._submit(prepared)
-        return prepared, await self._run(threads, caller, prepared.run_transaction)
+        return prepared, await self._run(threads, requester, prepared.run_transaction)
 
-    async def _read(self, read: Callable[[int], E], reservation: MemoryReservation, caller: Caller) -> E:
+    async def _read(self, read: Callable[[int], E], reservation: MemoryReservation, requester: Requester) -> E:
         """Run a read in a thread, which gets the number of bytes that it may hold.
 
         Memory for more is reserved first. Then the read runs again, in one of a few threads for large reads.
         """
         try:
-            encoded: E = await self._run(self._readers, caller, partial(read, PAGE_BYTES))
+            encoded: E = await self._run(self._readers, requester, partial(read, PAGE_BYTES))
             size = encoded.size
             if size <= UNRESERVED_BYTES or reservation.try_reserve(size):
                 return encoded
             del encoded  # it would be held while others read theirs
         except LargeReadError as error:
             size = error.size
-        return await self.read_large(read, size, reservation, caller)
+        return await self.read_large(read, size, reservation, requester)
 
-    async def _run(self, threads: FairThreads, caller: Caller, function: Callable[[], Any]) -> Any:
+    async def _run(self, threads: FairThreads, requester: Requester, function: Callable[[], Any]) -> Any:
         future: asyncio.Future[Any] = self._loop.create_future()
-        work = Work(caller.user, function, partial(self._add_result, future), caller.cancellation)
+        work = Work(requester.user, function, partial(self._add_result, future), requester.cancellation)
         threads.submit(work)
         try:
             return await future
         except asyncio.CancelledError:
-            caller.cancellation.is_requested = True
+            requester.cancellation.is_requested = True
             threads.discard(work)
             raise
         finally:
             del future, work, function  # an error refers to this frame, and the future to the error
 
-    async def _wait(self, prepared: PreparedCall[Any], caller: Caller) -> None:
+    async def _wait(self, prepared: PreparedCall[Any], requester: Requester) -> None:
         """Wait for what the operation waits for. Only its polls need a thread."""
-        user = caller.user
+        user = requester.user
         if self._wait_counts[user] >= MAX_WAITS_PER_USER:
             raise ResourceExhaustedError(
                 f"{MAX_WAITS_PER_USER} requests of this user wait for background tasks already; wait for one of them",
@@ -215,7 +215,7 @@ class EngineExecutor:
         self._wait_counts[user] += 1
         try:
             poll = partial(next, prepared.waits(), None)
-            while (seconds := await self._run(self._readers, caller, poll)) is not None:  # noqa: ASYNC110
+            while (seconds := await self._run(self._readers, requester, poll)) is not None:  # noqa: ASYNC110
                 await asyncio.sleep(seconds)
         finally:
             self._wait_counts[user] -= 1

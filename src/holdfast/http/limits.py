@@ -9,6 +9,7 @@ from starlette.types import Receive
 from holdfast.config import Settings
 from holdfast.errors import ResourceExhaustedError, TooLargeError
 from holdfast.http.auth import Headers
+from holdfast.http.fair_threads import User
 from holdfast.http.memory.bodies import BodyBuffer
 from holdfast.http.memory.budget import UNRESERVED_BYTES
 from holdfast.model.identity import Principal
@@ -49,20 +50,20 @@ def _too_large(max_bytes: int) -> TooLargeError:
 
 
 class RateLimit:
-    """A token bucket per caller: it refills at `per_second` and holds up to `burst`. A rate of 0 means no limit."""
+    """A token bucket per user: it refills at `per_second` and holds up to `burst`. A rate of 0 means no limit."""
 
     def __init__(self, settings: Settings) -> None:
         self._per_second = settings.rate_limit_per_second
         self._burst = float(settings.rate_limit_burst or max(1, settings.rate_limit_per_second))
-        self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
+        self._buckets: dict[User, tuple[float, float]] = {}
 
     def consume(self, principal: Principal) -> None:
-        """Take one token. Raises an error if the caller's bucket is empty."""
+        """Take one token. Raises an error if the user's bucket is empty."""
         if not self._per_second:
             return
         now = time.monotonic()
-        caller = (principal.account_id, principal.user_id)
-        tokens, updated_at = self._buckets.get(caller, (self._burst, now))
+        user = (principal.account_id, principal.user_id)
+        tokens, updated_at = self._buckets.get(user, (self._burst, now))
         tokens = min(self._burst, tokens + (now - updated_at) * self._per_second)
         if tokens < 1:
             raise ResourceExhaustedError(
@@ -72,16 +73,16 @@ class RateLimit:
             )
         if len(self._buckets) >= MAX_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
-        self._buckets[caller] = (tokens - 1, now)
+        self._buckets[user] = (tokens - 1, now)
 
 
 class StreamLimit:
-    """Limits the number of open streams, in total and per caller."""
+    """Limits the number of open streams, in total and per user."""
 
     def __init__(self, settings: Settings) -> None:
         self._max_total = settings.max_streams
-        self._max_per_caller = settings.max_streams_per_user
-        self._open: dict[tuple[str, str], int] = {}
+        self._max_per_user = settings.max_streams_per_user
+        self._open: dict[User, int] = {}
 
     @property
     def count(self) -> int:
@@ -90,17 +91,17 @@ class StreamLimit:
     @contextmanager
     def reserve(self, principal: Principal) -> Iterator[None]:
         """Count one stream as open while the block runs. Raises an error if a limit is reached."""
-        caller = (principal.account_id, principal.user_id)
-        open_by_caller = self._open.get(caller, 0)
-        if open_by_caller >= self._max_per_caller or self.count >= self._max_total:
-            limit = self._max_per_caller if open_by_caller >= self._max_per_caller else self._max_total
+        user = (principal.account_id, principal.user_id)
+        open_by_user = self._open.get(user, 0)
+        if open_by_user >= self._max_per_user or self.count >= self._max_total:
+            limit = self._max_per_user if open_by_user >= self._max_per_user else self._max_total
             raise ResourceExhaustedError(
                 f"{limit} streams are already open; close one first", retry_after=1.0, limit=limit
             )
-        self._open[caller] = open_by_caller + 1
+        self._open[user] = open_by_user + 1
         try:
             yield
         finally:
-            self._open[caller] -= 1
-            if not self._open[caller]:
-                del self._open[caller]
+            self._open[user] -= 1
+            if not self._open[user]:
+                del self._open[user]

@@ -15,8 +15,8 @@ from holdfast.http.telemetry.logs import Log
 from holdfast.http.telemetry.metrics import Metrics
 from holdfast.http.telemetry.readiness import Readiness
 
-RESPONSE_SHARE = 32
-"""The unread pages of one caller hold at most this fraction of the memory for responses."""
+RESPONSE_SHARES = 32
+"""The unread pages of one user hold at most one of so many equal shares of the memory for responses."""
 
 
 class ServerState:
@@ -30,7 +30,7 @@ class ServerState:
         self.rate_limit = RateLimit(settings)
         self.stream_limit = StreamLimit(settings)
         buffered = settings.max_buffered_bytes
-        self.responses_memory = MemoryBudget(buffered, buffered // RESPONSE_SHARE)
+        self.responses_memory = MemoryBudget(buffered, buffered // RESPONSE_SHARES)
         self.body_memory = BodyMemory(buffered // 2)
         self.processing_memory = MemoryBudget(settings.max_body_bytes, settings.max_body_bytes)
         """For bodies that are being parsed and checked, which needs a multiple of their size."""

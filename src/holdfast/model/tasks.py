@@ -55,7 +55,7 @@ class CommitPayload(msgspec.Struct, frozen=True):
 
 @prebuild_decoder
 class SessionPayload(msgspec.Struct, frozen=True):
-    """What a task on the whole session works on. The payload of a commit has its field, too."""
+    """What a task on the whole session works on. The payload of a commit can also be decoded as this type."""
 
     log_id: int
 

@@ -18,7 +18,7 @@ def uri_pattern(scope: str) -> str:
 
 
 URI_PATTERN = uri_pattern(_SEGMENT)
-"""The URIs of any scope. The tree has the scopes."""
+"""Any first segment is accepted here. Which first segments exist depends on the mounts of the tree."""
 
 Uri = Annotated[
     str,

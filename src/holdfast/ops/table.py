@@ -17,7 +17,7 @@ from holdfast.validation import convert, prebuild_decoder
 
 R = TypeVar("R")
 Scope = Literal["tenant", "tenant_or_operator", "account", "all_accounts", "system"]
-"""Which accounts an operation has access to, and whether the operator's key alone may call it:
+"""Which accounts an operation has access to, and whether the operator may call it:
 
 - `tenant`: data of the caller's account; the operator's key is rejected.
 - `tenant_or_operator`: data of the caller's account; the operator's key has access in all accounts.
@@ -147,7 +147,7 @@ def operation(
 
 
 def _check_scope(cls: type[Operation[Any]], scope: Scope) -> None:
-    """Raise TypeError unless the operation has a field `account_id` exactly if its scope uses it."""
+    """Raise TypeError if the scope needs a field `account_id` that is missing, or the field exists without need."""
     names_account = "account_id" in cls.__struct_fields__
     if scope not in get_args(Scope):
         raise TypeError(f"{cls.__name__} has the scope {scope!r}; use one of {', '.join(get_args(Scope))}")
@@ -193,7 +193,7 @@ def _check_answer(cls: type[Operation[Any]], answer: Answer | None) -> None:
     if cursor and answer is None:
         raise TypeError(f"{cls.__name__} has the field {min(cursor)} but no answer; use {', '.join(get_args(Answer))}")
     if (answer == "paged") != (cls.following is not Operation.following):
-        raise TypeError(f"{cls.__name__} must define following and join exactly if its answer is paged")
+        raise TypeError(f"{cls.__name__} must define following and join if its answer is paged, and only then")
 
 
 def fields_of(op: Operation[Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ MAX_WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.25
 """How often a waiting call checks whether it was cancelled."""
 SMOOTHING = 0.2
+"""The weight of the last call in `token_ratio`."""
 MIN_COMPARED_TOKENS = 20
 """An estimate below this says nothing about the accuracy of estimates."""
 

@@ -171,7 +171,9 @@ def _problem_of_session(_tx: Tx, _key: Key, row: Row) -> str | None:
         decode_config(config)
     except (msgspec.MsgspecError, TypeError):
         return "is damaged: its metadata or its settings cannot be decoded"
-    return None if all(isinstance(number, int) for number in numbers) else "is damaged: a number is not a number"
+    return (
+        None if all(isinstance(number, int) for number in numbers) else "is damaged: a number is stored as another type"
+    )
 
 
 def _problem_of_message(tx: Tx, key: Key, row: Row) -> str | None:

@@ -68,7 +68,10 @@ def write_and_delete(tx: Tx, number: int, now: int) -> None:
 
 
 def clock_difference(database: Database, now: int) -> int:
-    """The system's time `now` minus the database's time, in microseconds. For SQLite, when it was stored last."""
+    """The system's time `now` minus the database's time, in microseconds.
+
+    For SQLite it is the difference at the moment when the database's time was last stored.
+    """
 
     def read(tx: Tx) -> int:
         if tx.dialect.name != "sqlite":

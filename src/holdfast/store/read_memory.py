@@ -49,7 +49,7 @@ def page_bytes() -> int:
 
 
 def largest_row() -> int:
-    """Return how many bytes one row may have that a read returns."""
+    """Return the maximum size in bytes of a row that a read may return."""
     return _memory.max_bytes
 
 

@@ -150,6 +150,7 @@ class _Forker:
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
         self._reports: dict[int, socket.socket] = {}
+        # Python writes to `_wakeup` when a child exits, so that `_exits` becomes readable.
         self._exits, self._wakeup = socket.socketpair()
         self._exits.setblocking(False)
         self._wakeup.setblocking(False)

@@ -23,14 +23,14 @@ from holdfast.store.read_memory import PAGE_BYTES, LargeReadError
 ALICE = Principal("acme", "alice", "root")
 MESSAGES = 60
 MAX_RESPONSE_BYTES = 50_000
-HERE = "viking://session"
+SESSIONS_URI = "viking://session"
 EXAMPLES: dict[type, Operation[Any]] = {
     GetMessages: GetMessages(session_id="live", limit=50),
     ReadEvents: ReadEvents(session_id="live", limit=50),
     ListUsage: ListUsage(session_id="live"),
-    ListFiles: ListFiles(uri=HERE, recursive=True, show_all_hidden=True),
-    ShowTree: ShowTree(uri=HERE, show_all_hidden=True),
-    ReadFile: ReadFile(uri=f"{HERE}/live/messages.jsonl"),
+    ListFiles: ListFiles(uri=SESSIONS_URI, recursive=True, show_all_hidden=True),
+    ShowTree: ShowTree(uri=SESSIONS_URI, show_all_hidden=True),
+    ReadFile: ReadFile(uri=f"{SESSIONS_URI}/live/messages.jsonl"),
     GetSessionContext: GetSessionContext(session_id="live"),
     GetSessionArchive: GetSessionArchive(session_id="archived", archive_id="archive_001"),
     ExpandContext: ExpandContext(session_id="archived", ref="archive_001", token_budget=10_000_000),
@@ -60,7 +60,7 @@ def test_an_operation_with_a_cursor_must_declare_its_answer() -> None:
 
     with pytest.raises(TypeError, match="Probe has the field limit but no answer; use bounded, paged, streamed"):
         operation("GET /probes")(Probe)
-    with pytest.raises(TypeError, match="Probe must define following and join exactly if its answer is paged"):
+    with pytest.raises(TypeError, match="Probe must define following and join if its answer is paged, and only then"):
         operation("GET /probes", answer="paged")(Probe)
     assert Probe not in OPERATIONS
 

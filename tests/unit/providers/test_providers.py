@@ -1,4 +1,4 @@
-"""LanguageModels and embedders over real HTTP connections."""
+"""Language models and embedders over real HTTP connections."""
 
 import logging
 import os

@@ -30,8 +30,8 @@ def backup(
 ) -> None:
     """Write a backup of an SQLite database, which may be in use.
 
-    The backup has everything that was acknowledged before the command, of all accounts. It is checked before it gets
-    its name. For PostgreSQL use pg_dump or pg_basebackup.
+    The backup has everything that was acknowledged before the command, of all accounts. It is written under
+    a temporary name, checked, and renamed. For PostgreSQL use pg_dump or pg_basebackup.
     """
     shared = options.get(ctx)
     settings = shared.load_and_report_settings()
@@ -55,7 +55,7 @@ def restore(
         typer.Option("--force", help="Replace an existing database, which is kept under another name."),
     ] = False,
 ) -> None:
-    """Restore a backup of an SQLite database to the path of --path.
+    """Restore a backup of an SQLite database to the path that --path gives.
 
     The backup is checked first. No process may have the database open. For PostgreSQL use pg_restore.
     """

@@ -57,8 +57,8 @@ class Finding(WireStruct, frozen=True):
     """What to do about a problem."""
 
 
-class Depth(msgspec.Struct, frozen=True):
-    """How thoroughly the database is checked."""
+class CheckOptions(msgspec.Struct, frozen=True):
+    """How thoroughly the database is checked, and whether damage is repaired."""
 
     deep: bool = False
     """Check every row and the whole file."""
@@ -66,7 +66,7 @@ class Depth(msgspec.Struct, frozen=True):
     """Put readable rows in place of damaged ones."""
 
 
-def run_checks(shared: SharedOptions, depth: Depth) -> Iterator[Finding]:
+def run_checks(shared: SharedOptions, options: CheckOptions) -> Iterator[Finding]:
     version = f"{platform.python_version()} on {platform.system()}; holdfast {holdfast.__version__}"
     yield Finding("python", "ok", version)
     yield _check_clock()
@@ -84,15 +84,15 @@ def run_checks(shared: SharedOptions, depth: Depth) -> Iterator[Finding]:
     yield from (_check_extra(name, target) for name in EXTRAS)
     if target is not None and target.startswith(SERVER_SCHEMES):
         yield from _check_server(shared, with_short_timeouts, target)
-        if depth != Depth():
+        if options != CheckOptions():
             yield Finding("integrity", "fail", "a server is not checked deeply", "run this on its machine, with --path")
         return
     yield _describe_computing(settings)
     if target is not None and target.startswith(DATABASE_SCHEMES):
-        yield from _check_database(target, with_short_timeouts, without_password(target), depth)
+        yield from _check_database(target, with_short_timeouts, without_password(target), options)
     else:
         yield _describe_sqlite()
-        yield from _check_file(settings.database_file(target), with_short_timeouts, depth)
+        yield from _check_file(settings.database_file(target), with_short_timeouts, options)
 
 
 def _describe_settings(settings: Settings, source: SettingsSource) -> Finding:
@@ -155,14 +155,14 @@ def _check_components(client: "holdfast.Client") -> Iterator[Finding]:
         yield Finding(component.name, "ok" if is_ok else "fail", component.status)
 
 
-def _check_file(file: str, settings: Settings, depth: Depth) -> Iterator[Finding]:
+def _check_file(file: str, settings: Settings, options: CheckOptions) -> Iterator[Finding]:
     if file == ":memory:":
         yield Finding("database", "warn", ":memory: stores nothing", "give a folder or a file with --path")
         return
     if _is_other_format(Path(file)):
         yield Finding("database", "fail", f"{file} is not an SQLite database", "give another file with --path")
     elif Path(file).is_file():
-        yield from _check_database(file, settings, file, depth)
+        yield from _check_database(file, settings, file, options)
     else:
         yield _check_new_file(Path(file))
     yield _check_space(Path(file))
@@ -187,7 +187,7 @@ def _check_new_file(file: Path) -> Finding:
     return Finding("database", "ok", f"does not exist yet; the first use creates {file}")
 
 
-def _check_database(target: str, settings: Settings, label: str, depth: Depth) -> Iterator[Finding]:
+def _check_database(target: str, settings: Settings, label: str, options: CheckOptions) -> Iterator[Finding]:
     """Run the database checks in order. Each needs the one before it, so they stop at the first problem."""
     try:
         database = open_database(target, settings)
@@ -198,11 +198,11 @@ def _check_database(target: str, settings: Settings, label: str, depth: Depth) -
         for name, check in DATABASE_CHECKS.items():
             finding = _run_check(name, check, database, label)
             yield finding
-            if finding.state != "ok" and not (depth.deep and name == "integrity"):
+            if finding.state != "ok" and not (options.deep and name == "integrity"):
                 return
-        if depth.fix:
+        if options.fix:
             yield from _fix(database)
-        yield from _check_rows(database, depth)
+        yield from _check_rows(database, options)
     finally:
         database.close()
 
@@ -243,9 +243,9 @@ def _check_integrity(database: Database, _label: str) -> Finding:
     return Finding("integrity", "fail", "; ".join(problems), "restore the file from a backup")
 
 
-def _check_rows(database: Database, depth: Depth) -> Iterator[Finding]:
+def _check_rows(database: Database, options: CheckOptions) -> Iterator[Finding]:
     """Check the checksums of all rows, or of some."""
-    max_rows = None if depth.deep or depth.fix else MAX_CHECKED_ROWS
+    max_rows = None if options.deep or options.fix else MAX_CHECKED_ROWS
     count = 0
     with progress_bar("checking rows") as progress:
         found = (

@@ -16,11 +16,11 @@ def resummarise(
     session_id: Annotated[
         str | None, typer.Argument(metavar="[SESSION_ID]", help="The id of the session.", show_default=False)
     ] = None,
-    all_sessions: Annotated[bool, typer.Option("--all", help="Of all your sessions.")] = False,
+    all_sessions: Annotated[bool, typer.Option("--all", help="Regenerate the summaries of all your sessions.")] = False,
 ) -> None:
     """Regenerate the summaries of finished archives, with the current summariser or model.
 
-    The old summaries are used until all of a session are replaced. The exit code is 1 if a task fails.
+    The old summaries of a session are used until all of its new ones are complete. The exit code is 1 if a task fails.
     """
     if (session_id is None) != all_sessions:
         raise typer.BadParameter("give the id of a session, or --all", param_hint="SESSION_ID")

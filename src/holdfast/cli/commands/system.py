@@ -133,7 +133,7 @@ def doctor(
     shared.validate_target()
     findings = []
     checks = lazy.load("holdfast.cli.commands.doctor")
-    for finding in checks.run_checks(shared, checks.Depth(deep=deep or fix, fix=fix)):
+    for finding in checks.run_checks(shared, checks.CheckOptions(deep=deep or fix, fix=fix)):
         findings.append(finding)
         if shared.output != "json":
             text = f"{finding.result}; {finding.remedy}" if finding.remedy else finding.result

@@ -7,7 +7,7 @@ import msgspec
 from holdfast.context import tool_outputs
 from holdfast.context.tool_outputs import OutputBudget
 from holdfast.context.window import ContextInput, Overview, assemble
-from holdfast.engine.commits.message_pages import NO_LIMIT, message_page, output_converter, output_previews
+from holdfast.engine.commits.message_pages import ALL_MESSAGES, message_page, output_converter, output_previews
 from holdfast.engine.commits.tool_outputs import output_reader
 from holdfast.engine.gate import session_access
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
@@ -43,7 +43,9 @@ def require_archive(tx: Tx, session: StoredSession, name: str) -> StoredArchive:
     return archive
 
 
-def read_messages(tx: Tx, session: StoredSession, first: int, last: int | None, limit: int = NO_LIMIT) -> list[Message]:
+def read_messages(
+    tx: Tx, session: StoredSession, first: int, last: int | None, limit: int = ALL_MESSAGES
+) -> list[Message]:
     return messages.read(tx, lineage.log_ranges(tx, session, first, last), limit)
 
 
@@ -92,7 +94,7 @@ def _context_input(tx: Tx, session: StoredSession, context: CallContext) -> tupl
         for first, last in _merge_adjacent(ranges)
         for log_range in lineage.log_ranges(tx, session, first, last)
     ]
-    rows = messages.read_page(tx, log_ranges, NO_LIMIT)
+    rows = messages.read_page(tx, log_ranges, ALL_MESSAGES)
     system_message = messages.latest_system_message(tx, lineage.log_ranges(tx, session))
     shown = rows.messages
     if rows.has_more:

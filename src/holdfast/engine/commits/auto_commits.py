@@ -16,7 +16,10 @@ BLOCKED_RETRY_SECONDS = 60
 """Delay before the next check of a session that a failed archive blocks."""
 
 MAX_ADDED_AT_ERROR_SECONDS = 1.0
-"""How much earlier than its idle time a session may be committed. This saves a write for most appends."""
+"""How much too early the stored time of the last message may be, so that most appends need not write it.
+
+A session may be committed this much before its idle time is over.
+"""
 
 
 def commit_after_append(tx: Tx, session: StoredSession, context: CallContext) -> None:
@@ -49,7 +52,8 @@ def check_session(tx: Tx, log_id: int, context: CallContext) -> None:
     if session is None or policy is None:
         auto_commit_checks.delete(tx, log_id)
         return
-    # The time by the clock of the machine that added the message is used only until a message is added.
+    # `session.last_added_at` is by the clock of the machine that added the message. It is used only until the next
+    # append stores the time by the database's clock.
     added_at = min(session.last_added_at, times.now) if times.last_added_at is None else times.last_added_at
     due = _due_at(session, policy, times, added_at)
     if due is not None and due > DUE_NOW:

@@ -25,7 +25,13 @@ def _perform(claimed: ClaimedTask) -> WriteResults:
 
 def _failed(tx: Tx, context: CallContext, task: StoredTask, failure: Failure) -> None:
     error = {"error": failure.message}
-    details = {**_names(task), **error, "code": failure.code, "stage": task.stage, "attempts": task.attempts}
+    details = {
+        **_ids_of(task),
+        **error,
+        "code": failure.code,
+        "stage": task.stage,
+        "attempts": task.attempts,
+    }
     _set_state(tx, task, "failed", context.now, msgspec.json.encode(details).decode())
     _record(tx, context, task, "commit_failed", user_name(task.user_id), error)
 
@@ -60,10 +66,10 @@ def _record(
 ) -> None:
     session = sessions.find_by_log(tx, task.decode_payload(CommitPayload).log_id)
     if session is not None:
-        changes.record(tx, session, change, user_id, context.now, {**_names(task), **(error or {})})
+        changes.record(tx, session, change, user_id, context.now, {**_ids_of(task), **(error or {})})
 
 
-def _names(task: StoredTask) -> dict[str, str]:
+def _ids_of(task: StoredTask) -> dict[str, str]:
     return {"archive_id": archive_id(task.decode_payload(CommitPayload).number), "task_id": task.task_id}
 
 

@@ -14,8 +14,9 @@ from holdfast.store.tables import lineage, messages, tool_results
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
 
-NO_LIMIT = 2**31
-READ_SEQS = 500
+ALL_MESSAGES = 2**31
+"""More messages than any session has."""
+MAX_LISTED_SIZES = 500
 """How many sizes of messages are listed at once."""
 
 Converter = Callable[[Tx, list[Message]], list[Message]]
@@ -35,7 +36,7 @@ def message_page(
     """Read the messages of log ranges of a session. A page is converted in the transaction in which it is read."""
     if not log_ranges:
         return Page([])
-    rows = messages.read_page(tx, log_ranges, NO_LIMIT)
+    rows = messages.read_page(tx, log_ranges, ALL_MESSAGES)
     converted = convert(tx, rows.messages)
     if not rows.has_more:
         return Page(converted)
@@ -52,7 +53,7 @@ def output_previews(tx: Tx, log_ranges: Sequence[LogRange]) -> list[Message]:
     found: list[Message] = []
     for log_range in log_ranges:
         seqs = tool_results.seqs_with_outputs(tx, log_range)
-        for batch in _batches(tx, log_range.log_id, seqs):
+        for batch in split_by_size(tx, log_range.log_id, seqs, read_memory.page_bytes()):
             found += map(without_other_parts, messages.read_seqs(tx, log_range.log_id, batch))
     return found
 
@@ -70,16 +71,19 @@ def output_converter(complete: frozenset[PartPosition], count: TokenCounter, hid
     return convert
 
 
-def _batches(tx: Tx, log_id: int, seqs: Sequence[int]) -> Iterator[list[int]]:
-    """Divide sequence numbers into batches of messages that a read may hold at once."""
+def split_by_size(tx: Tx, log_id: int, seqs: Sequence[int], max_bytes: int) -> Iterator[list[int]]:
+    """Divide sequence numbers of a log into batches whose messages have at most `max_bytes`, or one larger message.
+
+    Raises `LargeReadError` at a message that is larger than a read may hold.
+    """
     batch: list[int] = []
     batch_bytes = 0
-    for start in range(0, len(seqs), READ_SEQS):
-        sizes = messages.sizes(tx, log_id, seqs[start : start + READ_SEQS])
-        for seq in seqs[start : start + READ_SEQS]:
+    for start in range(0, len(seqs), MAX_LISTED_SIZES):
+        sizes = messages.sizes(tx, log_id, seqs[start : start + MAX_LISTED_SIZES])
+        for seq in seqs[start : start + MAX_LISTED_SIZES]:
             size = sizes.get(seq, 0)
             read_memory.require(size)
-            if batch and batch_bytes + size > read_memory.page_bytes():
+            if batch and batch_bytes + size > max_bytes:
                 yield batch
                 batch, batch_bytes = [], 0
             batch.append(seq)

@@ -27,7 +27,9 @@ from holdfast.validation import prebuild_decoder
 
 LOCAL = "local"
 MIN_TOKEN_RATIO = 0.5
+"""A lower ratio of counted to estimated tokens is not trusted, because pieces would become too large."""
 MAX_EARLIER_CHARS = 600
+"""The length of the summary of the conversation so far that a prompt contains."""
 NO_COST = Cost()
 
 

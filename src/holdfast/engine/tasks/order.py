@@ -75,8 +75,9 @@ def add_task(
 def unblock_next(tx: Tx, order_key: str | None, context: CallContext) -> None:
     """Unblock the earliest unfinished task with this key, unless a failed task before it blocks it.
 
-    What the key stands for must be locked. Whether a failed task blocks may be a setting, which can change at any
-    time. So every new task, and every change of a task, calls this function.
+    The caller has locked what the tasks with this key share, such as the session (`TaskKind.lock`). Whether a failed
+    task blocks may be a setting, which can change at any time. So every new task, and every change of a task, calls
+    this function.
     """
     first = None if order_key is None else tasks.first_unfinished(tx, order_key)
     if first is None:

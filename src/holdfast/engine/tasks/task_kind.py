@@ -51,8 +51,8 @@ class TaskKind(msgspec.Struct, frozen=True, kw_only=True):
     lock: Callable[[Tx, StoredTask], bool] = _nothing_to_lock
     """Locks what the tasks with the same ordering key share, before the task is locked. False if it does not exist.
 
-    A kind whose tasks have an ordering key needs it on PostgreSQL: two tasks that end at the same time must not each
-    leave the next one to the other.
+    A kind whose tasks have an ordering key needs it on PostgreSQL: of two tasks that end at the same time, one must see
+    that the other has ended, and start the next task.
     """
     blocks_after_failure: Callable[[Settings], bool] = _never_blocks
     """Whether later tasks with the same ordering key wait while a task of this kind is failed."""

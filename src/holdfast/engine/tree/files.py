@@ -22,7 +22,7 @@ from holdfast.store.timestamps import from_micros
 
 MAX_DEPTH = 100
 _OVERHEAD_BYTES = 150
-"""About the bytes of an entry in a response without its texts."""
+"""The approximate size of an entry in a response, without its texts."""
 
 
 def _list(tx: Tx, principal: Principal, op: ListFiles, names: Names, context: CallContext) -> FilePage:
@@ -111,7 +111,7 @@ def _page(folder: Folder, op: ListFiles | ShowTree, depth: int, max_bytes: int) 
 
 
 def _entry_bytes(entry: FileEntry) -> int:
-    """About the bytes of an entry in a response."""
+    """The approximate size of an entry in a response."""
     return _OVERHEAD_BYTES + len(entry.name) + len(entry.uri) + len(entry.rel_path) + 3 * len(entry.abstract or "")
 
 

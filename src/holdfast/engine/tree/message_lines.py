@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from holdfast.engine.commits.message_pages import split_by_size
 from holdfast.model.messages import Message
 from holdfast.store import read_memory
 from holdfast.store.database import Tx
@@ -22,11 +23,11 @@ def message_lines(tx: Tx, session: StoredSession, first: int, last: int) -> Iter
     if first > last:
         return
     for log_range in lineage.log_ranges(tx, session, first, last):
-        for seqs in _batches(tx, log_range):
-            yield from (f"{_encode(message).decode()}\n" for message in read_batches(tx, log_range.log_id, seqs))
+        for seqs in _seqs_in_batches(tx, log_range):
+            yield from (f"{_encode(message).decode()}\n" for message in read_in_batches(tx, log_range.log_id, seqs))
 
 
-def _batches(tx: Tx, log_range: LogRange) -> Iterator[Sequence[int]]:
+def _seqs_in_batches(tx: Tx, log_range: LogRange) -> Iterator[Sequence[int]]:
     """Yield the sequence numbers of a range in batches. Of a long gap, which is damage, only one batch is included."""
     start = log_range.first
     while start <= log_range.last:
@@ -37,17 +38,7 @@ def _batches(tx: Tx, log_range: LogRange) -> Iterator[Sequence[int]]:
             start = messages.next_seq(tx, LogRange(log_range.log_id, start, log_range.last)) or log_range.last + 1
 
 
-def read_batches(tx: Tx, log_id: int, seqs: Sequence[int]) -> Iterator[Message]:
-    """Read messages of a log. A batch has at most `BATCH_BYTES`, or one message that is larger."""
-    batch: list[int] = []
-    batch_bytes = 0
-    sizes = messages.sizes(tx, log_id, seqs)
-    for seq in seqs:
-        size = sizes.get(seq, 0)
-        read_memory.require(size)
-        if batch and batch_bytes + size > min(BATCH_BYTES, read_memory.page_bytes()):
-            yield from messages.read_seqs(tx, log_id, batch)
-            batch, batch_bytes = [], 0
-        batch.append(seq)
-        batch_bytes += size
-    yield from messages.read_seqs(tx, log_id, batch)
+def read_in_batches(tx: Tx, log_id: int, seqs: Sequence[int]) -> Iterator[Message]:
+    """Read messages of a log, in batches of at most `BATCH_BYTES`, or of one message that is larger."""
+    for batch in split_by_size(tx, log_id, seqs, min(BATCH_BYTES, read_memory.page_bytes())):
+        yield from messages.read_seqs(tx, log_id, batch)

@@ -124,7 +124,7 @@ def _is_in(path: Names, folder: Names) -> bool:
 
 
 def _folder_at(tx: Tx, principal: Principal, mounts: dict[Names, FolderBuilder], path: Names) -> Folder:
-    """Return the folder of a mount, or one above mounts. It changed when the latest of these did, so it builds them."""
+    """Return the folder of a mount, or one above mounts, whose modification time is the latest of theirs."""
     if path in mounts:
         return mounts[path](tx, principal, _uri(path))
     child_names = sorted({mount_path[len(path)] for mount_path in mounts if _is_in(mount_path, path)})

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from holdfast.engine.tree.message_lines import BATCH_MESSAGES, read_batches
+from holdfast.engine.tree.message_lines import BATCH_MESSAGES, read_in_batches
 from holdfast.engine.tree.nodes import File, Folder, Node, lines_file, loaded_file
 from holdfast.engine.tree.reading import document_lines
 from holdfast.model.files import TOOL, TOOLS, output_file_name, tool_folder_name
@@ -97,7 +97,7 @@ def _call_rows(tx: Tx, log_ranges: list[LogRange], tool_id: str, skip: int) -> I
         while seqs := tool_calls.seqs_of_call(
             tx, LogRange(log_range.log_id, first, log_range.last), tool_id, BATCH_MESSAGES
         ):
-            for message in read_batches(tx, log_range.log_id, seqs):
+            for message in read_in_batches(tx, log_range.log_id, seqs):
                 for part, row in tool_call_rows(message):
                     if part.tool_id == tool_id and skip == 0:
                         yield row

@@ -21,7 +21,7 @@ _decode_meta = msgspec.json.Decoder(Meta).decode
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The moment of a session that an export has."""
+    """The state of a session that an export copies."""
 
     session_id: str
     uri: str

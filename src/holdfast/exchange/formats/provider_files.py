@@ -21,7 +21,7 @@ TIME_KEYS = ("created_at", "created", "create_time", "timestamp")
 ID_KEYS = ("session_id", "conversation_id", "thread_id", "id")
 
 JsonRow = tuple[str, Any]
-"""A decoded value and its location, which errors name."""
+"""The location of a value, which errors name, and the decoded value."""
 
 
 def is_message(value: Any) -> bool:

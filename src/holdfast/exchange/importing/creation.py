@@ -43,9 +43,10 @@ def create_session(client: Client, record: SessionRecord) -> tuple[SessionInfo, 
 
 
 def is_unmodified_fork(client: Client, info: SessionInfo, record: SessionRecord) -> bool:
-    """Whether the session is a fork to which nothing was added, and which still has its origin's metadata or settings.
+    """Whether the session is the fork that `record` describes, and nothing was added to it since.
 
-    An import that was interrupted after the fork leaves it in this state.
+    An import that was interrupted after the fork leaves it in this state. Its metadata and its settings are still those
+    of the origin, or already those of the record.
     """
     if record.fork is None or info.forked_from != record.fork or info.total_message_count != record.fork.seq:
         return False

@@ -9,7 +9,7 @@ from starlette.types import Receive, Send
 from holdfast.errors import DeadlineExceededError
 from holdfast.http import responses
 from holdfast.http.encoded_stream import EncodedStream
-from holdfast.http.executor import Caller, EngineExecutor
+from holdfast.http.executor import EngineExecutor, Requester
 from holdfast.http.memory.budget import MemoryReservation
 from holdfast.store.read_memory import PAGE_BYTES
 
@@ -26,10 +26,10 @@ class ResponseStream:
     """Sends the pages of one response. Its reservation holds one page at a time."""
 
     def __init__(
-        self, executor: EngineExecutor, reservation: MemoryReservation, page_seconds: float, caller: Caller
+        self, executor: EngineExecutor, reservation: MemoryReservation, page_seconds: float, requester: Requester
     ) -> None:
         self._executor = executor
-        self._caller = caller
+        self._requester = requester
         self._reservation = reservation
         self._page_seconds = page_seconds
         """How long reading a page may take, with the wait for memory."""
@@ -63,7 +63,7 @@ class ResponseStream:
         self._reservation.release()
         try:
             async with asyncio.timeout(self._page_seconds):
-                return await self._executor.read_large(read, PAGE_BYTES, self._reservation, self._caller)
+                return await self._executor.read_large(read, PAGE_BYTES, self._reservation, self._requester)
         except TimeoutError:
             raise DeadlineExceededError(
                 f"a page of the response was not read within {self._page_seconds:g} s; try again"

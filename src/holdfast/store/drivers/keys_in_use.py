@@ -1,7 +1,8 @@
 """The keys of the writes that the batches of a process are committing.
 
-Two batches with writes of the same session would wait for each other's locks, and all writes of the second with it.
-Such a write waits here instead, and the thread that commits the first batch runs it next.
+If two batches had writes of the same session, the second batch would wait for the lock that the first one holds, with
+all its other writes. Therefore such a write is taken out of the second batch and waits here. The thread that commits
+the first batch runs it next.
 """
 
 import threading
@@ -40,7 +41,7 @@ class KeysInUse(Generic[W]):
         with self._lock:
             for write in list(batch):
                 key = write.key
-                if not key[1] or key in claimed:  # a write without a name waits for no others
+                if not key[1] or key in claimed:  # a write without a `Submission.key` waits for no others
                     continue
                 if key in self._waiting:
                     self._waiting[key].append(write)

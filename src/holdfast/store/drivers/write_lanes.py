@@ -47,7 +47,7 @@ class WriteLanes(Generic[W]):
     def add(self, write: SubmittedWrite[W]) -> None:
         account, name = write.key
         with self._lock:
-            # A write that names nothing has a lane of its own: it need not wait for others that name nothing.
+            # A write without a `Submission.key` has a lane of its own: it need not wait for others without one.
             key = (account, name or f"#{next(self._numbers)}")
             lane = self._lanes.get(key)
             if lane is not None:

@@ -11,7 +11,7 @@ from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
 _OVERHEAD_BYTES = 200
-"""About the bytes of a change in a response without its data."""
+"""The approximate size of a change in a response, without its data."""
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -21,7 +21,7 @@ class StoredChange(msgspec.Struct, frozen=True):
     """The sequence number of the last message at the time of the change."""
     change: Change
     bytes: int
-    """About its size in a response."""
+    """Its approximate size in a response."""
 
 
 def record(tx: Tx, session: StoredSession, kind: str, user_id: str, now: int, data: dict[str, Any]) -> None:

@@ -22,9 +22,9 @@ UNREADABLE_PAGE = 20
 """How many messages a page has where the sizes cannot be read, because of damage."""
 _OF_RANGE = "account_id = ? AND log_id = ? AND seq BETWEEN ? AND ?"
 _OVERHEAD_BYTES = 200
-"""About the bytes of a message in a response without its parts."""
+"""The approximate size of a message in a response, without its parts."""
 _SIZE = f"OCTET_LENGTH(m.parts) + COALESCE(OCTET_LENGTH(m.extra), 0) + {_OVERHEAD_BYTES}"
-"""About the bytes of a message in a response. The database knows them without reading the columns."""
+"""The approximate size of a message in a response. The database knows it without reading the columns."""
 
 _INSERT = (
     "INSERT INTO messages (account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through, author,"

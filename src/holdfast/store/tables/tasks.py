@@ -36,8 +36,8 @@ _READABLE = (
 """The grants to read the session of the task `t`."""
 
 MAX_RUN_AT_ERROR = 60_000_000
-"""How far in the future a task may be due, in microseconds, beyond what can be explained. A database's clock that was
-set back, or the clock of a machine with an earlier version, leaves such tasks."""
+"""A task that is due later than its lease or its longest wait, plus this time in microseconds, has a wrong time. A
+database's clock that was set back, or the clock of a machine with an earlier version, leaves such tasks."""
 
 
 class StoredTask(msgspec.Struct, frozen=True):

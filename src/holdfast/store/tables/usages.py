@@ -11,7 +11,7 @@ from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
 _OVERHEAD_BYTES = 200
-"""About the bytes of a use in a response without its details."""
+"""The approximate size of a use in a response, without its details."""
 _decode_skill = json_decoder(SkillUse).decode
 
 

@@ -9,6 +9,7 @@ from holdfast.summary.rules import judgements, obligations, preferences, sentenc
 from holdfast.summary.rules.splitting import Segment, Sentence
 
 _MIN_SPACES, _MIN_WORDS = 3, 2
+"""A preference that ends the segment has at least so many spaces, and a rule that other words mark so many words."""
 _SUBORDINATING = (
     *("would ", "could ", " if ", "whether ", " than ", " as ", " what ", " how ", " one ", " why "),
     *(" when ", " whenever ", " where ", " while ", " until ", " before ", " after ", " once ", " who "),
@@ -17,6 +18,7 @@ _SUBORDINATING = (
 _NO_OBLIGATION_SUBJECTS = frozenset(
     {"i", "we", "you", "they", "he", "she", "do", "there", "this", "that", "my", "one", "how", "what"}
 )
+"""First words of a sentence with "has to" or "have to" that is about the current task, such as "I have to go"."""
 
 
 class _Candidates(NamedTuple):

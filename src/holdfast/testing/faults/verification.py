@@ -115,7 +115,10 @@ def _check_counters(client: Client, session_id: str, messages: list[Message]) ->
 
 
 def _check_keys(database: Database, append_log: AppendLog, found: set[str]) -> None:
-    """Check that a key is stored exactly if its append is. An HTTP client generates a key where none is given."""
+    """Check that the key of an append is stored if the append is, and only then.
+
+    An HTTP client generates a key where none is given.
+    """
     rows = database.read("default", lambda tx: tx.all(STORED_KEYS))
     keys = {key for session_id, key in rows if session_id in append_log.sessions()}
     generated = {key for key in keys if key.startswith(GENERATED_PREFIX)}

@@ -107,7 +107,7 @@ class _RunningBatch(Generic[J]):
 
     def failed_write(self) -> J | None:
         """The write of the statement that failed."""
-        self._own_statements()
+        self._assign_sent_statements()
         failed = self._pipeline.succeeded_count
         return self._owners[failed] if failed < len(self._owners) else None
 
@@ -173,14 +173,14 @@ class _RunningBatch(Generic[J]):
                 self._pipeline.send(sql, params)
 
     def _switch_to(self, write: J) -> None:
-        self._own_statements()
+        self._assign_sent_statements()
         self._current = write
         if self._account != write.work[0]:
             self._account = write.work[0]
             self._pipeline.send(SET_ACCOUNT, (self._account,))
 
-    def _own_statements(self) -> None:
-        """Assign the statements that were sent since the last call to the current write."""
+    def _assign_sent_statements(self) -> None:
+        """Record that the statements sent since the last call belong to the current write."""
         self._owners += [self._current] * (self._pipeline.sent_count - len(self._owners))
 
 

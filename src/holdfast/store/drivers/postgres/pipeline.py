@@ -55,7 +55,7 @@ class Pipeline:
         """Part of the names, so that a statement can be prepared again."""
         self._uses: dict[str, int] = {}
         self._pending: deque[bool] = deque()
-        """For each result that was not received yet, whether it is of a statement or of preparing one."""
+        """For each result that was not received yet: True if it is of a statement, False if it is of preparing one."""
         self._pending_syncs = 0
         self._results: list[PGresult] = []
         """The results received since rows were last fetched."""
@@ -123,8 +123,8 @@ class Pipeline:
         first = self.succeeded_count - len(results)
         return [self._rows(results[number - first]) for number in numbers]
 
-    def run_apart(self, statements: Sequence[Statement], answer_seconds: float) -> list[list[Row]]:
-        """Run statements in a transaction of their own, which is not `open`."""
+    def run_in_own_transaction(self, statements: Sequence[Statement], answer_seconds: float) -> list[list[Row]]:
+        """Open the pipeline, run statements in a transaction of their own, and close it."""
         self.open(answer_seconds)
         rows = self.fetch(statements)
         self.close()

@@ -24,12 +24,13 @@ MIN_PAUSE_SECONDS = 0.02
 MAX_PAUSE_SECONDS = 0.5
 """The longest pause between two attempts to connect."""
 
-READ_DURABILITY = "SELECT current_setting('synchronous_commit')"
+READ_SYNCHRONOUS_COMMIT = "SELECT current_setting('synchronous_commit')"
 READ_OWN_LIMITS = (
     "SELECT name, setting::bigint FROM pg_settings WHERE source = 'client' AND name IN"
     " ('lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout')"
 )
 READ_NO_LIMITS = "SELECT 1 WHERE FALSE"
+"""Used instead of `READ_OWN_LIMITS` if the user has set no limits: it returns no rows, and costs less."""
 
 
 def connection_options(url: str) -> dict[str, str | int]:
@@ -62,13 +63,14 @@ def connector(url: str, limits: TimeLimits) -> Callable[[], Connection]:
     def connect() -> Connection:
         connection = Connection.connect(url, autocommit=True, client_encoding="UTF8", **options)
         try:
-            durability, own_limits = connection.statements.run_apart(
-                [(READ_DURABILITY, ()), (READ_OWN_LIMITS if has_own_limits else READ_NO_LIMITS, ())], CONNECT_SECONDS
+            synchronous_commit, own_limits = connection.statements.run_in_own_transaction(
+                [(READ_SYNCHRONOUS_COMMIT, ()), (READ_OWN_LIMITS if has_own_limits else READ_NO_LIMITS, ())],
+                CONNECT_SECONDS,
             )
         except BaseException:
             connection.close()
             raise
-        connection.sets_durability = durability[0] == ("off",)
+        connection.turns_on_synchronous_commit = synchronous_commit[0] == ("off",)
         connection.limits = limits.replaced_by(dict(own_limits))
         return connection
 
@@ -86,9 +88,10 @@ class ConnectionPool:
         self._in_use = 0
         self._closed = False
         self._lock = threading.Lock()
-        self._returned_for_all = threading.Condition(self._lock)
-        self._returned_for_some = threading.Condition(self._lock)
-        """For callers that leave places free."""
+        self._place_freed = threading.Condition(self._lock)
+        """Wakes callers that may take any place."""
+        self._unreserved_place_freed = threading.Condition(self._lock)
+        """Wakes callers that must keep some places free."""
 
     def get(self, seconds: float, *, keep_free: int = 0) -> Connection:
         """Take a connection that is not known to be lost. Leave `keep_free` places for others."""
@@ -132,18 +135,18 @@ class ConnectionPool:
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-            self._returned_for_all.notify_all()
-            self._returned_for_some.notify_all()
+            self._place_freed.notify_all()
+            self._unreserved_place_freed.notify_all()
         for connection, _ in idle:
             connection.close()
 
     def _reserve(self, deadline: float, keep_free: int) -> Connection | None:
         """Wait for a place. Return an idle connection for it, or None if one has to be opened."""
         max_in_use = max(1, self._max_size - keep_free)
-        returned = self._returned_for_some if keep_free else self._returned_for_all
+        freed = self._unreserved_place_freed if keep_free else self._place_freed
         with self._lock:
             while self._in_use >= max_in_use and not self._closed:
-                if not returned.wait(deadline - time.monotonic()) and self._in_use >= max_in_use:
+                if not freed.wait(deadline - time.monotonic()) and self._in_use >= max_in_use:
                     raise _all_in_use(self._max_size)
             if self._closed:
                 raise closed_error()
@@ -156,9 +159,9 @@ class ConnectionPool:
             self._notify()
 
     def _notify(self) -> None:
-        """Wake a caller of each kind. One of them may have to wait on, but not both."""
-        self._returned_for_all.notify()
-        self._returned_for_some.notify()
+        """Wake one waiting caller of each kind. If both wait, one gets the place and the other waits again."""
+        self._place_freed.notify()
+        self._unreserved_place_freed.notify()
 
 
 def _is_lost(connection: Connection) -> bool:

@@ -23,7 +23,8 @@ from holdfast.store.index import postgres_text
 from holdfast.store.row_errors import ROW_ERRORS, damage_error
 
 LOST_STATEMENTS = (pg.InvalidSqlStatementName, pg.DuplicatePreparedStatement)
-"""Errors of a pooler that gives each transaction another connection: prepared statements are missing or in the way."""
+"""Errors of a pooler that gives each transaction another connection: a prepared statement is missing
+there, or another one has its name."""
 
 T = TypeVar("T")
 Work = tuple[str, Callable[[Tx], T]]
@@ -43,7 +44,7 @@ DIALECT = Dialect(
 BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 SET_ACCOUNT = "SELECT set_config('holdfast.account', ?, true)"
-SET_DURABLE = "SET LOCAL synchronous_commit = on"
+TURN_ON_SYNCHRONOUS_COMMIT = "SET LOCAL synchronous_commit = on"
 REQUIRE_SCHEMA = "SELECT holdfast_refuse_schema(number) FROM schema_migrations WHERE number > ?"
 """Begins a write. It fails if the database has a newer schema than the given one."""
 NEWER_SCHEMA = "HF001"
@@ -72,7 +73,7 @@ class Connection(psycopg.Connection[Row]):
     """A connection with a pipeline, which keeps the names of prepared statements."""
 
     limits: TimeLimits
-    sets_durability = False
+    turns_on_synchronous_commit = False
     """Whether transactions must turn `synchronous_commit` on, because the server's default is off."""
     known_schema: int | None = None
     """The newest schema that this version knows. A write fails if the database has a newer one. None: not checked."""
@@ -187,8 +188,8 @@ def begin(connection: Connection, limits: TimeLimits, *, is_read: bool = False) 
     pipeline.send(BEGIN_READ if is_read else BEGIN_WRITE)
     if is_read:
         return
-    if connection.sets_durability:
-        pipeline.send(SET_DURABLE)
+    if connection.turns_on_synchronous_commit:
+        pipeline.send(TURN_ON_SYNCHRONOUS_COMMIT)
     if connection.known_schema is not None:
         pipeline.send(REQUIRE_SCHEMA, (connection.known_schema,))
 

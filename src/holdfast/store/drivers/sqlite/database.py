@@ -80,9 +80,9 @@ class SqliteDatabase:
         self._closed = self._closing = False
         self._queue: WriteQueue[Work[object]] | None = None
         self._queue_lock = threading.Lock()
-        self._place: DatabaseFile | None = None if file == ":memory:" else DatabaseFile(file)
-        if self._place is not None:
-            create_folder(Path(self._place.path).parent)
+        self._database_file: DatabaseFile | None = None if file == ":memory:" else DatabaseFile(file)
+        if self._database_file is not None:
+            create_folder(Path(self._database_file.path).parent)
         open_databases.add(self)
 
     def write(self, account: str, transaction: Callable[[Tx], T]) -> T:
@@ -103,11 +103,11 @@ class SqliteDatabase:
         return self.group.count_waiting() + (self._queue.count_waiting() if self._queue else 0)
 
     def read(self, account: str, transaction: Callable[[Tx], T]) -> T:
-        if self._place is None:  # a database in memory has only one connection
+        if self._database_file is None:  # a database in memory has only one connection
             with self.group.exclusive():
                 return run_read(self._get_writer(), account, transaction)
         with self._readers.connection() as connection:
-            self._place.check_for_read()
+            self._database_file.check_for_read()
             return run_read(connection, account, transaction)
 
     def migrate(self, now: int) -> None:
@@ -147,8 +147,8 @@ class SqliteDatabase:
             with self.group.exclusive():
                 copy_database(self._get_writer(), target, progress)
             return
-        if self._place is not None:
-            self._place.check_for_read()
+        if self._database_file is not None:
+            self._database_file.check_for_read()
         with self._readers.connection() as connection:
             copy_database(connection, target, progress)
 
@@ -166,7 +166,7 @@ class SqliteDatabase:
     def disconnected_for_fork(self) -> Iterator[None]:
         """Close all connections to the file during a fork. Parent and child open new ones when needed."""
         with self._idle():
-            if self._place is not None:
+            if self._database_file is not None:
                 self._disconnect()
             yield
 
@@ -198,8 +198,8 @@ class SqliteDatabase:
         try:
             with translated_errors, transaction_scope:
                 run_batch(self._get_writer(), batch, self._newest_schema)
-            if self._place is not None:
-                self._place.check(UNKNOWN_OUTCOME)
+            if self._database_file is not None:
+                self._database_file.check(UNKNOWN_OUTCOME)
         except Exception as error:  # noqa: BLE001 - it is passed to the callers
             self._drop_writer()
             for write in batch:
@@ -213,13 +213,13 @@ class SqliteDatabase:
         """The write connection, opened if needed."""
         if self._closed:
             raise self._closed_error()
-        if self._writer is not None and self._place is not None and self._place.is_displaced:
-            self._place.check(NOTHING_DONE)
+        if self._writer is not None and self._database_file is not None and self._database_file.is_displaced:
+            self._database_file.check(NOTHING_DONE)
             self._drop_writer()  # the file is back
         if self._writer is None:
             self._writer = self._open(WRITER_PRAGMAS)
-            if self._place is not None:
-                self._place.watch_wal(self._writer.filename_wal)
+            if self._database_file is not None:
+                self._database_file.watch_wal(self._writer.filename_wal)
         return self._writer
 
     def _closed_error(self) -> FailedPreconditionError:
@@ -234,11 +234,11 @@ class SqliteDatabase:
             return connection
 
     def _open(self, pragmas: str) -> apsw.Connection:
-        if self._place is None:
+        if self._database_file is None:
             connection = apsw.Connection(self.file)
         else:
-            self._place.prepare()
-            connection = apsw.Connection(self._place.path, apsw.SQLITE_OPEN_READWRITE, vfs=self._vfs)
+            self._database_file.prepare()
+            connection = apsw.Connection(self._database_file.path, apsw.SQLITE_OPEN_READWRITE, vfs=self._vfs)
         try:
             connection.set_busy_handler(busy_handler(self._busy_timeout_ms / 1_000))
             # SQLite's own LOWER handles only ASCII.
@@ -246,8 +246,8 @@ class SqliteDatabase:
             connection.create_scalar_function("holdfast_now", self._clock.now, 0)
             self._configure(connection, pragmas)
             sqlite_text.register(connection)
-            if self._place is not None:
-                self._place.check(NOTHING_DONE)
+            if self._database_file is not None:
+                self._database_file.check(NOTHING_DONE)
         except BaseException:
             close_connection(connection)
             raise
@@ -273,14 +273,14 @@ class SqliteDatabase:
         connection = self._writer
         if connection is None:
             return
-        if self._place is None:  # closing the connection would lose the data
+        if self._database_file is None:  # closing the connection would lose the data
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             return
-        if not self._place.is_in_place():  # while it is open, no other file can get its inode
+        if not self._database_file.is_in_place():  # while it is open, no other file can get its inode
             self._save_displaced(connection)
             return
-        self._place.unwatch_wal()
+        self._database_file.unwatch_wal()
         self._writer = None
         close_connection(connection)
 
@@ -292,8 +292,8 @@ class SqliteDatabase:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def _disconnect(self) -> None:
-        if self._place is not None:
-            self._place.forget()
+        if self._database_file is not None:
+            self._database_file.forget()
         self._readers.close()
         writer, self._writer = self._writer, None
         if writer is not None:

@@ -23,8 +23,9 @@ UNKNOWN_OUTCOME = "what was written went to the file that was there before, so t
 class _OpenFile:
     """A file at a path, and whether it is still there.
 
-    On Linux a handle of the file tells its present path. `stat` would tell too, but after it the system gives the next
-    write a time of its own, which makes each commit a third slower. With symbolic links in the path, only `stat` tells.
+    On Linux a handle of the file has its present path. `stat` could be used instead, but after a `stat` the system
+    stores a new modification time at the next write, which makes each commit a third slower. If the path has symbolic
+    links, only `stat` can be used.
     """
 
     def __init__(self, path: str, identity: Identity) -> None:

@@ -59,10 +59,13 @@ class Machine:
         self.client.close()
 
 
-def run_scenario(scenario: Scenario, target: str, folder: Path, *, archives: int, untouched: int) -> float:
-    """Archive sessions, of which the first worker is killed for all but `untouched`. Return the seconds it took."""
-    sessions = [f"{number}" for number in range(untouched + len(KILL_POINTS))]
-    kill_points = dict(zip(sessions[untouched:], KILL_POINTS, strict=True))
+def run_scenario(scenario: Scenario, target: str, folder: Path, *, archives: int, sessions_without_kill: int) -> float:
+    """Commit sessions, each until it has `archives` archives, and return the seconds that it took.
+
+    There is one more session for each kill point: the first worker that runs its task is killed there.
+    """
+    sessions = [f"{number}" for number in range(sessions_without_kill + len(KILL_POINTS))]
+    kill_points = dict(zip(sessions[sessions_without_kill:], KILL_POINTS, strict=True))
     options = WorkerOptions(
         target=target,
         settings={"worker_threads": 1, "task_lease_seconds": LEASE_SECONDS, "worker_poll_seconds": 0.02},
