@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from holdfast import lazy
 from holdfast.computing.runners import open_runner
 from holdfast.config import Settings
-from holdfast.engine.admin import accounts, keys, system
+from holdfast.engine.admin import accounts, system
 from holdfast.engine.commits import archives, auto_commits, commits, resummaries
-from holdfast.engine.gate import access
+from holdfast.engine.gate import access, keys
 from holdfast.engine.gate.call import CheckedCall, PreparedCall
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
@@ -29,7 +29,7 @@ from holdfast.model.system import Backup
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
 from holdfast.store import diagnostics
 from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Submission, Tx
-from holdfast.store.tables import append_results, auto_commit_checks
+from holdfast.store.tables import append_results, auto_commit_checks, task_lists
 from holdfast.store.tables import tasks as stored_tasks
 
 R = TypeVar("R")
@@ -161,7 +161,7 @@ class Engine:
 
     def count_tasks(self) -> dict[str, int]:
         """The number of tasks of all accounts in each state."""
-        return self.db.read(EVERY_ACCOUNT, stored_tasks.counts)
+        return self.db.read(EVERY_ACCOUNT, task_lists.counts)
 
     def delete_expired(self) -> None:
         """Delete results of appends that are too old to be retried, and tasks that completed long ago."""

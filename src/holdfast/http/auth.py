@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from holdfast.config import AuthMode, Settings
-from holdfast.engine.admin import keys
-from holdfast.engine.admin.keys import KeyOwner
+from holdfast.engine.gate import keys
+from holdfast.engine.gate.keys import KeyOwner
 from holdfast.errors import (
     DeadlineExceededError,
     FailedPreconditionError,
@@ -26,6 +26,7 @@ Headers = Mapping[bytes, bytes]
 ACCOUNT = b"x-openviking-account"
 USER = b"x-openviking-user"
 ROLE = b"x-openviking-role"
+AGENT = b"x-openviking-agent"
 MAX_CACHED_KEYS = 10_000
 
 
@@ -86,10 +87,18 @@ class Authenticator:
         """Callers by the hash of their key, each with the time until which the entry is valid."""
 
     async def identify(self, headers: Headers) -> AuthenticatedCaller:
+        caller = await self._identify(headers)
+        agent = headers.get(AGENT)
+        return caller if agent is None or caller.is_operator else _with_agent(caller, agent)
+
+    async def _identify(self, headers: Headers) -> AuthenticatedCaller:
+        key = _key_from_headers(headers)
         if self.mode == "dev":
             _require_local(headers.get(b"host", b""), headers.get(b"origin"), headers.get(b"sec-fetch-site"))
+        if key is not None and keys.is_link(key):
+            return await self._caller_of_link(key)
+        if self.mode == "dev":
             return _dev_caller(headers.get(ACCOUNT, b"default"), headers.get(USER, b"default"))
-        key = _key_from_headers(headers)
         if key is None:
             raise UnauthenticatedError("no key was sent; send it as X-API-Key or as Authorization: Bearer")
         if keys.is_same_secret(self._root_key, key):
@@ -121,6 +130,13 @@ class Authenticator:
             valid_until = now + self._cache_micros
             self._cache[hashed] = (caller, min(valid_until, owner.expires_at or valid_until))
         return caller
+
+    async def _caller_of_link(self, link: str) -> AuthenticatedCaller:
+        """Look up a share link, each time: every use is counted, and a revoked link ends at once."""
+        owner = await self._look_up(link)
+        if owner is None:
+            raise UnauthenticatedError("this share link is not valid; it may be wrong, expired or revoked")
+        return AuthenticatedCaller(owner.principal)
 
     async def _look_up(self, key: str) -> KeyOwner | None:
         try:
@@ -156,6 +172,12 @@ def _trusted_caller(headers: Headers) -> AuthenticatedCaller:
         missing = "X-OpenViking-Account" if account is None else "X-OpenViking-User"
         raise InvalidArgumentError(missing, "is missing; send both the account and the user")
     return _user_caller(account, user, headers.get(ROLE, b"user"))
+
+
+@functools.lru_cache(maxsize=1024)
+def _with_agent(caller: AuthenticatedCaller, agent: bytes) -> AuthenticatedCaller:
+    principal = msgspec.structs.replace(caller.principal, agent_id=agent.decode("latin-1"))
+    return msgspec.structs.replace(caller, principal=principal)
 
 
 @functools.lru_cache(maxsize=1024)

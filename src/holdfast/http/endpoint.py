@@ -42,6 +42,7 @@ SINGLE_HEADERS = {
     b"x-openviking-account",
     b"x-openviking-user",
     b"x-openviking-role",
+    b"x-openviking-agent",
     b"idempotency-key",
     b"if-match",
     b"last-event-id",
@@ -160,7 +161,8 @@ class Endpoint:
                         parsed = await state.executor.in_checker(partial(parse_body, body), user)
                     del body
                 telemetry = parsed.pop("telemetry", None)
-                fields = {**parsed, **_header_fields(route, headers, parsed), **path_fields}
+                owner = {} if in_query else _owner_in_query(scope["query_string"])
+                fields = {**parsed, **owner, **_header_fields(route, headers, parsed), **path_fields}
                 encoded = await state.executor.call_encoded(
                     caller.principal,
                     route.cls,
@@ -177,7 +179,7 @@ class Endpoint:
             if route.cls in KEY_CHANGES:
                 state.authenticator.clear_cache()
         if route.entry.verb != "GET" and "session_id" in fields:
-            state.notifier.notify((caller.principal.account_id, caller.principal.user_id, fields["session_id"]))
+            state.notifier.notify((caller.principal.account_id, fields["session_id"]))
         return encoded, telemetry
 
     async def _stream(
@@ -229,6 +231,11 @@ def _parse_query(query: bytes) -> dict[str, Any]:
         return dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100))
     except ValueError as error:
         raise InvalidArgumentError("query", f"cannot be parsed: {error}; percent-encode it as UTF-8") from None
+
+
+def _owner_in_query(query: bytes) -> dict[str, Any]:
+    """The owner of a shared session is a part of its address, so it may be in the query of any request."""
+    return {name: value for name, value in _parse_query(query).items() if name == "owner"}
 
 
 def parse_body(body: bytes | bytearray) -> dict[str, Any]:

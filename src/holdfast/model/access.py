@@ -74,7 +74,7 @@ def link_internal_id(link_id: str) -> str:
 
 
 class Collaborator(WireStruct, frozen=True, kw_only=True):
-    """A user with whom a session is shared."""
+    """A user that a session is shared with."""
 
     user_id: str
     rights: list[Right]

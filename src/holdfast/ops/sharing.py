@@ -54,7 +54,7 @@ class UnshareSession(Operation[CollaboratorRef], frozen=True, kw_only=True):
 
 @operation(f"GET {COLLABORATORS}", right="read", result_field="collaborators", answer="bounded")
 class ListCollaborators(Operation[CollaboratorPage], frozen=True, kw_only=True):
-    """List the users with whom a session is shared, by user id. The owner is not among them."""
+    """List the users that a session is shared with, by user id. The owner is not among them."""
 
     session_id: Name
     owner: Owner | None = None

@@ -62,7 +62,7 @@ class Sharing:
     async def list_collaborators(
         self, session_id: str, *, limit: int = 100, cursor: str | None = None, owner: str | None = None
     ) -> CollaboratorPage:
-        """List the users with whom a session is shared, by user id.
+        """List the users that a session is shared with, by user id.
 
         To get the next page, pass the page's `next_cursor` as `cursor`.
         """

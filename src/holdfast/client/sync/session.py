@@ -172,7 +172,7 @@ class Session:
 
     @property
     def collaborators(self) -> list[Collaborator]:
-        """The users with whom the session is shared, with their rights."""
+        """The users that the session is shared with, and their rights."""
         collaborators: list[Collaborator] = []
         cursor: str | None = None
         while True:

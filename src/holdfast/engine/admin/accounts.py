@@ -1,6 +1,6 @@
 """Administration of accounts, users and keys, and the audit log."""
 
-from holdfast.engine.admin import keys
+from holdfast.engine.gate import keys
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.errors import AlreadyExistsError, ConflictError, NotFoundError
 from holdfast.model.access import INTERNAL_ID_SEPARATOR
@@ -30,8 +30,9 @@ from holdfast.ops.administration import (
     RotateKey,
     SetRole,
 )
+from holdfast.store.access import user_ids, users
 from holdfast.store.database import Tx
-from holdfast.store.tables import accounts, audit, user_ids, users
+from holdfast.store.tables import accounts, audit
 from holdfast.store.timestamps import from_micros
 
 INTERNAL_ID_BYTES = 6

@@ -33,7 +33,7 @@ from holdfast.ops.system import (
 )
 from holdfast.store import diagnostics, migrations
 from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.store.tables import lineage, messages, sessions, tasks, tool_results, usages
+from holdfast.store.tables import lineage, messages, sessions, task_lists, tool_results, usages
 from holdfast.store.timestamps import from_micros
 
 MAX_WAIT_SHARE = 0.8
@@ -62,7 +62,7 @@ def _queues(
     """Count the queued work. Its handler declares a write, which runs after all writes that were accepted before it."""
     return {
         "writes": QueueCounts(context.count_waiting_writes()),
-        "tasks": _queue_counts(tasks.counts(tx, principal.account_id, principal.internal_id)),
+        "tasks": _queue_counts(task_lists.counts(tx, principal.account_id, principal.internal_id)),
     }
 
 
@@ -78,7 +78,7 @@ def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitU
     deadline = time.monotonic() + seconds
     poll_seconds = FIRST_POLL_SECONDS
     while True:
-        queue = _queue_counts(resources.db.read(account, lambda tx: tasks.counts(tx, *owner)))
+        queue = _queue_counts(resources.db.read(account, lambda tx: task_lists.counts(tx, *owner)))
         remaining = queue.pending + queue.in_progress
         if not remaining:
             return
@@ -98,7 +98,7 @@ def _component(tx: Tx, principal: Principal, name: ComponentName, context: CallC
             status = f"{tx.dialect.name}, schema {migrations.latest_applied(tx)}"
         case "queue":
             # Only the operator sees the tasks of all accounts. An administrator sees those of their own account.
-            by_kind = tasks.counts_by_kind(tx, None if principal.role == "root" else principal.account_id)
+            by_kind = task_lists.counts_by_kind(tx, None if principal.role == "root" else principal.account_id)
             queues = {kind: _queue_counts(by_kind.get(kind, {})) for kind in sorted({COMMIT, *by_kind})}
             status, has_errors = _queue_table(queues, context), any(queue.failed for queue in queues.values())
         case "vikingdb":

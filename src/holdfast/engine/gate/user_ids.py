@@ -6,8 +6,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from holdfast.model.identity import OPERATOR, Principal
+from holdfast.store.access import user_ids
 from holdfast.store.database import Database
-from holdfast.store.tables import user_ids
 
 MAX_CACHED = 10_000
 

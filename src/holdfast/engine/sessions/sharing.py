@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from holdfast.engine.admin import keys
+from holdfast.engine.gate import keys
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.engine.gate.session_access import owner_ids, require_rights, require_session
 from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
@@ -32,8 +32,10 @@ from holdfast.ops.sharing import (
     TransferSession,
     UnshareSession,
 )
+from holdfast.store.access import grants, share_links, user_ids, users
+from holdfast.store.access.share_links import SessionAddress
 from holdfast.store.database import Tx
-from holdfast.store.tables import changes, grants, session_info, share_links, tasks, user_ids, users
+from holdfast.store.tables import changes, session_info, tasks
 from holdfast.store.tables import sessions as store
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
@@ -117,7 +119,8 @@ def _list_links(
     tx: Tx, principal: Principal, op: ListShareLinks, _prepared: None, _context: CallContext
 ) -> ShareLinkPage:
     session = require_session(tx, principal, op)
-    found = share_links.page(tx, session, after=op.cursor, limit=op.limit + 1)
+    address = SessionAddress(session.owner_id, session.session_id)
+    found = share_links.page(tx, session.log_id, address, after=op.cursor, limit=op.limit + 1)
     page = found[: op.limit]
     return ShareLinkPage(page, page[-1].id if len(found) > op.limit else None)
 

@@ -16,6 +16,7 @@ from holdfast.model.summaries import EmbeddingUsage
 from holdfast.model.tasks import COMMIT, Progress, Task, TaskUsage, TotalUsage
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
 from holdfast.store.database import Tx
+from holdfast.store.tables import task_lists
 from holdfast.store.tables import tasks as store
 from holdfast.store.tables.tasks import StoredTask
 from holdfast.store.timestamps import from_micros
@@ -71,7 +72,7 @@ def _read(tx: Tx, principal: Principal, task_id: str, context: CallContext) -> T
 
 def _list(tx: Tx, principal: Principal, op: ListTasks, _prepared: None, context: CallContext) -> list[Task]:
     is_operator = principal == OPERATOR
-    page = store.page(
+    page = task_lists.page(
         tx,
         None if is_operator else grantee_of(principal),
         kind=op.task_type,

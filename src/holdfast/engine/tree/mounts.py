@@ -10,8 +10,9 @@ from holdfast.engine.tree.nodes import Folder, Node, small_folder
 from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
 from holdfast.model.identity import Principal
 from holdfast.model.uris import CALLER, SCHEME, SESSION_ALIAS, child_uri
+from holdfast.store.access import grants
 from holdfast.store.database import Tx
-from holdfast.store.tables import grants, sessions
+from holdfast.store.tables import sessions
 from holdfast.store.tables.sessions import SessionFilter
 
 Names = tuple[str, ...]

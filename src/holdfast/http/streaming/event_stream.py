@@ -19,8 +19,8 @@ from holdfast.model.identity import Principal
 from holdfast.model.sessions import Event, EventPage
 from holdfast.ops.sessions import ReadEvents
 
-SessionKey = tuple[str, str, str]
-"""The ids of the account, the user and the session."""
+SessionKey = tuple[str, str]
+"""The ids of the account and the session. Sessions of several owners may have one id: a stream may wake needlessly."""
 
 HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
 DELETED = b'event: session\ndata: {"kind":"deleted"}\n\n'
@@ -89,7 +89,7 @@ class SessionStream:
         self._op = op
         self._cursor = op.after
         self._has_started = False
-        self._session = (principal.account_id, principal.user_id, op.session_id)
+        self._session = (principal.account_id, op.session_id)
 
     async def run(self, receive: Receive, send: Send) -> None:
         """Send events until the client disconnects, the session is deleted or the server stops."""
@@ -143,7 +143,8 @@ class SessionStream:
         """
         if (await self._identify()).principal != self._principal:  # the key may change while the stream is open
             raise UnauthenticatedError("this key now belongs to another user or role; open the stream again")
-        fields = {"session_id": self._op.session_id, "after": self._cursor, "limit": self._op.limit}
+        op = self._op
+        fields = {"session_id": op.session_id, "owner": op.owner, "after": self._cursor, "limit": op.limit}
         seconds = self._settings.request_timeout_seconds
         try:
             async with asyncio.timeout(seconds):

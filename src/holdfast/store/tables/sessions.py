@@ -8,8 +8,8 @@ import msgspec
 from holdfast.json_documents import decode_json, json_decoder
 from holdfast.model.access import OWNER_RIGHTS, to_rights
 from holdfast.model.sessions import SessionConfig, SessionRow, SessionState, session_uri
+from holdfast.store.access.grants import OF_GRANTEE, Grantee
 from holdfast.store.database import Dialect, Tx
-from holdfast.store.tables.grants import OF_GRANTEE, Grantee
 from holdfast.store.timestamps import from_micros
 
 _COLUMNS = (

@@ -13,11 +13,10 @@ from holdfast.model.summaries import Cost, TokenUsage
 from holdfast.model.tasks import TaskStatus
 from holdfast.store.database import NOW, Tx
 from holdfast.store.tables import steps
-from holdfast.store.tables.grants import OF_GRANTEE, Grantee
 
 P = TypeVar("P")
 
-_COLUMNS = (
+COLUMNS = (
     "account_id, task_id, user_id, kind, status, resource_id, subject, order_key, order_position, payload, stage,"
     " steps_done, steps_total, run_at, fence, attempts, failures, created_at, updated_at, worked, prompt_tokens,"
     " completion_tokens, total_tokens, cached_tokens, reasoning_tokens, embedding_tokens, result, error_code, error"
@@ -25,15 +24,9 @@ _COLUMNS = (
 _BY_ID = "account_id = ? AND task_id = ?"
 _HELD = f"{_BY_ID} AND fence = ? AND status = 'running'"
 OPEN_STATUSES = ("pending", "running", "failed")
-_IS_OPEN = f"status IN {OPEN_STATUSES}"
+IS_OPEN = f"status IN {OPEN_STATUSES}"
 """The exact condition of the partial index on open tasks, so that the index is used."""
 
-
-_READABLE = (
-    f"SELECT 1 FROM grants g WHERE {OF_GRANTEE} AND g.rights % 2 = 1 AND g.log_id = CASE"
-    " WHEN t.order_key LIKE 'log:' || '_%' THEN CAST(SUBSTR(t.order_key, 5) AS bigint) END"
-)
-"""The grants to read the session of the task `t`."""
 
 MAX_RUN_AT_ERROR = 60_000_000
 """A task that is due later than its lease or its longest wait, plus this time in microseconds, has a wrong time. A
@@ -124,23 +117,23 @@ def log_of(task: StoredTask) -> int | None:
 
 def insert(tx: Tx, task: StoredTask, *, is_due: bool = False) -> None:
     """Insert a task. With `is_due`, it is due now."""
-    values = {name: getattr(task, name) for name in _COLUMNS.split(", ")}
+    values = {name: getattr(task, name) for name in COLUMNS.split(", ")}
     expressions = dict.fromkeys(values, "?")
     if is_due:
         expressions["run_at"] = NOW
         del values["run_at"]
-    tx.execute(f"INSERT INTO tasks ({_COLUMNS}) VALUES ({', '.join(expressions.values())})", [*values.values()])
+    tx.execute(f"INSERT INTO tasks ({COLUMNS}) VALUES ({', '.join(expressions.values())})", [*values.values()])
 
 
 def find(tx: Tx, task_id: str, account: str | None = None) -> StoredTask | None:
     """Find a task of the account of the transaction. A backfill, which serves all accounts, names another one."""
-    row = tx.one(f"SELECT {_COLUMNS}, {NOW} FROM all_tasks WHERE {_BY_ID}", (account or tx.account, task_id))
+    row = tx.one(f"SELECT {COLUMNS}, {NOW} FROM all_tasks WHERE {_BY_ID}", (account or tx.account, task_id))
     return StoredTask(*row) if row else None
 
 
 def lock(tx: Tx, task_id: str) -> StoredTask | None:
     """Find a task and lock it until the transaction ends."""
-    row = tx.one(f"SELECT {_COLUMNS} FROM tasks WHERE {_BY_ID}{tx.dialect.lock_row}", (tx.account, task_id))
+    row = tx.one(f"SELECT {COLUMNS} FROM tasks WHERE {_BY_ID}{tx.dialect.lock_row}", (tx.account, task_id))
     return StoredTask(*row) if row else None
 
 
@@ -150,67 +143,8 @@ def find_account(tx: Tx, task_id: str) -> str | None:
     return row[0] if row else None
 
 
-def page(
-    tx: Tx,
-    grantee: Grantee | None,
-    *,
-    kind: str | None,
-    status: str | None,
-    resource_id: str | None,
-    kinds: Collection[str] | None,
-    limit: int,
-) -> list[StoredTask]:
-    """List tasks of `kinds`, newest first: those of the grantee's sessions, and of sessions that the grantee may read.
-
-    Without a grantee, the tasks of all accounts, only for the operator.
-    """
-    where, params = ["TRUE"], list[str]()
-    if grantee is not None:
-        where = ["account_id = ?", f"(user_id = ? OR EXISTS ({_READABLE}))"]
-        params = [tx.account, grantee.internal_id, tx.account, grantee.internal_id, grantee.agent_id]
-    if kinds is not None:
-        where.append(_is_one_of("kind", kinds))
-        params += kinds
-    for column, value in (("kind", kind), ("resource_id", resource_id)):
-        if value is not None:
-            where.append(f"{column} = ?")
-            params.append(value)
-    if status is not None:
-        where.append("status = ?")
-        params.append(status)
-    if status in OPEN_STATUSES:
-        where.append(_IS_OPEN)
-    table = "all_tasks" if status in {None, "completed"} else "tasks"
-    rows = tx.all(
-        f"SELECT {_COLUMNS}, {NOW} FROM {table} AS t WHERE {' AND '.join(where)} ORDER BY task_id DESC LIMIT ?",
-        (*params, limit),
-    )
-    return [StoredTask(*row) for row in rows]
-
-
-def _is_one_of(column: str, values: Collection[str]) -> str:
+def is_one_of(column: str, values: Collection[str]) -> str:
     return f"{column} IN ({', '.join('?' * len(values))})" if values else "FALSE"
-
-
-def counts(tx: Tx, account_id: str | None = None, user_id: str | None = None) -> dict[str, int]:
-    """Count open tasks by status: of a user, of an account, or of all accounts."""
-    where, params = [_IS_OPEN], list[str]()
-    for column, value in (("account_id", account_id), ("user_id", user_id)):
-        if value is not None:
-            where.append(f"{column} = ?")
-            params.append(value)
-    return dict(tx.all(f"SELECT status, COUNT(*) FROM tasks WHERE {' AND '.join(where)} GROUP BY status", params))
-
-
-def counts_by_kind(tx: Tx, account_id: str | None) -> dict[str, dict[str, int]]:
-    """Count open tasks by kind and status: of an account, or of all accounts."""
-    where, params = ("", []) if account_id is None else (" AND account_id = ?", [account_id])
-    by_kind: dict[str, dict[str, int]] = {}
-    for kind, status, count in tx.all(
-        f"SELECT kind, status, COUNT(*) FROM tasks WHERE {_IS_OPEN}{where} GROUP BY kind, status", params
-    ):
-        by_kind.setdefault(kind, {})[status] = count
-    return by_kind
 
 
 def claim(tx: Tx, kinds: Collection[str], lease: int, now: int) -> Claim | None:
@@ -220,8 +154,8 @@ def claim(tx: Tx, kinds: Collection[str], lease: int, now: int) -> Claim | None:
         "UPDATE tasks SET status = 'running', fence = fence + 1, attempts = attempts + 1,"
         f" run_at = {NOW} + ?, updated_at = ?"
         " WHERE (account_id, task_id) = (SELECT account_id, task_id FROM tasks"
-        f" WHERE run_at <= {NOW} AND {_is_one_of('kind', kinds)} ORDER BY run_at"
-        f" LIMIT 1{tx.dialect.lock_row}{skip_locked}) RETURNING {_COLUMNS}",
+        f" WHERE run_at <= {NOW} AND {is_one_of('kind', kinds)} ORDER BY run_at"
+        f" LIMIT 1{tx.dialect.lock_row}{skip_locked}) RETURNING {COLUMNS}",
         (lease, now, *kinds),
     )
     return Claim(StoredTask(*row)) if row else None
@@ -230,7 +164,7 @@ def claim(tx: Tx, kinds: Collection[str], lease: int, now: int) -> Claim | None:
 def micros_until_due(tx: Tx, kinds: Collection[str]) -> int | None:
     """The time until the next task of any account can be claimed, of one of `kinds`. Negative if it is overdue."""
     row = tx.one(
-        f"SELECT run_at - {NOW} FROM tasks WHERE run_at IS NOT NULL AND {_is_one_of('kind', kinds)}"
+        f"SELECT run_at - {NOW} FROM tasks WHERE run_at IS NOT NULL AND {is_one_of('kind', kinds)}"
         " ORDER BY run_at LIMIT 1",
         tuple(kinds),
     )
@@ -259,7 +193,7 @@ def make_misdated_due(tx: Tx, lease: int, longest_wait: int) -> int:
 def first_unfinished(tx: Tx, order_key: str) -> StoredTask | None:
     """The first pending or running task with an ordering key."""
     row = tx.one(
-        f"SELECT {_COLUMNS} FROM tasks WHERE account_id = ? AND order_key = ? AND {_IS_OPEN} AND status <> 'failed'"
+        f"SELECT {COLUMNS} FROM tasks WHERE account_id = ? AND order_key = ? AND {IS_OPEN} AND status <> 'failed'"
         " ORDER BY order_position, task_id LIMIT 1",
         (tx.account, order_key),
     )
@@ -269,7 +203,7 @@ def first_unfinished(tx: Tx, order_key: str) -> StoredTask | None:
 def find_pending(tx: Tx, order_key: str, kind: str) -> str | None:
     """The id of a task of a kind that has an ordering key and has finished no step."""
     row = tx.one(
-        f"SELECT task_id FROM tasks WHERE account_id = ? AND order_key = ? AND {_IS_OPEN} AND status = 'pending'"
+        f"SELECT task_id FROM tasks WHERE account_id = ? AND order_key = ? AND {IS_OPEN} AND status = 'pending'"
         " AND kind = ? AND steps_done = 0 LIMIT 1",
         (tx.account, order_key, kind),
     )
@@ -279,7 +213,7 @@ def find_pending(tx: Tx, order_key: str, kind: str) -> str | None:
 def failed_kinds_before(tx: Tx, task: StoredTask) -> list[str]:
     """The kinds of the failed tasks that have the ordering key of `task` and come before it."""
     rows = tx.all(
-        f"SELECT DISTINCT kind FROM tasks WHERE account_id = ? AND order_key = ? AND {_IS_OPEN} AND status = 'failed'"
+        f"SELECT DISTINCT kind FROM tasks WHERE account_id = ? AND order_key = ? AND {IS_OPEN} AND status = 'failed'"
         " AND (order_position < ? OR (order_position = ? AND task_id < ?))",
         (tx.account, task.order_key, task.order_position, task.order_position, task.task_id),
     )

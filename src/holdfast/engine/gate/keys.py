@@ -15,8 +15,8 @@ from holdfast.engine.gate.ids import Ids
 from holdfast.model.access import link_internal_id, link_user_name
 from holdfast.model.base import is_name
 from holdfast.model.identity import Principal
+from holdfast.store.access import share_links, users
 from holdfast.store.database import Database, Submission
-from holdfast.store.tables import share_links, users
 
 PREFIX = "hf"
 LINK_PREFIX = "hfl"

@@ -4,13 +4,17 @@ import msgspec
 
 from holdfast.model.access import ShareLink, link_internal_id, to_rights, user_name
 from holdfast.store.database import Tx
-from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
 _JOIN = (
     "share_links l JOIN grants g ON g.account_id = l.account_id AND g.log_id = l.log_id"
     " AND g.user_id = '~' || l.link_id"
 )
+
+
+class SessionAddress(msgspec.Struct, frozen=True):
+    owner_id: str
+    session_id: str
 
 
 class StoredLink(msgspec.Struct, frozen=True):
@@ -32,18 +36,18 @@ def find(tx: Tx, link_id: str) -> StoredLink | None:
     return StoredLink(*row) if row else None
 
 
-def page(tx: Tx, session: StoredSession, *, after: str | None, limit: int) -> list[ShareLink]:
-    """List the links of a session by id, including expired ones."""
+def page(tx: Tx, log_id: int, address: SessionAddress, *, after: str | None, limit: int) -> list[ShareLink]:
+    """List the links of the session of a log by id, including expired ones."""
     rows = tx.all(
         "SELECT l.link_id, g.rights, g.granted_by, g.created_at, g.expires_at, l.use_count, l.last_used_at"
         f" FROM {_JOIN} WHERE l.account_id = ? AND l.log_id = ? AND l.link_id > ? ORDER BY l.link_id LIMIT ?",
-        (tx.account, session.log_id, after or "", limit),
+        (tx.account, log_id, after or "", limit),
     )
     return [
         ShareLink(
             id=row[0],
-            session_id=session.session_id,
-            owner=session.owner_id,
+            session_id=address.session_id,
+            owner=address.owner_id,
             rights=to_rights(row[1]),
             created_by=user_name(row[2]),
             created_at=from_micros(row[3]),

@@ -1,0 +1,1 @@
+"""Who may see what: users and their keys, grants and share links. Queries as functions of a transaction."""
