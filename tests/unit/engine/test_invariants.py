@@ -286,15 +286,16 @@ def names_its_account(sql: str) -> bool:
     if flat.startswith(("INSERT INTO", "CREATE", "ALTER", "--", "SELECT pg_")):
         return True
     inner = re.compile(r"\((SELECT [^()]*(?:\([^()]*\)[^()]*)*)\)")
+    own_names = set(re.findall(r"\b(\w+)(?: \([\w, ]+\))? AS \(SELECT", flat))  # of its common table expressions
     while found := inner.search(flat):
-        if not _names_its_account(found[1]):
+        if not _names_its_account(found[1], own_names):
             return False
         flat = flat.replace(found[0], "?")
-    return _names_its_account(flat)
+    return _names_its_account(flat, own_names)
 
 
-def _names_its_account(statement: str) -> bool:
-    tables = re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", statement)
+def _names_its_account(statement: str, own_names: set[str]) -> bool:
+    tables = [name for name in re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", statement) if name not in own_names]
     if tables == ["message_text_docsize"] or (
         tables == ["message_text"] and ("MATCH ?" in statement or "rowid IN ?" in statement)
     ):

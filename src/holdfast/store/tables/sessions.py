@@ -8,7 +8,6 @@ import msgspec
 from holdfast.json_documents import decode_json, json_decoder
 from holdfast.model.access import OWNER_RIGHTS, to_rights
 from holdfast.model.sessions import SessionConfig, SessionRow, SessionState, session_uri
-from holdfast.store.access.grants import OF_GRANTEE, Grantee
 from holdfast.store.database import Dialect, Tx
 from holdfast.store.timestamps import from_micros
 
@@ -28,9 +27,7 @@ _LAST_MESSAGE = (
     " FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id ORDER BY m.seq DESC LIMIT 1)"
     " AS last_message ON TRUE"
 )
-_OWN = "sessions s"
-_SHARED = "grants g JOIN sessions s ON s.account_id = g.account_id AND s.log_id = g.log_id"
-"""The sessions that a query reads from: with `_SHARED`, those that others share, each with the rights of the grant."""
+OF_OWNER = "s.account_id = ? AND s.user_id = ?"
 _BY_ID = "s.account_id = ? AND s.user_id = ? AND s.session_id = ?"
 _BY_LOG = "s.account_id = ? AND s.log_id = ?"
 
@@ -104,29 +101,8 @@ def find_by_log(tx: Tx, log_id: int, *, lock: bool = False) -> StoredSession | N
     return _find(tx, _BY_LOG, (tx.account, log_id), lock=lock)
 
 
-def find_shared(
-    tx: Tx, grantee: Grantee, owner_id: str | None, session_id: str, *, lock: bool = False
-) -> StoredSession | None:
-    """Find a session that its owner shares with the grantee. Without `owner_id`, that of any owner.
-
-    `lock` works as in `find`.
-    """
-    names = {"session_id": session_id} if owner_id is None else {"user_id": owner_id, "session_id": session_id}
-    condition = " AND ".join(f"s.{column} = ?" for column in names)
-    key = (tx.account, grantee.internal_id, grantee.agent_id, *names.values())
-    found = tx.all(f"{_select(tx.dialect, f'{OF_GRANTEE} AND {condition}', _SHARED)} LIMIT 1", key)
-    if not found or not lock or not tx.dialect.lock_row:
-        return StoredSession(*found[0]) if found else None
-    # The log is known now, and by it the row to lock. What is read after the lock also shows whether the grant was
-    # revoked while this transaction waited for the lock.
-    by_log = (tx.account, StoredSession(*found[0]).log_id)
-    of_log = f"{_select(tx.dialect, f'{OF_GRANTEE} AND g.log_id = ?', _SHARED)}"
-    locked, found = tx.all_of([(_lock(tx.dialect, _BY_LOG), by_log), (of_log, (*key[:3], by_log[1]))])
-    return StoredSession(*found[0]) if locked and found else None
-
-
 def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> StoredSession | None:
-    find = _select(tx.dialect, condition)
+    find = select_sessions(tx.dialect, condition)
     if not lock or not tx.dialect.lock_row:
         row = tx.one(find, key)
         return StoredSession(*row) if row else None
@@ -138,13 +114,14 @@ def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> 
 
 
 @functools.lru_cache(1_000)
-def _select(dialect: Dialect, condition: str, sessions: str = _OWN) -> str:
+def select_sessions(
+    dialect: Dialect, condition: str, sessions: str = "sessions s", rights: str = str(OWNER_RIGHTS)
+) -> str:
     """Select sessions, each with columns of its last message. One subquery is much faster than four on PostgreSQL."""
     own = "own_seq, own_tokens, own_time, own_added"
     columns = own if dialect.has_lateral_joins else f"{_LAST_SEQ}, {_LAST_TOKENS}, {_LAST_TIME}, {_LAST_ADDED}"
     join = _LAST_MESSAGE if dialect.has_lateral_joins else ""
-    rights = ", g.rights" if sessions == _SHARED else ""
-    return f"SELECT {_SESSION_COLUMNS}, {columns}{rights} FROM {sessions}{join} WHERE {condition}"
+    return f"SELECT {_SESSION_COLUMNS}, {columns}, {rights} FROM {sessions}{join} WHERE {condition}"
 
 
 @functools.lru_cache(1_000)
@@ -218,27 +195,18 @@ class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 def page(tx: Tx, owner_id: str, wanted: SessionFilter, limit: int) -> list[StoredSession]:
     """List the sessions of an owner, newest first."""
-    return _page(tx, _OWN, "s.account_id = ? AND s.user_id = ?", [tx.account, owner_id], wanted, limit)
+    where, params = filter_conditions(wanted)
+    select = select_sessions(tx.dialect, " AND ".join([OF_OWNER, *where]))
+    rows = tx.all(f"{select} ORDER BY s.log_id DESC LIMIT ?", (tx.account, owner_id, *params, limit))
+    return [StoredSession(*row) for row in rows]
 
 
-def shared_page(
-    tx: Tx, grantee: Grantee, wanted: SessionFilter, limit: int, *, owner_id: str | None = None
-) -> list[StoredSession]:
-    """List the sessions that others, or only `owner_id`, share with the grantee, newest first."""
-    params: list[str | int] = [tx.account, grantee.internal_id, grantee.agent_id]
-    if owner_id is None:
-        return _page(tx, _SHARED, OF_GRANTEE, params, wanted, limit)
-    return _page(tx, _SHARED, f"{OF_GRANTEE} AND s.user_id = ?", [*params, owner_id], wanted, limit)
-
-
-def _page(
-    tx: Tx, sessions: str, condition: str, params: list[str | int], wanted: SessionFilter, limit: int
-) -> list[StoredSession]:
-    log_id = "g.log_id" if sessions == _SHARED else "s.log_id"  # the index that has the order
-    where = [condition]
+def filter_conditions(wanted: SessionFilter) -> tuple[list[str], list[str | int]]:
+    """Return SQL conditions on `sessions s`, with their parameters."""
+    where, params = list[str](), list[str | int]()
     before, q, state = wanted.before, wanted.q, wanted.state
     if before is not None:
-        where.append(f"{log_id} < ?")
+        where.append("s.log_id < ?")
         params.append(before)
     if q is not None:
         where.append("(LOWER(s.session_id) LIKE ? ESCAPE '!' OR LOWER(s.title) LIKE ? ESCAPE '!')")
@@ -246,9 +214,7 @@ def _page(
     if state is not None:
         where.append("s.state = ?")
         params.append(state)
-    select = _select(tx.dialect, " AND ".join(where), sessions)
-    rows = tx.all(f"{select} ORDER BY {log_id} DESC LIMIT ?", (*params, limit))
-    return [StoredSession(*row) for row in rows]
+    return where, params
 
 
 def _like_pattern(q: str) -> str:
