@@ -105,7 +105,7 @@ O = TypeVar("O", bound=Operation[Any])  # noqa: E741 - an operation
 def operation(
     route: str,
     *,
-    role: RequiredRole = "user",
+    role: RequiredRole | None = None,
     right: RequiredRight | None = None,
     audit: str | None = None,
     scope: Scope = "tenant",
@@ -115,10 +115,10 @@ def operation(
 ) -> Callable[[type[O]], type[O]]:
     """Return a decorator that adds an operation to the table.
 
-    An operation with a `right` may be called by guests, too: the right decides.
+    Without a `role`, users may call it. So may guests if it reads or writes a session: the right decides.
     """
     verb, path = route.split()
-    required_role = "guest" if right in {"read", "write"} else role
+    default_role: RequiredRole = "guest" if right in {"read", "write"} else "user"
 
     def register(cls: type[O]) -> type[O]:
         _check_scope(cls, scope)
@@ -130,7 +130,7 @@ def operation(
         prebuild_decoder(returns)
         OPERATIONS[cls] = OperationEntry(
             returns=returns,
-            role=required_role,
+            role=role or default_role,
             right=right,
             verb=verb,
             path=f"/api/v1{path}",

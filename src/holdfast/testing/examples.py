@@ -12,6 +12,7 @@ _EXAMPLE_VALUES = {
     "messages": [{"role": "user", "content": "hello"}],
     "component": "queue",
     "uri": "viking://user",
+    "link_id": "0" * 16,
 }
 
 
