@@ -100,7 +100,7 @@ def test_a_foreign_session_and_a_missing_one_look_the_same(engine: Engine, cls: 
     engine.call(OWNER, AddMessage(session_id="theirs", role="user", content="hello", id="m1"))
 
     def state() -> Any:
-        return [engine.call(OWNER, op) for op in (GetSession(session_id="theirs"), GetMessages(session_id="theirs"))]
+        return engine.call(OWNER, GetSession(session_id="theirs")), engine.call(OWNER, GetMessages(session_id="theirs"))
 
     def call(stranger: Principal, session_id: str) -> Any:
         results = []

@@ -187,7 +187,7 @@ class SharingContract:
         assert session.collaborators == []
         session.revoke_link(link.id)
         assert session.links == []
-        with pytest.raises(NotFoundError, match="[Ss]hare link"):
+        with pytest.raises(NotFoundError, match=r"[Ss]hare link"):
             session.revoke_link(link.id)
 
     def test_the_events_of_a_session_show_who_shared_it(self, client: Any, bob: Any) -> None:
