@@ -20,6 +20,7 @@ from holdfast.ops.administration import CreateAccount, CreateUser, ListKeys
 from holdfast.ops.commits import CommitSession
 from holdfast.ops.files import ReadAbstract, ReadOverview
 from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
+from holdfast.ops.sharing import CreateShareLink, ShareSession
 from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.table import OPERATIONS, Operation, fields_of
 from holdfast.ops.tasks import CancelTask, ListTasks
@@ -78,11 +79,13 @@ def calls_on_conversation(engine: Engine, messages: list[dict[str, Any]]) -> Ite
     """
     engine.call(CALLER, CreateAccount(account_id=OTHER_ACCOUNT))
     _store(engine, messages)
+    engine.call(CALLER, ShareSession(session_id=SESSION, user_id="admin"))
     values = {
         "limit": 1_000,
         "token_budget": 10_000_000,
         "tool_result_id": _tool_result_id(engine),
         "key_id": engine.call(CALLER, ListKeys(account_id=OTHER_ACCOUNT, user_id="admin"))[0].key_id,
+        "link_id": engine.call(CALLER, CreateShareLink(session_id=SESSION)).id,
         "level_limit": 100,
         "recursive": True,
         "show_all_hidden": True,
