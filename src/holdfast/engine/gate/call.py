@@ -50,8 +50,9 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
     def run(self) -> R:
         """Wait for what the operation waits for, then run the transaction, in this thread."""
-        for seconds in self.waits():
-            time.sleep(seconds)
+        if self.call.handler.wait is not None:
+            for seconds in self.waits():
+                time.sleep(seconds)
         return self.run_transaction()
 
     def waits(self) -> Iterator[float]:
@@ -67,13 +68,14 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         """
         raise_if_cancelled()  # a write that has begun is not cancelled
         db, call = self.resources.db, self.call
-        if self.writes:
+        if call.handler.writes(call.op):
             result = db.write(self.account, self._transaction)
         elif max_bytes == read_memory.NO_LIMIT or self.resources.hooks.after:
             result = db.read(self.account, self._transaction)
         else:
             result = self._read_limited(self._transaction, max_bytes)
-        self._wake_workers()
+        if call.context.task_signal.is_set:
+            self.resources.wake_workers()
         if self.resources.hooks.after:
             self.resources.hooks.run_after(call.principal, call.op, result)
         return result
@@ -88,7 +90,8 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
         def reply_and_wake(outcome: Any, error: BaseException | None) -> None:
             reply(outcome, error)
-            self._wake_workers()
+            if self.call.context.task_signal.is_set:
+                self.resources.wake_workers()
 
         return Submission(self.account, self._transaction, reply_and_wake, self._locked_key())
 
@@ -114,7 +117,3 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
             resource = access.audited_resource(call.entry.audit, call.op, result)
             access.record_audit(tx, call.principal, type(call.op).__name__, resource, call.context)
         return result
-
-    def _wake_workers(self) -> None:
-        if self.call.context.task_signal.is_set:
-            self.resources.wake_workers()

@@ -13,13 +13,10 @@ from holdfast.model.identity import Principal
 from holdfast.store.database import Database, Tx
 
 
-class TaskSignal:
+class TaskSignal(msgspec.Struct):
     """Set by an operation that adds a background task. The workers are woken after its commit."""
 
-    __slots__ = ("is_set",)
-
-    def __init__(self) -> None:
-        self.is_set = False
+    is_set: bool = False
 
 
 class CallContext(msgspec.Struct, frozen=True):
