@@ -76,6 +76,8 @@ MIN_TIMEOUT_SECONDS = 0.01
 
 def _as_list(value: Any) -> Any:
     """Convert any sequence or iterator to a list. Other values are returned unchanged, for validation to reject."""
+    if value is None:
+        return None
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 

@@ -52,8 +52,9 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
     def run(self) -> R:
         """Wait for what the operation waits for, then run the transaction, in this thread."""
-        for seconds in self.waits():
-            time.sleep(seconds)
+        if self.call.handler.wait is not None:
+            for seconds in self.waits():
+                time.sleep(seconds)
         return self.run_transaction()
 
     def waits(self) -> Iterator[float]:
@@ -69,7 +70,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         """
         raise_if_cancelled()  # a write that has begun is not cancelled
         db, call = self.resources.db, self.call
-        if self.writes:
+        if call.handler.writes(call.op):
             result = db.write(self.account, self._transaction)
         elif max_bytes == read_memory.NO_LIMIT or self.resources.hooks.after:
             result = db.read(self.account, self._transaction)

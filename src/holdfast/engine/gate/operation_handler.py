@@ -13,14 +13,11 @@ from holdfast.model.identity import Origin, Principal
 from holdfast.store.database import Database, Tx
 
 
-class CallSignals:
+class CallSignals(msgspec.Struct):
     """What to do after the commit of a call."""
 
-    __slots__ = ("has_changed_users", "has_tasks")
-
-    def __init__(self) -> None:
-        self.has_tasks = False
-        self.has_changed_users = False
+    has_tasks: bool = False
+    has_changed_users: bool = False
 
 
 class CallContext(msgspec.Struct, frozen=True):

@@ -16,17 +16,20 @@ _COLUMNS = (
     "user_id, session_id, log_id, title, metadata, state, created_at, updated_at, live_from, tokens_archived,"
     " forked_from, fork_seq, fork_tokens, fork_time, fork_added, config"
 )
-_LAST_SEQ, _LAST_TOKENS, _LAST_TIME, _LAST_ADDED = (
+_LAST_SEQ, _LAST_TOKENS = (
     f"(SELECT m.{column} FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id"
     " ORDER BY m.seq DESC LIMIT 1)"
-    for column in ("seq", "tokens_through", "created_at", "added_at")
+    for column in ("seq", "tokens_through")
 )
 _SESSION_COLUMNS = ", ".join(f"s.{column}" for column in _COLUMNS.split(", "))
-_LAST_MESSAGE = (
-    " LEFT JOIN LATERAL"
-    " (SELECT m.seq AS own_seq, m.tokens_through AS own_tokens, m.created_at AS own_time, m.added_at AS own_added"
-    " FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id ORDER BY m.seq DESC LIMIT 1)"
-    " AS last_message ON TRUE"
+_MESSAGE_COLUMNS = "m.seq, m.tokens_through, m.created_at, m.added_at"
+_LATERAL = (
+    f" LEFT JOIN LATERAL (SELECT {_MESSAGE_COLUMNS} FROM messages m"
+    " WHERE m.account_id = s.account_id AND m.log_id = s.log_id ORDER BY m.seq DESC LIMIT 1) m ON TRUE"
+)
+_JOINED = (
+    " LEFT JOIN messages m ON m.account_id = s.account_id AND m.log_id = s.log_id"
+    " AND m.seq = (SELECT MAX(seq) FROM messages WHERE account_id = s.account_id AND log_id = s.log_id)"
 )
 _OWN = "sessions s"
 _SHARED = "grants g JOIN sessions s ON s.account_id = g.account_id AND s.log_id = g.log_id"
@@ -114,19 +117,23 @@ def find_shared(
     names = {"session_id": session_id} if owner_id is None else {"user_id": owner_id, "session_id": session_id}
     condition = " AND ".join(f"s.{column} = ?" for column in names)
     key = (tx.account, grantee.internal_id, grantee.agent_id, *names.values())
-    found = tx.all(f"{_select(tx.dialect, f'{OF_GRANTEE} AND {condition}', _SHARED)} LIMIT 1", key)
+    found = tx.all(f"{_select_shared(tx, f'{OF_GRANTEE} AND {condition}')} LIMIT 1", key)
     if not found or not lock or not tx.dialect.lock_row:
         return StoredSession(*found[0]) if found else None
     # The log is known now, and by it the row to lock. What is read after the lock also shows whether the grant was
     # revoked while this transaction waited for the lock.
     by_log = (tx.account, StoredSession(*found[0]).log_id)
-    of_log = f"{_select(tx.dialect, f'{OF_GRANTEE} AND g.log_id = ?', _SHARED)}"
+    of_log = _select_shared(tx, f"{OF_GRANTEE} AND g.log_id = ?")
     locked, found = tx.all_of([(_lock(tx.dialect, _BY_LOG), by_log), (of_log, (*key[:3], by_log[1]))])
     return StoredSession(*found[0]) if locked and found else None
 
 
+def _select_shared(tx: Tx, condition: str) -> str:
+    return _select(condition, _SHARED, has_lateral_joins=tx.dialect.has_lateral_joins)
+
+
 def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> StoredSession | None:
-    find = _select(tx.dialect, condition)
+    find = _select(condition, has_lateral_joins=tx.dialect.has_lateral_joins)
     if not lock or not tx.dialect.lock_row:
         row = tx.one(find, key)
         return StoredSession(*row) if row else None
@@ -138,13 +145,11 @@ def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> 
 
 
 @functools.lru_cache(1_000)
-def _select(dialect: Dialect, condition: str, sessions: str = _OWN) -> str:
-    """Select sessions, each with columns of its last message. One subquery is much faster than four on PostgreSQL."""
-    own = "own_seq, own_tokens, own_time, own_added"
-    columns = own if dialect.has_lateral_joins else f"{_LAST_SEQ}, {_LAST_TOKENS}, {_LAST_TIME}, {_LAST_ADDED}"
-    join = _LAST_MESSAGE if dialect.has_lateral_joins else ""
+def _select(condition: str, sessions: str = _OWN, *, has_lateral_joins: bool) -> str:
+    """Select sessions, each with columns of its last message."""
     rights = ", g.rights" if sessions == _SHARED else ""
-    return f"SELECT {_SESSION_COLUMNS}, {columns}{rights} FROM {sessions}{join} WHERE {condition}"
+    last_message = _LATERAL if has_lateral_joins else _JOINED
+    return f"SELECT {_SESSION_COLUMNS}, {_MESSAGE_COLUMNS}{rights} FROM {sessions}{last_message} WHERE {condition}"
 
 
 @functools.lru_cache(1_000)
@@ -246,7 +251,7 @@ def _page(
     if state is not None:
         where.append("s.state = ?")
         params.append(state)
-    select = _select(tx.dialect, " AND ".join(where), sessions)
+    select = _select(" AND ".join(where), sessions, has_lateral_joins=tx.dialect.has_lateral_joins)
     rows = tx.all(f"{select} ORDER BY {log_id} DESC LIMIT ?", (*params, limit))
     return [StoredSession(*row) for row in rows]
 
