@@ -11,7 +11,7 @@ from holdfast.ops.table import OPERATIONS
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.timing import operations
 from holdfast.testing.timing.growth import best_time
-from holdfast.testing.timing.hostile_values import conversations
+from holdfast.testing.timing.hostile_values import CONVERSATIONS
 from holdfast.testing.timing.patterns import find_patterns, slow_texts
 
 MAX_SECONDS = 1.0
@@ -40,10 +40,10 @@ def test_no_field_takes_more_than_a_second(group: int, engine: Engine) -> None:
     assert not slow, "\n".join(slow)
 
 
-@pytest.mark.parametrize("name", conversations(100))
+@pytest.mark.parametrize("name", CONVERSATIONS)
 def test_no_operation_on_a_conversation_takes_more_than_a_second(name: str, engine: Engine) -> None:
     try:
-        calls = list(operations.calls_on_conversation(engine, conversations(CONVERSATION_CHARS)[name]))
+        calls = list(operations.calls_on_conversation(engine, CONVERSATIONS[name](CONVERSATION_CHARS)))
     except HoldfastError as error:
         pytest.skip(f"the conversation is refused: {error.message[:80]}")
     slow = [
