@@ -1,6 +1,7 @@
 """Summaries of archives that are too large to be read completely."""
 
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from conversations.messages import hash_vectors
 from holdfast.model.messages import Message, Role
@@ -48,7 +49,7 @@ def test_of_a_large_archive_the_first_and_last_messages_and_some_between_are_rea
     assert 0.9 * MAX_CHARS <= sum(len(limited[at].text) for at in read) <= MAX_CHARS
     assert {0, 1, len(messages) - 2, len(messages) - 1} <= set(read)
     tenths = [len(messages) * tenth // 10 for tenth in range(11)]
-    assert all(any(first <= at < last for at in read) for first, last in zip(tenths, tenths[1:], strict=False))
+    assert all(any(first <= at < last for at in read) for first, last in pairwise(tenths))
 
 
 def test_a_note_says_how_much_of_a_large_archive_was_read() -> None:

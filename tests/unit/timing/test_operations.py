@@ -75,7 +75,7 @@ def test_no_conversation_makes_its_summary_slow(group: int, new_engine: Callable
     def calls(name: str, size: int) -> dict[str, Call]:
         engine = new_engine()
         operations.store(engine, CONVERSATIONS[name](size))
-        return dict(operations.calls_on_summaries(operations.stored_messages(engine)))
+        return dict(operations.calls_on_summaries(operations.messages_to_summarise(engine)))
 
     assert not _problems(NAMES[group::GROUPS], calls, SUMMARY_FLOOR_SECONDS)
 
