@@ -22,6 +22,7 @@ NAMES = {
     "Client": "AsyncClient",
     "Session": "AsyncSession",
     "Admin": "AsyncAdmin",
+    "Audit": "AsyncAudit",
     "Commits": "AsyncCommits",
     "Files": "AsyncFiles",
     "Operations": "AsyncOperations",

@@ -12,7 +12,7 @@ import msgspec
 from holdfast.config import Settings
 from holdfast.engine.engine import HANDLERS
 from holdfast.engine.gate.ids import Ids, system_clock
-from holdfast.engine.gate.operation_handler import CallContext, TaskSignal
+from holdfast.engine.gate.operation_handler import AuditSignal, CallContext, TaskSignal
 from holdfast.errors import (
     FailedPreconditionError,
     HoldfastError,
@@ -84,6 +84,7 @@ class HttpCodec:
             count_waiting_writes=lambda: 0,
             task_signal=TaskSignal(),
             origin=NO_ORIGIN,
+            audit_signal=AuditSignal(),
         )
         HANDLERS[cls].check(context, valid)
         is_append = isinstance(valid, AddMessage | AddMessages)

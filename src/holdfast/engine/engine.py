@@ -9,14 +9,21 @@ from typing import Any, TypeVar
 from holdfast import lazy
 from holdfast.computing.runners import open_runner
 from holdfast.config import Settings
-from holdfast.engine.admin import accounts, keys, system
+from holdfast.engine.admin import accounts, audit, keys, system
 from holdfast.engine.commits import archives, auto_commits, commits, resummaries
 from holdfast.engine.gate import access
+from holdfast.engine.gate.audit_log import AuditLog
 from holdfast.engine.gate.call import CheckedCall, PreparedCall
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
 from holdfast.engine.gate.models import Models
-from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, TaskSignal
+from holdfast.engine.gate.operation_handler import (
+    AuditSignal,
+    CallContext,
+    EngineResources,
+    OperationHandler,
+    TaskSignal,
+)
 from holdfast.engine.kinds import TASK_KINDS
 from holdfast.engine.sessions import events, messages, sessions, tool_results
 from holdfast.engine.tasks import operations as tasks
@@ -44,6 +51,7 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **tasks.HANDLERS,
     **files.HANDLERS,
     **accounts.HANDLERS,
+    **audit.HANDLERS,
     **system.HANDLERS,
 }
 
@@ -83,8 +91,9 @@ class Engine:
         self._polls_during_use = False
         self._last_poll = 0.0
         self._has_hooks = bool(self.hooks.before or self.hooks.after)
+        self.audit_log = AuditLog(db, self.ids, clock)
         self._resources = EngineResources(
-            db, self.settings, self.models, self.hooks, self.wake_workers, lambda: self._is_stopping
+            db, self.settings, self.models, self.hooks, self.audit_log, self.wake_workers, lambda: self._is_stopping
         )
         try:
             db.migrate(clock())
@@ -111,9 +120,13 @@ class Engine:
         """
         self._operation_count += 1
         entry, handler = OPERATIONS[cls], HANDLERS[cls]
-        access.require_role(principal, entry, cls.__name__)
-        op = validate_operation(cls, fields, strict=strict)
-        account = access.account_of(principal, entry, op)
+        try:
+            access.require_role(principal, entry, cls.__name__)
+            op = validate_operation(cls, fields, strict=strict)
+            account = access.account_of(principal, entry, op)
+        except PermissionDeniedError:
+            self.audit_log.record_denied(principal, cls.__name__, fields, origin)
+            raise
         context = self.new_context(origin)
         self._poll_if_due()
         checked = handler.check(context, op)
@@ -131,7 +144,9 @@ class Engine:
         return PreparedCall(call, self._resources, account, prepared)
 
     def new_context(self, origin: Origin = NO_ORIGIN) -> CallContext:
-        return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, TaskSignal(), origin)
+        return CallContext(
+            self.clock(), self.ids, self.settings, self.db.count_waiting_writes, TaskSignal(), origin, AuditSignal()
+        )
 
     def submit(self, calls: Sequence[tuple[PreparedCall[Any], ReplyCallback]]) -> None:
         """Run writes without waiting for them. Each reply is called in another thread."""
@@ -143,9 +158,9 @@ class Engine:
         probe = partial(diagnostics.write_and_delete, number=number, now=self.clock())
         self.db.submit([Submission(EVERY_ACCOUNT, probe, reply)])
 
-    def find_key_owner(self, key: str) -> keys.KeyOwner | None:
-        """Return the owner of an API key, or None if the key is not valid."""
-        return keys.find_owner(self.db, key, self.clock())
+    def find_key_owner(self, key: str, address: str = "") -> keys.KeyOwner | None:
+        """Return the owner of an API key that was sent from an address, or None if the key is not valid."""
+        return keys.find_owner(self.db, key, self.clock(), self.audit_log, address)
 
     def count_tasks(self) -> dict[str, int]:
         """The number of tasks of all accounts in each state."""
@@ -164,6 +179,7 @@ class Engine:
         for delete, age in deletions:
             while self.db.write(EVERY_ACCOUNT, partial(_delete_slice, delete, age)):
                 pass
+        self.audit_log.seal_all()
 
     def back_up(self, principal: Principal, target: Path, *, overwrite: bool) -> Backup:
         """Write a checked copy of the database, with the rows of all accounts, to a file."""

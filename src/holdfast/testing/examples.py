@@ -12,6 +12,7 @@ _EXAMPLE_VALUES = {
     "messages": [{"role": "user", "content": "hello"}],
     "component": "queue",
     "uri": "viking://user",
+    "ids": ["aud_1"],
 }
 
 

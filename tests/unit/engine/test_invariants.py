@@ -4,6 +4,7 @@ import re
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,13 @@ from holdfast.ops.administration import (
     DeleteAccount,
     DeleteUser,
     ListAccounts,
-    ListAudit,
     ListKeys,
-    ListOperatorAudit,
     ListUsers,
     RevokeKey,
     RotateKey,
     SetRole,
 )
+from holdfast.ops.audit import EraseAudit, ExportAudit, ExportOperatorAudit, ListAudit, ListOperatorAudit, RecordExport
 from holdfast.ops.commits import (
     CommitSession,
     ExpandContext,
@@ -149,7 +149,11 @@ def all_operations() -> list[Operation[Any]]:
         ReadOverview(uri="viking://session/a/history/archive_001"),
         DeleteSession(session_id="a"),
         DeleteSession(session_id="c"),
-        ListAudit(),
+        RecordExport(session_ids=["a", "b"]),
+        ListAudit(resource="a", action="CreateSession", since=datetime(2020, 1, 1, tzinfo=UTC)),
+        EraseAudit(ids=[LISTED]),
+        ExportAudit(),
+        ExportOperatorAudit(),
         DeleteAccount(account_id="other"),
         ListOperatorAudit(),
     ]
@@ -172,7 +176,10 @@ def run_all_operations(
         for field in ("tool_result_id", "key_id", "task_id"):
             if getattr(op, field, None) == LISTED:
                 op = msgspec.structs.replace(op, **{field: listed})  # noqa: PLW2901 - fills in the id
+        if isinstance(op, EraseAudit):
+            op = EraseAudit(ids=[listed])  # noqa: PLW2901 - as above
         result = engine.call(ALICE, op)
+        engine.audit_log.seal_now(ALICE.account_id)
         calls.append((op, result))
         after_each()
         if isinstance(op, ListToolResults):
@@ -181,6 +188,8 @@ def run_all_operations(
             listed = result[0].key_id
         elif isinstance(op, ListTasks):
             listed = result[0].task_id
+        elif isinstance(op, ListAudit):
+            listed = result.records[0].id
         elif isinstance(op, ListArchives):
             run_due_tasks(engine)
     return calls
@@ -229,7 +238,13 @@ def is_maintenance(sql: str) -> bool:
     `watches` has the scheduled checks for automatic commits, `appends` the results of appends for retries.
     """
     not_a_table = "SKIP"  # of FOR UPDATE SKIP LOCKED
-    return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {not_a_table} <= {"tasks", "watches", "appends"}
+    return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {not_a_table} <= {
+        "tasks",
+        "watches",
+        "appends",
+        "audit_heads",
+        "audit_unsealed",
+    }
 
 
 def record_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -404,7 +419,7 @@ def audit_records(engine: Engine) -> set[tuple[str, str]]:
     """The action and the resource of each audit record, of both accounts and of the operator."""
     records = []
     for account in ("acme", "other", EVERY_ACCOUNT):
-        records += engine.db.read(account, lambda tx: audit.page(tx, 1_000, None))
+        records += engine.db.read(account, lambda tx: audit.page(tx, 1_000))
     return {(record.action, record.resource) for record in records}
 
 
@@ -463,4 +478,11 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
             fields = {**fields_of(op), **({"key_id": "0" * 16} if hasattr(op, "key_id") else {})}
             call = engine.check(principal, type(op), fields)
             waits_for_account = principal == OPERATOR and hasattr(op, "task_id")
-            assert call.may_wait == waits_for_account, op
+            seals_first = type(op).__name__ in {
+                "ListAudit",
+                "ListOperatorAudit",
+                "ExportAudit",
+                "ExportOperatorAudit",
+                "EraseAudit",
+            }
+            assert call.may_wait == (waits_for_account or seals_first), op

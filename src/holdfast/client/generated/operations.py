@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from holdfast.client.generated.audit import AsyncAudit
 from holdfast.client.generated.commits import AsyncCommits
 from holdfast.client.generated.files import AsyncFiles
 from holdfast.errors import DeadlineExceededError
@@ -83,7 +84,7 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class AsyncOperations(AsyncCommits, AsyncFiles):
+class AsyncOperations(AsyncCommits, AsyncFiles, AsyncAudit):
     """One method per operation, through a transport."""
 
     async def whoami(self) -> Identity:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from holdfast.client.sync.audit import Audit
 from holdfast.client.sync.commits import Commits
 from holdfast.client.sync.files import Files
 from holdfast.errors import DeadlineExceededError
@@ -83,7 +84,7 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class Operations(Commits, Files):
+class Operations(Commits, Files, Audit):
     """One method per operation, through a transport."""
 
     def whoami(self) -> Identity:

@@ -11,10 +11,11 @@ import hmac
 
 import msgspec
 
+from holdfast.engine.gate.audit_log import MICROS_PER_HOUR, AuditLog
 from holdfast.engine.gate.ids import Ids
 from holdfast.model.base import is_name
 from holdfast.model.identity import Principal
-from holdfast.store.database import Database, Submission
+from holdfast.store.database import Database
 from holdfast.store.tables import users
 
 PREFIX = "hf"
@@ -33,6 +34,7 @@ class KeyOwner(msgspec.Struct, frozen=True):
     """The principal of a key, and when the key expires."""
 
     principal: Principal
+    key_id: str
     expires_at: int | None
 
 
@@ -69,18 +71,21 @@ def is_same_secret(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(), other.encode())
 
 
-def find_owner(db: Database, key: str, now: int) -> KeyOwner | None:
+def find_owner(db: Database, key: str, now: int, audit_log: AuditLog, address: str) -> KeyOwner | None:
     """Return the owner of a key, or None if the key is malformed, unknown, wrong or expired."""
     parsed = parse_key(key)
     if parsed is None:
         return None
     account, key_id = parsed
     stored = db.read(account, lambda tx: users.find_key(tx, key_id))
-    if stored is None or not is_same_secret(stored.hash, hash_of(key)):
+    is_valid = stored is not None and is_same_secret(stored.hash, hash_of(key))
+    if stored is None or not is_valid or (stored.expires_at is not None and stored.expires_at <= now):
+        audit_log.record_denied_key(account, key_id, address)
         return None
-    if stored.expires_at is not None and stored.expires_at <= now:
-        return None
-    if abs(now - (stored.last_used_at or 0)) > LAST_USE_INTERVAL_MICROS:  # the clock may have been ahead
+    principal = Principal(account, stored.user_id, stored.role)
+    last_used = stored.last_used_at or 0
+    if abs(now - last_used) > LAST_USE_INTERVAL_MICROS:  # the clock may have been ahead
         # Submitted without waiting: a long write by another process must not delay this request.
-        db.submit([Submission(account, lambda tx: users.touch_key(tx, key_id, now), lambda *_: None)])
-    return KeyOwner(Principal(account, stored.user_id, stored.role), stored.expires_at)
+        is_first = now // MICROS_PER_HOUR != last_used // MICROS_PER_HOUR
+        audit_log.record_key_use(principal, key_id, address, now, is_first_in_hour=is_first)
+    return KeyOwner(principal, key_id, stored.expires_at)

@@ -6,9 +6,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from holdfast.engine.gate import access
+from holdfast.engine.gate import access, audit_lines
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler
 from holdfast.engine.gate.streams import Page
+from holdfast.errors import HoldfastError
 from holdfast.model.identity import Principal
 from holdfast.ops.table import Operation, OperationEntry
 from holdfast.store import read_memory
@@ -67,13 +68,17 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         """
         raise_if_cancelled()  # a write that has begun is not cancelled
         db, call = self.resources.db, self.call
-        if self.writes:
-            result = db.write(self.account, self._transaction)
-        elif max_bytes == read_memory.NO_LIMIT or self.resources.hooks.after:
-            result = db.read(self.account, self._transaction)
-        else:
-            result = self._read_limited(self._transaction, max_bytes)
-        self._wake_workers()
+        try:
+            if self.writes:
+                result = db.write(self.account, self._transaction)
+            elif max_bytes == read_memory.NO_LIMIT or self.resources.hooks.after:
+                result = db.read(self.account, self._transaction)
+            else:
+                result = self._read_limited(self._transaction, max_bytes)
+        except HoldfastError as error:
+            self._audit_error(error)
+            raise
+        self._after_commit()
         if self.resources.hooks.after:
             self.resources.hooks.run_after(call.principal, call.op, result)
         return result
@@ -88,7 +93,10 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
         def reply_and_wake(outcome: Any, error: BaseException | None) -> None:
             reply(outcome, error)
-            self._wake_workers()
+            if error is None:
+                self._after_commit()
+            else:
+                self._audit_error(error)
 
         return Submission(self.account, self._transaction, reply_and_wake, self._locked_key())
 
@@ -109,12 +117,26 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
     def _transaction(self, tx: Tx) -> R:
         call = self.call
+        audit_lines.begin_deed()
         result: R = call.handler.handle(tx, call.principal, call.op, self.prepared, call.context)
         if call.entry.audit is not None:
             resource = access.audited_resource(call.entry.audit, call.op, result)
             access.record_audit(tx, call.principal, type(call.op).__name__, resource, call.context)
         return result
 
-    def _wake_workers(self) -> None:
-        if self.call.context.task_signal.is_set:
+    def _after_commit(self) -> None:
+        """Start what follows from the call in the background: its tasks, and what the audit log needs."""
+        call, audit_log = self.call, self.resources.audit_log
+        if call.context.task_signal.is_set:
             self.resources.wake_workers()
+        if call.context.audit_signal.is_set:
+            audit_log.seal_later(self.account)
+        elif not self.writes and (session_id := getattr(call.op, "session_id", None)):
+            owner = getattr(call.op, "owner", None)
+            audit_log.record_open(call.principal, session_id, owner, call.context.origin)
+
+    def _audit_error(self, error: BaseException) -> None:
+        """Record an error that denies access: a missing right, or a session that is hidden from the caller."""
+        if getattr(error, "denies_access", False):
+            call = self.call
+            self.resources.audit_log.record_denied(call.principal, type(call.op).__name__, call.op, call.context.origin)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from holdfast.config import Settings
+from holdfast.engine.gate.audit_log import AuditLog
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Ids
 from holdfast.engine.gate.models import Models
@@ -22,6 +23,10 @@ class TaskSignal:
         self.is_set = False
 
 
+class AuditSignal(TaskSignal):
+    """Set by an operation that wrote an audit line and left it unsealed. It is sealed after the commit."""
+
+
 class CallContext(msgspec.Struct, frozen=True):
     """The context of one call: its time, its source of ids, its settings, and where it comes from."""
 
@@ -31,6 +36,7 @@ class CallContext(msgspec.Struct, frozen=True):
     count_waiting_writes: Callable[[], int]
     task_signal: TaskSignal
     origin: Origin
+    audit_signal: AuditSignal
 
     def wake_workers(self) -> None:
         """Wake the workers after the commit of this call: it added a task or a check that may be due."""
@@ -44,6 +50,7 @@ class EngineResources(msgspec.Struct, frozen=True):
     settings: Settings
     models: Models
     hooks: Hooks
+    audit_log: AuditLog
     wake_workers: Callable[[], None]
     is_stopping: Callable[[], bool]
     """Whether the workers have stopped. Then an operation that waits for a task never ends, so it must fail."""
