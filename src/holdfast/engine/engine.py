@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from holdfast import lazy
 from holdfast.computing.runners import open_runner
 from holdfast.config import Settings
 from holdfast.engine.admin import accounts, audit, keys, system
+from holdfast.engine.admin.audit_upkeep import AuditUpkeep
 from holdfast.engine.commits import archives, auto_commits, commits, resummaries
 from holdfast.engine.gate import access
 from holdfast.engine.gate.audit_log import AuditLog
@@ -29,7 +31,7 @@ from holdfast.engine.sessions import events, messages, sessions, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
-from holdfast.errors import PermissionDeniedError
+from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.identity import NO_ORIGIN, Origin, Principal
 from holdfast.model.system import Backup
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
@@ -92,6 +94,7 @@ class Engine:
         self._last_poll = 0.0
         self._has_hooks = bool(self.hooks.before or self.hooks.after)
         self.audit_log = AuditLog(db, self.ids, clock)
+        self._audit_upkeep = AuditUpkeep(db, self.settings, self.ids, clock)
         self._resources = EngineResources(
             db, self.settings, self.models, self.hooks, self.audit_log, self.wake_workers, lambda: self._is_stopping
         )
@@ -180,6 +183,13 @@ class Engine:
             while self.db.write(EVERY_ACCOUNT, partial(_delete_slice, delete, age)):
                 pass
         self.audit_log.seal_all()
+        self._audit_upkeep.remove_old_lines()
+
+    def save_audit_heads(self) -> None:
+        """Add the last lines of audit chains to the file that the settings name, if they have changed."""
+        if self.settings.audit_head_file is not None:
+            self.audit_log.seal_all()
+            self._audit_upkeep.save_heads()
 
     def back_up(self, principal: Principal, target: Path, *, overwrite: bool) -> Backup:
         """Write a checked copy of the database, with the rows of all accounts, to a file."""
@@ -207,6 +217,7 @@ class Engine:
                 polls=polls,
                 job_runner=self.job_runner,
                 delete_expired=self.delete_expired,
+                save_audit_heads=self.save_audit_heads,
                 elapsed=self._elapsed,
                 when_stopped=self.models.close,  # a task that runs on after `close_seconds` may still use them
             )
@@ -239,6 +250,8 @@ class Engine:
         self.stop_workers()
         if self.workers is None:
             self.models.close()
+        with suppress(HoldfastError):
+            self.save_audit_heads()
         self.job_runner.close()
         self.db.close()
 
