@@ -94,10 +94,10 @@ class AuditLog:
 
     def record_open(self, principal: Principal, session_id: str, owner: str | None, origin: Origin) -> None:
         """Record that a user reads a session, once an hour. Call it in the thread of the read, after it."""
-        now = self._clock()
-        if self._opened.admits((principal.account_id, principal.user_id, owner, session_id), now):
+        now, version = self._clock(), audit_lines.noted_version()
+        log_id = version.partition("-")[0]  # a name that is used again belongs to another session
+        if self._opened.admits((principal.account_id, principal.user_id, session_id, log_id), now):
             resource = session_id if owner is None else f"{session_id} owner={owner}"
-            version = audit_lines.noted_version()
             line = audit_lines.new_line(principal, "OpenSession", resource, self._ids, now, origin, version=version)
             self.submit(principal.account_id, line)
 

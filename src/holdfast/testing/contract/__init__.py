@@ -41,6 +41,7 @@ from holdfast.testing.contract.sessions.sessions import SessionContract
 from holdfast.testing.contract.sessions.tool_results import ToolResultContract
 from holdfast.testing.contract.store import StoreContract
 from holdfast.testing.contract.tenants.access import AccessContract
+from holdfast.testing.contract.tenants.audit import AuditContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
 
@@ -54,6 +55,7 @@ class ClientContract(
     ToolResultContract,
     InputContract,
     AccessContract,
+    AuditContract,
     TenantContract,
     UpkeepContract,
     EventContract,

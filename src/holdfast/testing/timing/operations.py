@@ -17,6 +17,7 @@ from holdfast.model.archives import archive_id
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
 from holdfast.ops.administration import CreateAccount, CreateUser, ListKeys
+from holdfast.ops.audit import ListAudit
 from holdfast.ops.commits import CommitSession
 from holdfast.ops.files import ReadAbstract, ReadOverview
 from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
@@ -83,6 +84,7 @@ def calls_on_conversation(engine: Engine, messages: list[dict[str, Any]]) -> Ite
         "token_budget": 10_000_000,
         "tool_result_id": _tool_result_id(engine),
         "key_id": engine.call(CALLER, ListKeys(account_id=OTHER_ACCOUNT, user_id="admin"))[0].key_id,
+        "ids": [engine.call(CALLER, ListAudit()).records[0].id],
         "level_limit": 100,
         "recursive": True,
         "show_all_hidden": True,
