@@ -252,7 +252,7 @@ def _complete(schema: Any) -> Any:
         complete["pattern"] = complete.get("pattern", NO_NUL).replace(r"$(?!\n)", "$")
         if complete["pattern"] == URI_PATTERN:
             complete["pattern"] = uri_pattern("|".join(mounts.scopes()))
-        if complete.get("format") == "date-time" or "ISO 8601" in complete.get("description", ""):
+        if "ISO 8601" in complete.get("description", ""):
             complete["format"] = "date-time"
             del complete["pattern"]
     return complete

@@ -1,12 +1,12 @@
 """Operations on the audit log. Auditors and administrators may read it."""
 
-from datetime import datetime
 from typing import Annotated
 
 import msgspec
 
 from holdfast.model.audit import AuditErased, AuditExport, AuditOutcome, AuditPage, ExportRecorded
 from holdfast.model.base import Name
+from holdfast.model.messages import Timestamp
 from holdfast.ops.table import Operation, operation
 
 PageLimit = Annotated[int, msgspec.Meta(ge=1, le=1000)]
@@ -28,8 +28,8 @@ class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
     user_id: Name | None = None
     action: Name | None = None
     outcome: AuditOutcome | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    since: Timestamp | None = None
+    until: Timestamp | None = None
 
 
 @operation("GET /admin/audit", role="root", scope="all_accounts", answer="bounded")
@@ -42,8 +42,8 @@ class ListOperatorAudit(Operation[AuditPage], frozen=True, kw_only=True):
     user_id: Name | None = None
     action: Name | None = None
     outcome: AuditOutcome | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    since: Timestamp | None = None
+    until: Timestamp | None = None
 
 
 @operation("GET /audit/export", role="auditor", answer="bounded")

@@ -156,7 +156,7 @@ def verify(
         raise typer.Exit(1)
 
 
-@app.command(epilog=help_texts.example("audit head --json"))
+@app.command(epilog=help_texts.example("audit head -o json"))
 def head(ctx: typer.Context, operator: Operator = False) -> None:
     """Show the last line of the audit chain. Note its link where nobody can change it."""
     with options.get(ctx).open_client() as client:
