@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 import holdfast
-from holdfast.engine.gate import access
 from holdfast.store.database import Tx
+from holdfast.store.tables import audit
 from holdfast.store.tables.audit import NewLine
 from measure import Figure, Series, check_at_least, compute_statistics, freeze_heap, join_series
 from scale import Setup
@@ -71,7 +71,7 @@ def _compare(setup: Setup, name: str, targets: list[str]) -> Figure:
 @contextmanager
 def without_chain() -> Iterator[None]:
     """Write audit lines as plain rows: without a digest, a number and a link."""
-    table: Any = access.audit
+    table: Any = audit
     record = table.record
     table.record = _insert
     try:

@@ -92,6 +92,7 @@ class Endpoint:
         """Identify the caller, and apply the rate limit. The engine checks the role."""
         caller = await self._state.authenticator.identify(headers, address)
         if caller.is_operator and route.entry.scope == "tenant":
+            self._state.executor.engine.audit_log.record_denied(caller.principal, route.name, {}, Origin(address))
             raise PermissionDeniedError(
                 f"the root key gives no access to a tenant's data, which {route.name} needs; use a user's key"
             )

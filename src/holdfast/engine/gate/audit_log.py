@@ -17,6 +17,8 @@ from holdfast.engine.gate.ids import Clock, Ids
 from holdfast.errors import HoldfastError
 from holdfast.model.base import is_name
 from holdfast.model.identity import OPERATOR, Origin, Principal
+from holdfast.model.uris import parse_uri
+from holdfast.ops.table import Operation
 from holdfast.store.database import EVERY_ACCOUNT, Database, Submission, Tx
 from holdfast.store.tables import accounts, audit, users
 from holdfast.store.tables.audit import NewLine, Sealed
@@ -34,6 +36,7 @@ MAX_BUSY_ATTEMPTS = 5
 MAX_SLICES = 20
 """How many slices of lines a reader seals before it reads. The rest is sealed in the background."""
 SETTLE_SECONDS = 2.0
+OPEN = "OpenSession"
 _RESOURCE_FIELDS = ("session_id", "task_id", "user_id", "account_id")
 
 
@@ -92,14 +95,15 @@ class AuditLog:
         self._sealing: dict[str, bool] = {}
         """The accounts whose lines are being sealed, and whether more lines have been written since that began."""
 
-    def record_open(self, principal: Principal, session_id: str, owner: str | None, origin: Origin) -> None:
-        """Record that a user reads a session, once an hour. Call it in the thread of the read, after it."""
-        now, version = self._clock(), audit_lines.noted_version()
-        log_id = version.partition("-")[0]  # a name that is used again belongs to another session
-        if self._opened.admits((principal.account_id, principal.user_id, session_id, log_id), now):
-            resource = session_id if owner is None else f"{session_id} owner={owner}"
-            line = audit_lines.new_line(principal, "OpenSession", resource, self._ids, now, origin, version=version)
-            self.submit(principal.account_id, line)
+    def record_open(self, principal: Principal, op: Operation[Any], origin: Origin, version: str) -> None:
+        """Record that a user reads the session that an operation names, once an hour."""
+        resource = _opened_session(op, principal)
+        if not resource:
+            return
+        now, log_id = self._clock(), version.partition("-")[0]  # a name that is used again has another log
+        if self._opened.admits((principal.account_id, principal.user_id, resource, log_id), now):
+            line = audit_lines.new_line(principal, OPEN, resource, self._ids, now, origin, version=version)
+            self._submit_line(principal.account_id, line, unless=partial(_is_recorded, line=line))
 
     def record_denied(self, principal: Principal, action: str, named: Any, origin: Origin) -> None:
         """Record an attempt that was denied. `named` is the operation, or a dictionary of its fields.
@@ -111,7 +115,7 @@ class AuditLog:
         user = (account, principal.user_id)
         if self._denied.admits_limited((user, action, resource), user, now):
             line = audit_lines.new_line(principal, action, resource, self._ids, now, origin, outcome="denied")
-            self.submit(account, line)
+            self._submit_line(account, line)
 
     def record_denied_key(self, account: str, key_id: str, address: str) -> None:
         """Record the use of a key that is not valid, if the account that it names exists."""
@@ -127,7 +131,7 @@ class AuditLog:
                 address=address[: audit_lines.MAX_ADDRESS_LENGTH],
                 outcome="denied",
             )
-            self.submit(account, line)
+            self._submit_line(account, line)
 
     def record_key_use(
         self, principal: Principal, key_id: str, address: str, now: int, *, is_first_in_hour: bool
@@ -137,9 +141,16 @@ class AuditLog:
         if is_first_in_hour:
             origin = Origin(address, key_id)
             line = audit_lines.new_line(principal, "UseKey", principal.user_id, self._ids, now, origin)
-        self.submit(principal.account_id, line, lambda tx: users.touch_key(tx, key_id, now))
+        self._submit_line(principal.account_id, line, first=lambda tx: users.touch_key(tx, key_id, now))
 
-    def submit(self, account: str, line: NewLine | None, first: Callable[[Tx], None] = lambda _tx: None) -> None:
+    def _submit_line(
+        self,
+        account: str,
+        line: NewLine | None,
+        *,
+        first: Callable[[Tx], None] = lambda _tx: None,
+        unless: Callable[[Tx], bool] = lambda _tx: False,
+    ) -> None:
         """Write a line without waiting, unless the account does not exist. `first` is done in the same transaction."""
         salt = audit_lines.new_salt(self._ids)
 
@@ -147,7 +158,7 @@ class AuditLog:
             if account != EVERY_ACCOUNT and not accounts.exists(tx, account):
                 return None
             first(tx)
-            return None if line is None else audit.record(tx, line, salt)
+            return None if line is None or unless(tx) else audit.record(tx, line, salt)
 
         def written(is_sealed: Any, _error: BaseException | None) -> None:
             if is_sealed is False:
@@ -243,6 +254,24 @@ def _named_resource(named: Any) -> str:
         if is_name(value):
             return str(value)
     return ""
+
+
+def _opened_session(op: Operation[Any], principal: Principal) -> str:
+    """The session that an operation reads, by its id or by the URI of a file of it. Empty if it reads none."""
+    session_id, owner = getattr(op, "session_id", None), getattr(op, "owner", None)
+    uri = getattr(op, "uri", None)
+    if session_id is None and uri is not None:
+        names = parse_uri(uri)
+        if names[2:3] == ("sessions",) and len(names) > 3 and is_name(names[3]):  # noqa: PLR2004 - user/ID/sessions/ID
+            session_id, owner = names[3], names[1]
+    if session_id is None:
+        return ""
+    return str(session_id) if owner in (None, "", principal.user_id) else f"{session_id} owner={owner}"
+
+
+def _is_recorded(tx: Tx, line: NewLine) -> bool:
+    """Whether another process has recorded the same in this hour."""
+    return audit.has_line(tx, line, since=line.at // MICROS_PER_HOUR * MICROS_PER_HOUR)
 
 
 _all_logs = forking.reset_in_child(AuditLog.reset)

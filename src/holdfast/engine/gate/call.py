@@ -119,6 +119,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         call = self.call
         audit_lines.begin_deed()
         result: R = call.handler.handle(tx, call.principal, call.op, self.prepared, call.context)
+        call.context.audit_signal.version = audit_lines.noted_version()
         if call.entry.audit is not None:
             resource = access.audited_resource(call.entry.audit, call.op, result)
             access.record_audit(tx, call.principal, type(call.op).__name__, resource, call.context)
@@ -131,9 +132,9 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
             self.resources.wake_workers()
         if call.context.audit_signal.is_set:
             audit_log.seal_later(self.account)
-        elif not self.writes and (session_id := getattr(call.op, "session_id", None)):
-            owner = getattr(call.op, "owner", None)
-            audit_log.record_open(call.principal, session_id, owner, call.context.origin)
+        if call.entry.verb == "GET":
+            version = call.context.audit_signal.version
+            audit_log.record_open(call.principal, call.op, call.context.origin, version)
 
     def _audit_error(self, error: BaseException) -> None:
         """Record an error that denies access: a missing right, or a session that is hidden from the caller."""

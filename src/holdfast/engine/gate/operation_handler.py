@@ -26,6 +26,13 @@ class TaskSignal:
 class AuditSignal(TaskSignal):
     """Set by an operation that wrote an audit line and left it unsealed. It is sealed after the commit."""
 
+    __slots__ = ("version",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.version = ""
+        """The version of the session that the operation acted on."""
+
 
 class CallContext(msgspec.Struct, frozen=True):
     """The context of one call: its time, its source of ids, its settings, and where it comes from."""

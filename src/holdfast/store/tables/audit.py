@@ -207,6 +207,17 @@ def heads(tx: Tx, after: str, limit: int) -> list[tuple[str, Head]]:
     return [(row[0], Head(*row[1:])) for row in rows]
 
 
+def has_line(tx: Tx, line: NewLine, since: int) -> bool:
+    """Whether a sealed line records that a user has done the same to the same session since a time."""
+    log_id = line.version.partition("-")[0]
+    found = tx.one(
+        "SELECT 1 FROM audit WHERE account_id = ? AND resource = ? AND id >= ? AND user_id = ? AND action = ?"
+        " AND substr(version, 1, ?) = ? LIMIT 1",
+        (tx.account, line.resource, first_id(since), line.user_id, line.action, len(log_id), log_id),
+    )
+    return found is not None
+
+
 def count_unsealed(tx: Tx) -> int:
     row = tx.all(
         "SELECT COUNT(*) FROM (SELECT id FROM audit_unsealed WHERE account_id = ? LIMIT ?) AS waiting",
