@@ -9,6 +9,7 @@ import typer
 from holdfast.cli import errors, options, output
 from holdfast.cli.commands import (
     admin,
+    audit,
     backups,
     commits,
     exchange,
@@ -53,6 +54,7 @@ app.add_typer(files.app)
 app.add_typer(exchange.app)
 app.add_typer(backups.app)
 app.add_typer(admin.app, name="admin")
+app.add_typer(audit.app, name="audit")
 app.add_typer(system.app)
 app.add_typer(worker.app)
 

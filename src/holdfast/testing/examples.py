@@ -13,6 +13,7 @@ _EXAMPLE_VALUES = {
     "component": "queue",
     "uri": "viking://user",
     "link_id": "0" * 16,
+    "ids": ["aud_1"],
 }
 
 

@@ -1,4 +1,4 @@
-"""`holdfast admin`: accounts, users, keys and audit records."""
+"""`holdfast admin`: accounts, users and keys."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from holdfast.cli.commands.sessions import confirm
 from holdfast.cli.output import Column
 from holdfast.model.base import WireStruct
 
-app = help_texts.group("Manage accounts, users, keys and audit records.")
+app = help_texts.group("Manage accounts, users and keys.")
 account = help_texts.group("Manage accounts (tenants). Accounts are isolated from each other.")
 user = help_texts.group("Manage the users of an account.")
 key = help_texts.group("Manage the API keys of users.")
@@ -50,13 +50,6 @@ KEYS = (
     Column("created", lambda row: row.created_at),
     Column("expires", lambda row: row.expires_at),
     Column("last used", lambda row: row.last_used_at),
-)
-AUDIT = (
-    Column("time", lambda row: row.at),
-    Column("user", lambda row: row.user_id),
-    Column("role", lambda row: row.role),
-    Column("action", lambda row: row.action),
-    Column("resource", lambda row: row.resource, shrinks=True),
 )
 
 
@@ -183,32 +176,6 @@ def revoke_key(
     """Revoke a key."""
     with options.get(ctx).open_client() as client:
         output.print_result(ctx, client.admin.revoke_key(account_id, user_id, key_id), f"revoked {key_id}")
-
-
-@app.command(epilog=help_texts.example("admin audit --limit 20", "--account acme admin audit"))
-def audit(
-    ctx: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="The maximum number of records.")] = 100,
-    cursor: Annotated[
-        str | None,
-        typer.Option("--cursor", metavar="ID", help="Start after the record with this id.", show_default=False),
-    ] = None,
-    operator: Annotated[
-        bool,
-        typer.Option(
-            "--operator",
-            help="Show the records of operators instead, such as the creation of accounts.",
-            show_default=False,
-        ),
-    ] = False,
-) -> None:
-    """List the audit records of your account, newest first."""
-    with options.get(ctx).open_client() as client:
-        list_records = client.admin.list_operator_audit if operator else client.admin.list_audit
-        page = list_records(limit=limit, cursor=cursor)
-    output.print_rows(ctx, page.records, AUDIT, page)
-    if page.next_cursor:
-        output.print_notice(f"There are more records; continue with --cursor {page.next_cursor}.")
 
 
 def _print_with_key(ctx: typer.Context, created: WireStruct) -> None:

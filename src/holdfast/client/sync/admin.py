@@ -1,11 +1,13 @@
 """Client methods for accounts, users, keys and audit records."""
 
+from datetime import datetime
+
 from holdfast.client.sync.transport import Transport
+from holdfast.model.audit import AuditErased, AuditOutcome, AuditPage
 from holdfast.model.identity import (
     Account,
     AccountCreated,
     AccountRef,
-    AuditPage,
     Key,
     KeyCreated,
     TenantRole,
@@ -19,14 +21,13 @@ from holdfast.ops.administration import (
     DeleteAccount,
     DeleteUser,
     ListAccounts,
-    ListAudit,
     ListKeys,
-    ListOperatorAudit,
     ListUsers,
     RevokeKey,
     RotateKey,
     SetRole,
 )
+from holdfast.ops.audit import EraseAudit, ListAudit, ListOperatorAudit
 
 
 class Admin:
@@ -104,13 +105,65 @@ class Admin:
         """Revoke a key, so that it no longer works."""
         return self._transport.call(RevokeKey(account_id=account_id, user_id=user_id, key_id=key_id))
 
-    def list_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
-        """List the audit records of the caller's account, newest first.
+    def list_audit(
+        self,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        resource: str | None = None,
+        user_id: str | None = None,
+        action: str | None = None,
+        outcome: AuditOutcome | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> AuditPage:
+        """List the audit lines of the caller's account, newest first.
 
-        To get the next page, pass the page's `next_cursor` as `cursor`.
+        To get the next page, pass the page's `next_cursor` as `cursor`. `resource` also finds lines that name more,
+        such as `chat_001 rights=read`. `since` is included, `until` is not.
         """
-        return self._transport.call(ListAudit(limit=limit, cursor=cursor))
+        return self._transport.call(
+            ListAudit(
+                limit=limit,
+                cursor=cursor,
+                resource=resource,
+                user_id=user_id,
+                action=action,
+                outcome=outcome,
+                since=since,
+                until=until,
+            )
+        )
 
-    def list_operator_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
-        """List the audit records of operators, such as the creation and deletion of accounts, newest first."""
-        return self._transport.call(ListOperatorAudit(limit=limit, cursor=cursor))
+    def list_operator_audit(
+        self,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        resource: str | None = None,
+        user_id: str | None = None,
+        action: str | None = None,
+        outcome: AuditOutcome | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> AuditPage:
+        """List the audit lines of operators, such as the creation and deletion of accounts, newest first."""
+        return self._transport.call(
+            ListOperatorAudit(
+                limit=limit,
+                cursor=cursor,
+                resource=resource,
+                user_id=user_id,
+                action=action,
+                outcome=outcome,
+                since=since,
+                until=until,
+            )
+        )
+
+    def erase_audit(self, ids: list[str]) -> AuditErased:
+        """Erase the content of audit lines of the caller's account. The chain can still be verified.
+
+        A line of the audit log records the erasure.
+        """
+        return self._transport.call(EraseAudit(ids=ids))

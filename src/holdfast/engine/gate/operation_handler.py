@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from holdfast.config import Settings
+from holdfast.engine.gate.audit_log import AuditLog
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Ids
 from holdfast.engine.gate.models import Models
@@ -18,6 +19,10 @@ class CallSignals(msgspec.Struct):
 
     has_tasks: bool = False
     has_changed_users: bool = False
+    has_unsealed_lines: bool = False
+    """Whether it wrote an audit line that is to be sealed."""
+    version: str = ""
+    """The version of the session that it acted on."""
 
 
 class CallContext(msgspec.Struct, frozen=True):
@@ -46,6 +51,7 @@ class EngineResources(msgspec.Struct, frozen=True):
     settings: Settings
     models: Models
     hooks: Hooks
+    audit_log: AuditLog
     wake_workers: Callable[[], None]
     forget_users: Callable[[], None]
     is_stopping: Callable[[], bool]

@@ -26,6 +26,7 @@ from holdfast.model.archives import archive_id
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
 from holdfast.ops.administration import CreateAccount, CreateUser, ListKeys
+from holdfast.ops.audit import ListAudit
 from holdfast.ops.commits import CommitSession
 from holdfast.ops.files import ReadAbstract, ReadOverview
 from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
@@ -101,6 +102,7 @@ def calls_on_conversation(engine: Engine, messages: list[dict[str, Any]]) -> Ite
         "tool_result_id": _tool_result_id(engine),
         "key_id": engine.call(CALLER, ListKeys(account_id=OTHER_ACCOUNT, user_id="admin"))[0].key_id,
         "link_id": engine.call(CALLER, CreateShareLink(session_id=SESSION)).id,
+        "ids": [engine.call(CALLER, ListAudit()).records[0].id],
         "level_limit": 100,
         "recursive": True,
         "show_all_hidden": True,

@@ -1,0 +1,66 @@
+"""The lines of the audit log, made from a call: who, what, when, from where, and on which version."""
+
+import threading
+
+from holdfast.engine.gate.ids import Ids
+from holdfast.model.identity import Origin, Principal
+from holdfast.store.tables.audit import NewLine
+from holdfast.store.tables.sessions import StoredSession
+
+SALT_BYTES = 16
+MAX_ADDRESS_LENGTH = 100
+
+
+class _ActedOn(threading.local):
+    """The version of the session that the transaction of this thread acts on. Empty if it acts on none."""
+
+    version = ""
+
+
+_acted_on = _ActedOn()
+
+
+def begin_deed() -> None:
+    """Forget the version that an earlier transaction of this thread acted on."""
+    _acted_on.version = ""
+
+
+def note_version(session: StoredSession) -> None:
+    """Note the session that a transaction acts on. The first one counts: it is the state before the change."""
+    if not _acted_on.version:
+        _acted_on.version = f"{session.log_id:x}-{session.last_seq}"
+
+
+def noted_version() -> str:
+    """The version that the last transaction of this thread acted on."""
+    return _acted_on.version
+
+
+def new_line(
+    principal: Principal,
+    action: str,
+    resource: str,
+    ids: Ids,
+    now: int,
+    origin: Origin,
+    *,
+    version: str = "",
+    outcome: str = "done",
+) -> NewLine:
+    return NewLine(
+        id=ids.new("aud"),
+        at=now,
+        user_id=principal.user_id,
+        role=principal.role,
+        action=action,
+        resource=resource,
+        agent_id=principal.agent_id,
+        address=origin.address[:MAX_ADDRESS_LENGTH],
+        key_id=origin.key_id,
+        version=version,
+        outcome=outcome,
+    )
+
+
+def new_salt(ids: Ids) -> str:
+    return ids.secret_bytes(SALT_BYTES).hex()
