@@ -105,7 +105,7 @@ O = TypeVar("O", bound=Operation[Any])  # noqa: E741 - an operation
 def operation(
     route: str,
     *,
-    role: RequiredRole = "user",
+    role: RequiredRole | None = None,
     right: RequiredRight | None = None,
     audit: str | None = None,
     scope: Scope = "tenant",
@@ -115,10 +115,11 @@ def operation(
 ) -> Callable[[type[O]], type[O]]:
     """Return a decorator that adds an operation to the table.
 
-    An operation with a `right` may be called by guests, too: the right decides.
+    By default it needs the role user. An operation with the right read or write may by default be called by guests,
+    too: the right decides.
     """
     verb, path = route.split()
-    required_role = "guest" if right in {"read", "write"} else role
+    required_role = role or ("guest" if right in {"read", "write"} else "user")
 
     def register(cls: type[O]) -> type[O]:
         _check_scope(cls, scope)

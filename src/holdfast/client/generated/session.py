@@ -32,6 +32,9 @@ class AsyncSession:
         if self.owner is not None:
             return session_uri(self.owner, self.session_id)
         caller = await self._client.whoami()
+        if caller.role == "guest":
+            info = await self._client.get_session(self.session_id)
+            return info.uri
         return session_uri(caller.user_id, self.session_id)
 
     @property
