@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.errors import PermissionDeniedError
+from holdfast.errors import NotFoundError, PermissionDeniedError
 from holdfast.testing.server import running_server
 
 
@@ -46,3 +46,16 @@ def test_a_collaborator_who_leaves_removes_only_themselves(tmp_path: Path) -> No
         assert len(owner.session("plan").collaborators) == 2
         alice.session("plan", owner="owner").leave()
         assert [row.user_id for row in owner.session("plan").collaborators] == [removed.internal_id]
+
+
+def test_a_collaborator_without_access_gets_an_error_and_not_an_empty_session(tmp_path: Path) -> None:
+    with holdfast.connect(tmp_path, user="alice") as alice, holdfast.connect(tmp_path, user="bob") as bob:
+        alice.session("plan").add_message("user", "Ship on Friday.")
+        shared = bob.session("plan", owner="alice")
+        with pytest.raises(NotFoundError):
+            _ = shared.messages
+        with pytest.raises(NotFoundError):
+            _ = shared.summary
+        with pytest.raises(NotFoundError):
+            _ = shared.usage_records
+        assert bob.session("plan").messages == []
