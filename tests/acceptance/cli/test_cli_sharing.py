@@ -12,7 +12,7 @@ from holdfast.cli.options import list_commands
 
 Cli = Callable[..., Any]
 
-FULL_LIST = ["session", "messages", "changed", "state", "owner", "rights", "title"]
+FULL_LIST = ["session", "messages", "changed", "owner", "rights", "state", "title"]
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_collaborators_are_listed_with_their_rights_agent_and_expiry(alice: Cli,
         in_a_week = datetime.now(UTC) + timedelta(days=7)
         assert abs(datetime.fromisoformat(second["expires_at"]) - in_a_week) < timedelta(minutes=5)
     lines = alice("share", "list", "plan").out.splitlines()
-    assert lines[0].split() == ["user", "rights", "agent", "granted", "by", "granted", "expires"]
+    assert lines[0].split() == ["user", "rights", "agent", "since", "expires"]
     assert lines[1].split()[:4] == ["bob", "read,", "invoke", "any"]
 
 

@@ -23,9 +23,10 @@ COLUMNS = (
     Column("title", lambda row: row.title, shrinks=True),
 )
 SHARED_COLUMNS = (
-    *COLUMNS[:-1],
+    *COLUMNS[:-2],
     Column("owner", lambda row: row.owner),
-    Column("rights", lambda row: ", ".join(row.rights)),
+    Column("rights", lambda row: ", ".join(row.rights), shrinks=True),
+    Column("state", lambda row: row.state, shrinks=True),
     COLUMNS[-1],
 )
 

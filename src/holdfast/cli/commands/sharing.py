@@ -17,16 +17,14 @@ app.add_typer(link, name="link")
 COLLABORATORS = (
     Column("user", lambda row: row.user_id),
     Column("rights", lambda row: ", ".join(row.rights)),
-    Column("agent", lambda row: row.agent_id or "any"),
-    Column("granted by", lambda row: row.granted_by),
-    Column("granted", lambda row: row.created_at),
+    Column("agent", lambda row: row.agent_id or "any", shrinks=True),
+    Column("since", lambda row: row.created_at),
     Column("expires", lambda row: row.expires_at),
 )
 LINKS = (
     Column("link id", lambda row: row.id),
-    Column("rights", lambda row: ", ".join(row.rights)),
+    Column("rights", lambda row: ", ".join(row.rights), shrinks=True),
     Column("uses", lambda row: row.use_count, align_right=True),
-    Column("created", lambda row: row.created_at),
     Column("expires", lambda row: row.expires_at),
     Column("last used", lambda row: row.last_used_at),
 )
