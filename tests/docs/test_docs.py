@@ -26,7 +26,15 @@ ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-PAGES = ["README.md", "docs/sessions.md", "docs/commits.md", "docs/files.md", "docs/server.md", "docs/exchange.md"]
+PAGES = [
+    "README.md",
+    "docs/sessions.md",
+    "docs/sharing.md",
+    "docs/commits.md",
+    "docs/files.md",
+    "docs/server.md",
+    "docs/exchange.md",
+]
 SERVER = "localhost:1933"
 
 

@@ -17,6 +17,7 @@ from holdfast.cli.commands import (
     messages,
     resummarise,
     sessions,
+    sharing,
     system,
     tasks,
     worker,
@@ -48,6 +49,7 @@ sessions.app.add_typer(messages.app)
 sessions.app.add_typer(commits.app)
 sessions.app.add_typer(exchange.session)
 app.add_typer(sessions.app, name="session")
+app.add_typer(sharing.app, name="share")
 app.add_typer(tasks.app, name="task")
 app.add_typer(resummarise.app)
 app.add_typer(files.app)

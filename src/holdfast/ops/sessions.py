@@ -123,7 +123,7 @@ class DeleteSession(Operation[SessionRef], frozen=True, kw_only=True):
 
 @operation(
     "POST /sessions/{session_id}/fork",
-    role="user",
+    role="user",  # a guest cannot own the fork
     right="read",
     audit="{result.session_id} forked_from={session_id}",
 )
