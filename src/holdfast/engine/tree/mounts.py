@@ -20,7 +20,7 @@ FolderBuilder = Callable[[Tx, Principal, str], Folder]
 """Builds a folder for the caller. The last argument is its URI."""
 USERS = "user"
 """The top-level folder with the folders of users."""
-ALL_SESSIONS = SessionFilter()
+READABLE_SESSIONS = SessionFilter(readable=True)
 OWNERS_PAGE = 100
 
 
@@ -96,7 +96,7 @@ def _path_of(mount: Mount, user_id: str) -> Names:
 
 
 def _is_shared(tx: Tx, principal: Principal, owner_id: str) -> bool:
-    return bool(sessions.shared_page(tx, grantee_of(principal), ALL_SESSIONS, 1, owner_id=owner_id))
+    return bool(sessions.shared_page(tx, grantee_of(principal), READABLE_SESSIONS, 1, owner_id=owner_id))
 
 
 def _users_folder(tx: Tx, principal: Principal) -> Folder:

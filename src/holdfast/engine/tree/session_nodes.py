@@ -70,21 +70,22 @@ def _folder_of_sessions(
     read_page: Callable[[SessionFilter, int], list[StoredSession]],
     find: Callable[[str], StoredSession | None],
 ) -> Folder:
-    newest = read_page(SessionFilter(), 1)
+    newest = read_page(SessionFilter(readable=True), 1)
 
     def children() -> Iterator[Folder]:
         before: int | None = None
         while True:
-            page = read_page(SessionFilter(before=before), PAGE_SIZE)
-            yield from (_session_folder(tx, session, uri) for session in page if session.rights & RIGHT_BITS["read"])
+            page = read_page(SessionFilter(before=before, readable=True), PAGE_SIZE)
+            yield from (_session_folder(tx, session, uri) for session in page)
             if len(page) < PAGE_SIZE:
                 return
             before = page[-1].log_id
 
     def child(name: str) -> Folder | None:
         session = find(name)
-        readable = session is not None and session.rights & RIGHT_BITS["read"]
-        return _session_folder(tx, session, uri) if session is not None and readable else None
+        if session is None or not session.rights & RIGHT_BITS["read"]:
+            return None
+        return _session_folder(tx, session, uri)
 
     changed_at = newest[0].changed_at if newest else 0
     return Folder(name="sessions", uri=uri, changed_at=changed_at, children=children, child=child)

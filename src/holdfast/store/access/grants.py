@@ -9,6 +9,8 @@ from holdfast.store.timestamps import from_micros
 IS_VALID = f"(g.expires_at IS NULL OR g.expires_at > {NOW})"
 OF_GRANTEE = f"g.account_id = ? AND g.user_id = ? AND g.agent_id IN ('', ?) AND {IS_VALID}"
 """An SQL condition on `grants g`: the valid grants of a grantee. Its parameters: account, internal id, agent."""
+IS_READABLE = "g.rights % 2 = 1"
+"""An SQL condition on `grants g`: the right to read."""
 _OF_USER = "account_id = ? AND log_id = ? AND user_id = ?"
 
 
@@ -89,10 +91,10 @@ def _select(tx: Tx, log_id: int, condition: str, params: tuple[str | int, ...]) 
 
 
 def shared_owners(tx: Tx, grantee: Grantee, *, after: str, limit: int) -> list[str]:
-    """List the internal ids of users who share a session with the grantee, in order."""
+    """List the internal ids of users who let the grantee read a session, in order."""
     rows = tx.all(
         "SELECT DISTINCT s.user_id FROM grants g JOIN sessions s ON s.account_id = g.account_id AND s.log_id = g.log_id"
-        f" WHERE {OF_GRANTEE} AND s.user_id > ? ORDER BY s.user_id LIMIT ?",
+        f" WHERE {OF_GRANTEE} AND {IS_READABLE} AND s.user_id > ? ORDER BY s.user_id LIMIT ?",
         (tx.account, grantee.internal_id, grantee.agent_id, after, limit),
     )
     return [row[0] for row in rows]

@@ -8,7 +8,7 @@ import msgspec
 from holdfast.json_documents import decode_json, json_decoder
 from holdfast.model.access import OWNER_RIGHTS, to_rights
 from holdfast.model.sessions import SessionConfig, SessionRow, SessionState, session_uri
-from holdfast.store.access.grants import OF_GRANTEE, Grantee
+from holdfast.store.access.grants import IS_READABLE, OF_GRANTEE, Grantee
 from holdfast.store.database import Dialect, Tx
 from holdfast.store.timestamps import from_micros
 
@@ -219,6 +219,8 @@ class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
     before: int | None = None
     q: str | None = None
     state: str | None = None
+    readable: bool = False
+    """Of shared sessions, only those that the grantee may read."""
 
 
 def page(tx: Tx, owner_id: str, wanted: SessionFilter, limit: int) -> list[StoredSession]:
@@ -248,6 +250,8 @@ def _page(
     if q is not None:
         where.append("(LOWER(s.session_id) LIKE ? ESCAPE '!' OR LOWER(s.title) LIKE ? ESCAPE '!')")
         params += [_like_pattern(q)] * 2
+    if wanted.readable and sessions == _SHARED:
+        where.append(IS_READABLE)
     if state is not None:
         where.append("s.state = ?")
         params.append(state)
