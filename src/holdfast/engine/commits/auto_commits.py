@@ -86,5 +86,5 @@ def _commit(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, context: C
     if committed.archived:
         owner = Principal(tx.account, session.user_id, "user")
         audit_lines.begin_deed()
-        audit_lines.note_version(session)
+        audit_lines.note_session(session)
         access.record_audit(tx, owner, "AutoCommit", session.session_id, context)

@@ -119,7 +119,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         call = self.call
         audit_lines.begin_deed()
         result: R = call.handler.handle(tx, call.principal, call.op, self.prepared, call.context)
-        call.context.audit_signal.version = audit_lines.noted_version()
+        call.context.audit_signal.session = audit_lines.noted_session()
         if call.entry.audit is not None:
             resource = access.audited_resource(call.entry.audit, call.op, result)
             access.record_audit(tx, call.principal, type(call.op).__name__, resource, call.context)
@@ -133,7 +133,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         if call.context.audit_signal.is_set:
             audit_log.seal_later(self.account)
         if call.entry.verb == "GET":
-            version = call.context.audit_signal.version
+            version = audit_lines.version_of(call.context.audit_signal.session)
             audit_log.record_open(call.principal, call.op, call.context.origin, version)
 
     def _audit_error(self, error: BaseException) -> None:

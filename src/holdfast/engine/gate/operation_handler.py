@@ -12,6 +12,7 @@ from holdfast.engine.gate.ids import Ids
 from holdfast.engine.gate.models import Models
 from holdfast.model.identity import Origin, Principal
 from holdfast.store.database import Database, Tx
+from holdfast.store.tables.sessions import StoredSession
 
 
 class TaskSignal:
@@ -26,12 +27,12 @@ class TaskSignal:
 class AuditSignal(TaskSignal):
     """Set by an operation that wrote an audit line and left it unsealed. It is sealed after the commit."""
 
-    __slots__ = ("version",)
+    __slots__ = ("session",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.version = ""
-        """The version of the session that the operation acted on."""
+        self.session: StoredSession | None = None
+        """The session that the operation acted on, as it was before."""
 
 
 class CallContext(msgspec.Struct, frozen=True):

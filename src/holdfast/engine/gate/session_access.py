@@ -20,7 +20,7 @@ def require_session(tx: Tx, principal: Principal, session_id: str, *, lock: bool
     session = store.find(tx, principal.user_id, session_id, lock=lock)
     if session is None:
         raise NotFoundError("session", session_id)
-    audit_lines.note_version(session)
+    audit_lines.note_session(session)
     return session
 
 
@@ -37,7 +37,7 @@ def get_or_create_session(tx: Tx, principal: Principal, session_id: str, context
     for _ in range(MAX_ATTEMPTS):
         session = store.find(tx, principal.user_id, session_id, lock=True)
         if session is not None:
-            audit_lines.note_version(session)
+            audit_lines.note_session(session)
             return session
         if insert_session(tx, principal, new_session(principal, session_id, context), context):
             access.record_audit(tx, principal, "CreateSession", session_id, context)
