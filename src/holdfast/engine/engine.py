@@ -193,6 +193,7 @@ class Engine:
     def save_audit_heads(self) -> None:
         """Add the last lines of audit chains to the file that the settings name, if they have changed."""
         if self.settings.audit_head_file is not None:
+            self.audit_log.settle()
             self.audit_log.seal_all()
             self._audit_upkeep.save_heads()
 

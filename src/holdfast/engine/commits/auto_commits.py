@@ -91,5 +91,5 @@ def _commit(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, context: C
     committed = commits.seal(tx, session, owner.user_id, policy.keep_recent_count or 0, context)
     if committed.archived:
         audit_lines.begin_deed()
-        audit_lines.note_version(session)
+        audit_lines.note_session(session)
         access.record_audit(tx, owner, "AutoCommit", session.session_id, context)

@@ -78,7 +78,7 @@ def record_audit(tx: Tx, principal: Principal, action: str, resource: str, conte
     The record belongs to the account of the transaction. Operations on all accounts have an audit log of their own,
     which survives the deletion of the account they act on.
     """
-    version = audit_lines.noted_version()
+    version = audit_lines.version_of(audit_lines.noted_session())
     line = audit_lines.new_line(principal, action, resource, context.ids, context.now, context.origin, version=version)
     if not audit.record(tx, line, audit_lines.new_salt(context.ids)):
         context.signals.has_unsealed_lines = True

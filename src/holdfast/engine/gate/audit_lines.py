@@ -12,28 +12,32 @@ MAX_ADDRESS_LENGTH = 100
 
 
 class _ActedOn(threading.local):
-    """The version of the session that the transaction of this thread acts on. Empty if it acts on none."""
+    """The session that the transaction of this thread acts on, as it was before. None if it acts on none."""
 
-    version = ""
+    session: StoredSession | None = None
 
 
 _acted_on = _ActedOn()
 
 
 def begin_deed() -> None:
-    """Forget the version that an earlier transaction of this thread acted on."""
-    _acted_on.version = ""
+    """Forget the session that an earlier transaction of this thread acted on."""
+    _acted_on.session = None
 
 
-def note_version(session: StoredSession) -> None:
+def note_session(session: StoredSession) -> None:
     """Note the session that a transaction acts on. The first one counts: it is the state before the change."""
-    if not _acted_on.version:
-        _acted_on.version = f"{session.log_id:x}-{session.last_seq}"
+    if _acted_on.session is None:
+        _acted_on.session = session
 
 
-def noted_version() -> str:
-    """The version that the last transaction of this thread acted on."""
-    return _acted_on.version
+def noted_session() -> StoredSession | None:
+    """The session that the last transaction of this thread acted on."""
+    return _acted_on.session
+
+
+def version_of(session: StoredSession | None) -> str:
+    return "" if session is None else f"{session.log_id:x}-{session.last_seq}"
 
 
 def new_line(

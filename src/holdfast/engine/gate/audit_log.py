@@ -279,7 +279,8 @@ def _opened_session(op: Operation[Any], principal: Principal) -> str:
 
 def _is_recorded(tx: Tx, line: NewLine) -> bool:
     """Whether another process has recorded the same in this hour."""
-    return audit.has_line(tx, line, since=line.at // MICROS_PER_HOUR * MICROS_PER_HOUR)
+    hour = line.at // MICROS_PER_HOUR
+    return audit.has_line(tx, line, since=hour * MICROS_PER_HOUR, until=(hour + 1) * MICROS_PER_HOUR)
 
 
 _all_logs = forking.reset_in_child(AuditLog.reset)

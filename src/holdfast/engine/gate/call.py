@@ -122,7 +122,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         call = self.call
         audit_lines.begin_deed()
         result: R = call.handler.handle(tx, self.principal, call.op, self.prepared, call.context)
-        call.context.signals.version = audit_lines.noted_version()
+        call.context.signals.session = audit_lines.noted_session()
         if call.entry.audit is not None:
             resource = access.audited_resource(call.entry.audit, call.op, result)
             access.record_audit(tx, self.principal, type(call.op).__name__, resource, call.context)
@@ -138,7 +138,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         if signals.has_unsealed_lines:
             audit_log.seal_later(self.account)
         if call.entry.verb == "GET":
-            audit_log.record_open(call.principal, call.op, call.context.origin, signals.version)
+            audit_log.record_open(call.principal, call.op, call.context.origin, audit_lines.version_of(signals.session))
 
     def _audit_error(self, error: BaseException) -> None:
         """Record an error that denies access: a missing right, or a session that is hidden from the caller."""

@@ -12,6 +12,7 @@ from holdfast.engine.gate.ids import Ids
 from holdfast.engine.gate.models import Models
 from holdfast.model.identity import Origin, Principal
 from holdfast.store.database import Database, Tx
+from holdfast.store.tables.sessions import StoredSession
 
 
 class CallSignals(msgspec.Struct):
@@ -21,8 +22,8 @@ class CallSignals(msgspec.Struct):
     has_changed_users: bool = False
     has_unsealed_lines: bool = False
     """Whether it wrote an audit line that is to be sealed."""
-    version: str = ""
-    """The version of the session that it acted on."""
+    session: StoredSession | None = None
+    """The session that it acted on, as it was before."""
 
 
 class CallContext(msgspec.Struct, frozen=True):

@@ -49,7 +49,7 @@ def require_session(tx: Tx, principal: Principal, op: SessionOperation, *, lock:
         error.denies_access = op.owner is not None or principal.role == "guest"
         raise error
     require_rights(principal, session, rights_needed(op))  # type: ignore[arg-type]
-    audit_lines.note_version(session)
+    audit_lines.note_session(session)
     return session
 
 
@@ -94,7 +94,7 @@ def get_or_create_session(tx: Tx, principal: Principal, op: SessionOperation, co
     for _ in range(MAX_ATTEMPTS):
         session = store.find(tx, principal.internal_id, op.session_id, lock=True)
         if session is not None:
-            audit_lines.note_version(session)
+            audit_lines.note_session(session)
             return session
         if insert_session(tx, principal, new_session(principal, op.session_id, context), context):
             access.record_audit(tx, principal, "CreateSession", op.session_id, context)

@@ -207,13 +207,16 @@ def heads(tx: Tx, after: str, limit: int) -> list[tuple[str, Head]]:
     return [(row[0], Head(*row[1:])) for row in rows]
 
 
-def has_line(tx: Tx, line: NewLine, since: int) -> bool:
-    """Whether a sealed line records that a user has done the same to the same session since a time."""
+def has_line(tx: Tx, line: NewLine, since: int, until: int) -> bool:
+    """Whether a sealed line records that a user has done the same to the same session between two times."""
     log_id = line.version.partition("-")[0]
     found = tx.one(
-        "SELECT 1 FROM audit WHERE account_id = ? AND resource = ? AND id >= ? AND user_id = ? AND action = ?"
-        " AND substr(version, 1, ?) = ? LIMIT 1",
-        (tx.account, line.resource, first_id(since), line.user_id, line.action, len(log_id), log_id),
+        "SELECT 1 FROM audit WHERE account_id = ? AND resource = ? AND id >= ? AND id < ? AND user_id = ?"
+        " AND action = ? AND substr(version, 1, ?) = ? LIMIT 1",
+        (
+            *(tx.account, line.resource, first_id(since), first_id(until), line.user_id),
+            *(line.action, len(log_id), log_id),
+        ),
     )
     return found is not None
 
