@@ -18,9 +18,11 @@ app.add_typer(user, name="user")
 app.add_typer(key, name="key")
 
 RoleOption = Annotated[
-    Literal["user", "admin"],
+    Literal["user", "auditor", "admin"],
     typer.Option(
-        "--role", metavar="user|admin", help="The user's role. An admin may also manage the account's users and keys."
+        "--role",
+        metavar="user|auditor|admin",
+        help="The user's role. An auditor may only read the audit log. An admin may also manage users and keys.",
     ),
 ]
 ExpiresIn = Annotated[
