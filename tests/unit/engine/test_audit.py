@@ -266,9 +266,7 @@ def test_a_page_is_read_in_the_order_of_an_index(tmp_path: Path, filter: audit.F
     statements: list[Any] = []
 
     def explain(tx: Any) -> list[str]:
-        recorder: Any = SimpleNamespace(
-            account="acme", dialect=tx.dialect, all_of=lambda given: statements.extend(given)
-        )
+        recorder: Any = SimpleNamespace(account="acme", dialect=tx.dialect, all_of=statements.extend)
         with contextlib.suppress(TypeError):
             audit.page(recorder, 10, filter)
         sql, params = statements[0]

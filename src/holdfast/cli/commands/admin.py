@@ -126,8 +126,8 @@ def set_role(
     account_id: help_texts.AccountId,
     user_id: help_texts.UserId,
     role: Annotated[
-        Literal["user", "admin"],
-        typer.Argument(metavar="ROLE", help="The new role: user or admin.", show_default=False),
+        Literal["user", "auditor", "admin"],
+        typer.Argument(metavar="ROLE", help="The new role: user, auditor or admin.", show_default=False),
     ],
 ) -> None:
     """Change the role of a user."""
