@@ -1,5 +1,6 @@
 """Sealing, retention and saved heads of the audit log, and what it records without being waited for."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -245,3 +246,32 @@ def test_the_operators_denied_attempts_are_in_the_operators_audit(database: Data
     engine.audit_log.settle()
     records = database.read(EVERY_ACCOUNT, lambda tx: audit.page(tx, 10))
     assert [(record.action, record.outcome) for record in records] == [("GetSession", "denied")]
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [
+        audit.Filter(),
+        audit.Filter(resource="s"),
+        audit.Filter(user_id="alice"),
+        audit.Filter(action="OpenSession"),
+        audit.Filter(outcome="denied"),
+        audit.Filter(since=1, until=2 * DAY),
+    ],
+)
+def test_a_page_is_read_in_the_order_of_an_index(tmp_path: Path, filter: audit.Filter) -> None:
+    """Sorting would read all lines for each page. Lines that name a resource and more are few."""
+    database = SqliteDatabase(str(tmp_path / "plan.db"))
+    database.migrate(0)
+    statements: list[Any] = []
+
+    def explain(tx: Any) -> list[str]:
+        recorder: Any = SimpleNamespace(account="acme", dialect=tx.dialect, all_of=statements.extend)
+        with contextlib.suppress(TypeError):
+            audit.page(recorder, 10, filter)
+        sql, params = statements[0]
+        return [str(row[3]) for row in tx.all(f"EXPLAIN QUERY PLAN {sql}", params)]
+
+    plan = database.read("acme", explain)
+    assert not [step for step in plan if "TEMP B-TREE" in step or step.startswith("SCAN")], plan
+    database.close()

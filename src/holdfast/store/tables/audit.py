@@ -257,7 +257,8 @@ _PRUNED = "(SELECT pruned_number FROM audit_heads WHERE account_id = ?)"
 def page(tx: Tx, limit: int, filter: Filter = NO_FILTER) -> list[AuditRecord]:
     """List lines, newest first."""
     conditions, params = _conditions(filter)
-    sealed = f" FROM audit WHERE account_id = ? AND number > COALESCE({_PRUNED}, 0){conditions}"
+    # `+ 0`, so that the index on the number is not used: its order is not that of the ids.
+    sealed = f" FROM audit WHERE account_id = ? AND number + 0 > COALESCE({_PRUNED}, 0){conditions}"
     unsealed = f" FROM audit_unsealed WHERE account_id = ?{conditions}"
     own, order = (tx.account, tx.account), " ORDER BY id DESC LIMIT ?"
     statements: list[Statement] = []
