@@ -20,7 +20,7 @@ class _ActedOn(threading.local):
 _acted_on = _ActedOn()
 
 
-def begin_deed() -> None:
+def begin_operation() -> None:
     """Forget the session that an earlier transaction of this thread acted on."""
     _acted_on.session = None
 

@@ -120,7 +120,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
     def _transaction(self, tx: Tx) -> R:
         call = self.call
-        audit_lines.begin_deed()
+        audit_lines.begin_operation()
         result: R = call.handler.handle(tx, self.principal, call.op, self.prepared, call.context)
         call.context.signals.session = audit_lines.noted_session()
         if call.entry.audit is not None:
