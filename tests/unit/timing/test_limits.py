@@ -1,5 +1,6 @@
 """Input that took seconds of CPU time takes milliseconds, or is refused with a clear error."""
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from holdfast.computing import protocol
 from holdfast.computing.summaries import EarlierSummaries, MessagesToSummarise
 from holdfast.errors import InvalidArgumentError
 from holdfast.http.endpoint import parse_body
-from holdfast.json_documents import MAX_VALUES, has_too_many_values
+from holdfast.json_documents import MAX_VALUES, decode_at_once, decode_json, has_too_many_values
 from holdfast.storable import storable_json
 from holdfast.summary import extract_verbatim
 from holdfast.summary.rules import extract_rules
@@ -138,3 +139,17 @@ def test_a_chinese_withdrawal_is_found_in_a_sentence_of_any_length(before: str, 
     found = parse_withdrawal(f"{before}{sentence}", frozenset(), "")
     assert found is not None
     assert withdrawal in found
+
+
+def test_a_large_document_is_decoded_without_the_garbage_collector_which_then_continues() -> None:
+    states: list[bool] = []
+    decode_at_once(lambda _: states.append(gc.isenabled()), "[]")
+    with pytest.raises(msgspec.DecodeError):
+        decode_at_once(decode_json, "[")
+    assert (states, gc.isenabled()) == ([False], True)
+    gc.disable()
+    try:
+        decode_at_once(decode_json, "[]")
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
