@@ -102,10 +102,12 @@ class AuditContract:
     def test_every_line_is_sealed_when_it_is_read(self, client: Any) -> None:
         for number in range(20):
             client.create_session(f"s{number}")
-        numbers = [record.number for record in client.list_audit().records]
-        assert sorted(numbers) == list(range(1, 22))
+        records = client.list_audit().records
+        assert sum(record.action == "CreateSession" for record in records) == 20
+        numbers = sorted(record.number for record in records)
+        assert numbers == list(range(1, len(records) + 1))
         result = client.verify_audit()
-        assert (result.problem, result.lines, result.unsealed) == (None, 21, 0)
+        assert (result.problem, result.lines, result.unsealed) == (None, len(records), 0)
 
     def test_an_export_is_verified_without_the_database(self, client: Any, tmp_path: Path) -> None:
         for number in range(5):
