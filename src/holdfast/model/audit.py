@@ -1,7 +1,7 @@
 """The audit log: its lines, the chain that they form, and the result of verifying it."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypedDict
 
 from holdfast.model.base import WireStruct
 
@@ -18,6 +18,19 @@ ProblemKind = Literal["changed", "missing", "reordered", "inserted", "truncated"
 - `signature`: a checkpoint or a head has no signature, or a wrong one.
 - `erased`: the content of a line was erased, and no line records it.
 """
+
+
+class AuditQuery(TypedDict, total=False):
+    """Which audit lines are listed."""
+
+    limit: int
+    cursor: str | None
+    resource: str | None
+    user_id: str | None
+    action: str | None
+    outcome: AuditOutcome | None
+    since: datetime | None
+    until: datetime | None
 
 
 class AuditRecord(WireStruct, frozen=True, kw_only=True):

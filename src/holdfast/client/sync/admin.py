@@ -1,9 +1,9 @@
 """Client methods for accounts, users, keys and audit records."""
 
-from datetime import datetime
+from typing import Unpack
 
 from holdfast.client.sync.transport import Transport
-from holdfast.model.audit import AuditErased, AuditOutcome, AuditPage
+from holdfast.model.audit import AuditErased, AuditPage, AuditQuery
 from holdfast.model.identity import (
     Account,
     AccountCreated,
@@ -105,61 +105,18 @@ class Admin:
         """Revoke a key, so that it no longer works."""
         return self._transport.call(RevokeKey(account_id=account_id, user_id=user_id, key_id=key_id))
 
-    def list_audit(
-        self,
-        *,
-        limit: int = 100,
-        cursor: str | None = None,
-        resource: str | None = None,
-        user_id: str | None = None,
-        action: str | None = None,
-        outcome: AuditOutcome | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> AuditPage:
+    def list_audit(self, **wanted: Unpack[AuditQuery]) -> AuditPage:
         """List the audit lines of the caller's account, newest first.
 
-        To get the next page, pass the page's `next_cursor` as `cursor`. `resource` also finds lines that name more,
-        such as `chat_001 rights=read`. `since` is included, `until` is not.
+        Select them by `resource`, `user_id`, `action`, `outcome`, `since` and `until`. A page has up to `limit` lines;
+        to get the next one, pass the page's `next_cursor` as `cursor`. `resource` also finds lines that name more, such
+        as `chat_001 rights=read`. `since` is included, `until` is not.
         """
-        return self._transport.call(
-            ListAudit(
-                limit=limit,
-                cursor=cursor,
-                resource=resource,
-                user_id=user_id,
-                action=action,
-                outcome=outcome,
-                since=since,
-                until=until,
-            )
-        )
+        return self._transport.call(ListAudit(**wanted))
 
-    def list_operator_audit(
-        self,
-        *,
-        limit: int = 100,
-        cursor: str | None = None,
-        resource: str | None = None,
-        user_id: str | None = None,
-        action: str | None = None,
-        outcome: AuditOutcome | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> AuditPage:
+    def list_operator_audit(self, **wanted: Unpack[AuditQuery]) -> AuditPage:
         """List the audit lines of operators, such as the creation and deletion of accounts, newest first."""
-        return self._transport.call(
-            ListOperatorAudit(
-                limit=limit,
-                cursor=cursor,
-                resource=resource,
-                user_id=user_id,
-                action=action,
-                outcome=outcome,
-                since=since,
-                until=until,
-            )
-        )
+        return self._transport.call(ListOperatorAudit(**wanted))
 
     def erase_audit(self, ids: list[str]) -> AuditErased:
         """Erase the content of audit lines of the caller's account. The chain can still be verified.

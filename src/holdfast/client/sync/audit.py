@@ -1,13 +1,13 @@
 """Client methods for the audit log: listing, exporting and verifying it."""
 
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
+from typing import Unpack
 
 from holdfast.audit_chain import Verifier
 from holdfast.client.audit_files import AuditFileWriter, read_saved_heads
 from holdfast.client.sync.transport import Transport
-from holdfast.model.audit import AuditExport, AuditHead, AuditOutcome, AuditPage, AuditVerification, ExportRecorded
+from holdfast.model.audit import AuditExport, AuditHead, AuditPage, AuditQuery, AuditVerification, ExportRecorded
 from holdfast.ops.audit import ExportAudit, ExportOperatorAudit, ListAudit, RecordExport
 
 Progress = Callable[[int, int, str], None]
@@ -20,35 +20,14 @@ class Audit:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list_audit(
-        self,
-        *,
-        limit: int = 100,
-        cursor: str | None = None,
-        resource: str | None = None,
-        user_id: str | None = None,
-        action: str | None = None,
-        outcome: AuditOutcome | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> AuditPage:
+    def list_audit(self, **wanted: Unpack[AuditQuery]) -> AuditPage:
         """List the audit lines of the caller's account, newest first.
 
-        To get the next page, pass the page's `next_cursor` as `cursor`. `resource` also finds lines that name more,
-        such as `chat_001 rights=read`. `since` is included, `until` is not.
+        Select them by `resource`, `user_id`, `action`, `outcome`, `since` and `until`. A page has up to `limit` lines;
+        to get the next one, pass the page's `next_cursor` as `cursor`. `resource` also finds lines that name more, such
+        as `chat_001 rights=read`. `since` is included, `until` is not.
         """
-        return self._transport.call(
-            ListAudit(
-                limit=limit,
-                cursor=cursor,
-                resource=resource,
-                user_id=user_id,
-                action=action,
-                outcome=outcome,
-                since=since,
-                until=until,
-            )
-        )
+        return self._transport.call(ListAudit(**wanted))
 
     def export_audit(self, file: str | Path, *, operator: bool = False, progress: Progress | None = None) -> AuditHead:
         """Write the audit chain of the account to a file of JSON lines, which `holdfast audit verify` can check.
