@@ -36,7 +36,7 @@ quick: $(READY) ## Check format, lint and types, and run the fast tests on SQLit
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-types check-style
 	$(BIN)/python -m pytest --quick --quiet --numprocesses 2 --dist worksteal -p no:schemathesis tests/unit tests/contract
 
-soak: $(READY) ## Run the long rounds of fault tests, for about twenty minutes
+soak: $(READY) ## Run the long rounds of fault tests, for about half an hour
 	@command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
 	    { apt-get update -q && apt-get install -q -y --no-install-recommends pgbouncer; } || echo "pgbouncer cannot be installed: its tests are skipped"
 	$(BIN)/python -m pytest --soak -m 'rounds or soak' --numprocesses 3 --dist worksteal --ignore tests/soak

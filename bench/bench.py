@@ -13,7 +13,7 @@ from measure import Figure
 from quality import parts as quality
 from scale import FULL, QUICK, Scale, Setup
 from server import commits_under_load, http_appends, postgres
-from speed import appends, commits, deletions, length, reads, sharing, startup, threads
+from speed import appends, audits, commits, deletions, length, reads, sharing, startup, threads
 
 T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"
@@ -22,6 +22,7 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "appends": appends.measure,
     "length": length.measure,
     "threads": threads.measure,
+    "audits": audits.measure,
     "reads": reads.measure,
     "commits": commits.measure,
     "deletions": deletions.measure,
@@ -38,6 +39,8 @@ parts:
             and with the SQL statements of the append
   length    an append to a session of 100,000 messages, compared with one of 100; a fork of the long session
   threads   64 threads on 200 sessions, compared with one thread and with a raw loop of group commits
+  audits    audited operations of 64 threads of one account, with the chain of the audit log and without it, on both
+            databases
   reads     1,000 messages as objects, compared with raw rows and json.loads
   commits   a commit of 500 live messages, compared with a raw insert and with a commit of 5,000; the time until
             it is done, without a model and with one that responds at once; a context with 100 archives; appends

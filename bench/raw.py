@@ -31,6 +31,7 @@ class Recording(msgspec.Struct, frozen=True):
 def connect(file: Path) -> apsw.Connection:
     """Open a connection with the same durability as Holdfast."""
     connection = apsw.Connection(str(file))
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # as Holdfast: parameters do not change plans
     # fetchall: a pragma that returns a row blocks the statements after it until the row is read.
     connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL").fetchall()
     sqlite_text.register(connection)  # the schema uses its functions

@@ -82,10 +82,11 @@ def section(path: str, command: Any) -> str:
 
 
 def describe(param: Any) -> str:
-    names = [param.metavar] if param.param_type_name == "argument" else [", ".join(sorted(param.opts, key=len))]
-    if param.param_type_name == "option" and not param.is_flag:
+    is_option = param.param_type_name == "option"
+    names = [", ".join([*sorted(param.opts, key=len), *param.secondary_opts])] if is_option else [param.metavar]
+    if is_option and not param.is_flag:
         names.append(param.metavar)
-    notes = ["required"] if param.required and param.param_type_name == "option" else []
+    notes = ["required"] if param.required and is_option else []
     if param.show_default and param.default not in (None, False):
         notes.append(f"default: {param.default}")
     return f"- `{' '.join(names)}`: {param.help}" + (f" ({', '.join(notes)})" if notes else "")

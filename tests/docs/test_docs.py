@@ -26,7 +26,16 @@ ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-PAGES = ["README.md", "docs/sessions.md", "docs/commits.md", "docs/files.md", "docs/server.md", "docs/exchange.md"]
+PAGES = [
+    "README.md",
+    "docs/sessions.md",
+    "docs/sharing.md",
+    "docs/commits.md",
+    "docs/files.md",
+    "docs/server.md",
+    "docs/exchange.md",
+    "docs/audit.md",
+]
 SERVER = "localhost:1933"
 
 
@@ -168,5 +177,5 @@ def test_the_bench_runs_and_writes_its_figures(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     (written,) = (tmp_path / "out").iterdir()
     figures = json.loads(written.read_text())["figures"]
-    assert len(figures) == 20
+    assert len(figures) == 22
     assert all(figure["measured"]["count"] > 0 for figure in figures)

@@ -1,11 +1,13 @@
 """The files of a database are moved, replaced or deleted while a process uses them."""
 
+import gc
 import multiprocessing
 import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -133,6 +135,31 @@ def test_a_database_is_checked_when_it_is_opened_again_after_a_fork(client: hold
 def _expect_displaced(client: holdfast.Client) -> None:
     with pytest.raises(UnavailableError, match="was moved, replaced or deleted"):
         client.add_message("chat", "user", "lost")
+
+
+def test_a_forked_child_notices_a_replaced_database_that_its_parent_uses(folder: Path) -> None:
+    """The child looks at its own handle of the file, not at that of its parent, which names the new file."""
+    context = multiprocessing.get_context("fork")
+    client = holdfast.connect(folder)
+    client.add_message("chat", "user", "before")
+    is_replaced = context.Event()
+    process = context.Process(target=_expect_displaced_after, args=(client, is_replaced))
+    process.start()
+    client.close()
+    del client
+    gc.collect()  # the handle gets free for the new file
+    replace_file(folder)
+    with holdfast.connect(folder) as client:
+        client.add_message("chat", "user", "in the new file")
+        is_replaced.set()
+        process.join(60)
+        assert process.exitcode == 0
+        assert texts(client) == ["in the new file"]
+
+
+def _expect_displaced_after(client: holdfast.Client, is_replaced: Any) -> None:
+    assert is_replaced.wait(60)
+    _expect_displaced(client)
 
 
 def test_a_change_of_the_working_directory_changes_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

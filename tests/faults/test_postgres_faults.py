@@ -57,6 +57,7 @@ def test_a_connection_cut_at_the_commit_leaves_the_result_unknown_until_the_retr
 ) -> None:
     target, append_log = postgres.new_database(), AppendLog()
     with proxy_to(target) as (proxy_url, proxy), holdfast.connect(proxy_url) as client:
+        client.whoami()  # reads the internal id of the user, in a transaction of its own
         proxy.cut(lambda message: b"COMMIT\0" in message, side)  # not BEGIN, which contains READ COMMITTED
         assert not attempt(client, Append("chat", "writer", BATCH, keyed=True), append_log.record)
         assert not append_log.not_written()

@@ -14,6 +14,9 @@ from holdfast.config_file import DISCOVERED_FILE_MAY_SET, SettingsSource
 from holdfast.errors import InvalidArgumentError
 
 NOT_IN_DISCOVERED_FILES = {
+    "audit_head_file",
+    "audit_key",
+    "audit_retention_days",
     # where keys and texts are sent, and which provider is used
     *("path", "url", "api_key", "model_provider", "model_name", "model_base_url", "model_api_key"),
     *("embedder", "embedding_model", "embedding_base_url", "embedding_api_key"),

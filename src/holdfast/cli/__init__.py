@@ -9,6 +9,7 @@ import typer
 from holdfast.cli import errors, options, output
 from holdfast.cli.commands import (
     admin,
+    audit,
     backups,
     commits,
     exchange,
@@ -16,6 +17,7 @@ from holdfast.cli.commands import (
     messages,
     resummarise,
     sessions,
+    sharing,
     system,
     tasks,
     worker,
@@ -47,12 +49,14 @@ sessions.app.add_typer(messages.app)
 sessions.app.add_typer(commits.app)
 sessions.app.add_typer(exchange.session)
 app.add_typer(sessions.app, name="session")
+app.add_typer(sharing.app, name="share")
 app.add_typer(tasks.app, name="task")
 app.add_typer(resummarise.app)
 app.add_typer(files.app)
 app.add_typer(exchange.app)
 app.add_typer(backups.app)
 app.add_typer(admin.app, name="admin")
+app.add_typer(audit.app, name="audit")
 app.add_typer(system.app)
 app.add_typer(worker.app)
 

@@ -21,6 +21,7 @@ def complete_session_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, 
     for name, value in ctx.find_root().params.items():  # completion parses the command line but runs no callback
         if value is not None:
             setattr(shared, name, value)
+    owner = ctx.params.get("owner")
     try:
         settings = msgspec.structs.replace(
             shared.load_settings()[0],
@@ -33,7 +34,11 @@ def complete_session_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, 
         if "://" not in location and not Path(location).is_file():
             return []
         with shared.open_client(settings) as client:
-            sessions = client.list_sessions(limit=MAX_SUGGESTIONS, q=incomplete or None, shared=False)
+            sessions = client.list_sessions(limit=MAX_SUGGESTIONS, q=incomplete or None, shared=owner is not None)
     except (HoldfastError, OSError, UsageError):
         return []
-    return [(row.session_id, row.title) for row in sessions if row.session_id.startswith(incomplete)]
+    return [
+        (row.session_id, row.title)
+        for row in sessions
+        if row.session_id.startswith(incomplete) and owner in {None, row.owner}
+    ]

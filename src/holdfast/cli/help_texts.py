@@ -16,6 +16,15 @@ SessionId = Annotated[
         autocompletion=complete_session_id,
     ),
 ]
+Owner = Annotated[
+    str | None,
+    typer.Option(
+        "--owner",
+        metavar="USER_ID",
+        help="The owner of a session that another user shares with you, as `session list` shows it.",
+        show_default=False,
+    ),
+]
 AccountId = Annotated[str, typer.Argument(metavar="ACCOUNT_ID", help="The id of the account.", show_default=False)]
 UserId = Annotated[str, typer.Argument(metavar="USER_ID", help="The id of the user.", show_default=False)]
 Yes = Annotated[

@@ -26,6 +26,7 @@ class SharedOptions:
     api_key: str | None = None
     account: str | None = None
     user: str | None = None
+    agent: str | None = None
     output: Format | None = None
     config: str | None = None
     traceback: bool | None = None
@@ -73,7 +74,14 @@ class SharedOptions:
         settings = settings or self.load_and_report_settings()
         if not run_tasks:
             settings = msgspec.structs.replace(settings, worker_threads=0)
-        return holdfast.connect(target, api_key=self.api_key, account=self.account, user=self.user, settings=settings)
+        return holdfast.connect(
+            target,
+            api_key=self.api_key,
+            account=self.account,
+            user=self.user,
+            agent=self.agent,
+            settings=settings,
+        )
 
     def location(self, settings: Settings) -> str:
         """The URL of the server, the URL of the database without its password, or the path of the file."""
@@ -138,6 +146,15 @@ UserOption = Annotated[
     str | None,
     typer.Option("--user", metavar="NAME", show_default=False, help="The user to act as. Default: `default`."),
 ]
+AgentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        show_default=False,
+        help="The agent that acts for the user, stored with messages. Default: `default`.",
+    ),
+]
 OutputOption = Annotated[
     Format | None,
     typer.Option(
@@ -171,6 +188,7 @@ def set_options(
     api_key: KeyOption = None,
     account: AccountOption = None,
     user: UserOption = None,
+    agent: AgentOption = None,
     output: OutputOption = None,
     config: ConfigOption = None,
     traceback: TracebackOption = None,
@@ -178,7 +196,7 @@ def set_options(
     show_help(ctx)
     shared = get(ctx)
     shared.path, shared.url, shared.api_key = path, url, api_key
-    shared.account, shared.user = account, user
+    shared.account, shared.user, shared.agent = account, user, agent
     shared.output, shared.config, shared.traceback = output, config, traceback
 
 

@@ -58,6 +58,8 @@ class ChosenOverview(msgspec.Struct, frozen=True):
     left_out: list[ReceiptLine]
 
 
+MAX_COUNTED_TWICE = 500_000
+"""Tokens of messages up to which their upper bound is counted. No model shows more, so a higher bound does no harm."""
 MAX_CITED_RANGES = 30
 """Ranges of messages in one line of a receipt."""
 REASONS = {
@@ -178,13 +180,15 @@ def _reserve(stored: ContextInput, marked: Sequence[Message], active: int, budge
 
     A second count of all messages is slow. It cannot matter if there is nothing else to show, if the messages leave no
     budget, or if everything fits even if they cost half as much again. If the messages are too large to be read at
-    once, half as much again is reserved.
+    once, half as much again is reserved; if they are too large to be counted twice, as much again.
     """
     wanted = output_chars + (2 * stored.overview.rolling_tokens if stored.overview is not None else 0)
     if stored.counted_by != "estimate" or not wanted or active >= budget or active * 3 // 2 + wanted <= budget:
         return 0
     if not stored.has_all_messages:
         return active // 2
+    if active > MAX_COUNTED_TWICE:
+        return active
     texts = [text for message in marked for text in tokens.countable_texts(message.parts)]
     return max(0, tokens.upper_bound("\n".join(texts)) - active)
 

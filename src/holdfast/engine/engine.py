@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,9 +10,11 @@ from typing import Any, TypeVar
 from holdfast import lazy
 from holdfast.computing.runners import open_runner
 from holdfast.config import Settings
-from holdfast.engine.admin import accounts, system
+from holdfast.engine.admin import accounts, audit, system
+from holdfast.engine.admin.audit_upkeep import AuditUpkeep
 from holdfast.engine.commits import archives, auto_commits, commits, resummaries
 from holdfast.engine.gate import access, keys
+from holdfast.engine.gate.audit_log import AuditLog
 from holdfast.engine.gate.call import CheckedCall, PreparedCall
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
@@ -23,13 +26,14 @@ from holdfast.engine.sessions import events, messages, sessions, sharing, tool_r
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.tree import files
-from holdfast.errors import PermissionDeniedError
+from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.identity import NO_ORIGIN, Origin, Principal
 from holdfast.model.system import Backup
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
 from holdfast.store import diagnostics
+from holdfast.store.access import task_lists
 from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Submission, Tx
-from holdfast.store.tables import append_results, auto_commit_checks, task_lists
+from holdfast.store.tables import append_results, auto_commit_checks
 from holdfast.store.tables import tasks as stored_tasks
 
 R = TypeVar("R")
@@ -46,6 +50,7 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **tasks.HANDLERS,
     **files.HANDLERS,
     **accounts.HANDLERS,
+    **audit.HANDLERS,
     **system.HANDLERS,
 }
 
@@ -85,12 +90,15 @@ class Engine:
         self._polls_during_use = False
         self._last_poll = 0.0
         self._has_hooks = bool(self.hooks.before or self.hooks.after)
+        self.audit_log = AuditLog(db, self.ids, clock)
+        self._audit_upkeep = AuditUpkeep(db, self.settings, self.ids, clock)
         self._user_ids = UserIds(db, self.settings.key_cache_seconds)
         self._resources = EngineResources(
             db,
             self.settings,
             self.models,
             self.hooks,
+            self.audit_log,
             self.wake_workers,
             self._user_ids.clear,
             lambda: self._is_stopping,
@@ -120,9 +128,13 @@ class Engine:
         """
         self._operation_count += 1
         entry, handler = OPERATIONS[cls], HANDLERS[cls]
-        access.require_role(principal, entry, cls.__name__)
-        op = validate_operation(cls, fields, strict=strict)
-        account = access.account_of(principal, entry, op)
+        try:
+            access.require_role(principal, entry, cls.__name__)
+            op = validate_operation(cls, fields, strict=strict)
+            account = access.account_of(principal, entry, op)
+        except PermissionDeniedError:
+            self.audit_log.record_denied(principal, cls.__name__, fields, origin)
+            raise
         context = self.new_context(origin)
         self._poll_if_due()
         checked = handler.check(context, op)
@@ -155,9 +167,9 @@ class Engine:
         probe = partial(diagnostics.write_and_delete, number=number, now=self.clock())
         self.db.submit([Submission(EVERY_ACCOUNT, probe, reply)])
 
-    def find_key_owner(self, key: str) -> keys.KeyOwner | None:
-        """Return the owner of an API key, or None if the key is not valid."""
-        return keys.find_owner(self.db, key, self.clock())
+    def find_key_owner(self, key: str, address: str = "") -> keys.KeyOwner | None:
+        """Return the owner of an API key that was sent from an address, or None if the key is not valid."""
+        return keys.find_owner(self.db, key, self.clock(), self.audit_log, address)
 
     def count_tasks(self) -> dict[str, int]:
         """The number of tasks of all accounts in each state."""
@@ -176,6 +188,15 @@ class Engine:
         for delete, age in deletions:
             while self.db.write(EVERY_ACCOUNT, partial(_delete_slice, delete, age)):
                 pass
+        self.audit_log.seal_all()
+        self._audit_upkeep.remove_old_lines()
+
+    def save_audit_heads(self) -> None:
+        """Add the last lines of audit chains to the file that the settings name, if they have changed."""
+        if self.settings.audit_head_file is not None:
+            self.audit_log.settle()
+            self.audit_log.seal_all()
+            self._audit_upkeep.save_heads()
 
     def back_up(self, principal: Principal, target: Path, *, overwrite: bool) -> Backup:
         """Write a checked copy of the database, with the rows of all accounts, to a file."""
@@ -203,6 +224,7 @@ class Engine:
                 polls=polls,
                 job_runner=self.job_runner,
                 delete_expired=self.delete_expired,
+                save_audit_heads=self.save_audit_heads,
                 elapsed=self._elapsed,
                 when_stopped=self.models.close,  # a task that runs on after `close_seconds` may still use them
             )
@@ -235,6 +257,8 @@ class Engine:
         self.stop_workers()
         if self.workers is None:
             self.models.close()
+        with suppress(HoldfastError):
+            self.save_audit_heads()
         self.job_runner.close()
         self.db.close()
 

@@ -36,6 +36,8 @@ class AuthenticatedCaller(msgspec.Struct, frozen=True):
     principal: Principal
     is_operator: bool = False
     """Whether the caller sent the root key and named no user. The operator has no access to the data of accounts."""
+    key_id: str = ""
+    """The id of the key that the caller sent. The root key has none."""
 
 
 OPERATOR_CALLER = AuthenticatedCaller(OPERATOR, is_operator=True)
@@ -86,17 +88,17 @@ class Authenticator:
         self._cache: dict[str, tuple[AuthenticatedCaller, int]] = {}
         """Callers by the hash of their key, each with the time until which the entry is valid."""
 
-    async def identify(self, headers: Headers) -> AuthenticatedCaller:
-        caller = await self._identify(headers)
+    async def identify(self, headers: Headers, address: str = "") -> AuthenticatedCaller:
+        caller = await self._identify(headers, address)
         agent = headers.get(AGENT)
         return caller if agent is None or caller.is_operator else _with_agent(caller, agent)
 
-    async def _identify(self, headers: Headers) -> AuthenticatedCaller:
+    async def _identify(self, headers: Headers, address: str) -> AuthenticatedCaller:
         key = _key_from_headers(headers)
         if self.mode == "dev":
             _require_local(headers.get(b"host", b""), headers.get(b"origin"), headers.get(b"sec-fetch-site"))
         if key is not None and keys.is_link(key):
-            return await self._caller_of_link(key)
+            return await self._caller_of_link(key, address)
         if self.mode == "dev":
             return _dev_caller(headers.get(ACCOUNT, b"default"), headers.get(USER, b"default"))
         if key is None:
@@ -105,25 +107,25 @@ class Authenticator:
             return _trusted_caller(headers) if self.mode == "trusted" else OPERATOR_CALLER
         if self.mode == "trusted":
             raise _invalid_key()
-        return await self._caller_of_key(key)
+        return await self._caller_of_key(key, address)
 
     def clear_cache(self) -> None:
         """Forget the cached keys, so that each is looked up again. Called after a change of keys or roles."""
         self._cache.clear()
         self._cache_version += 1
 
-    async def _caller_of_key(self, key: str) -> AuthenticatedCaller:
+    async def _caller_of_key(self, key: str, address: str) -> AuthenticatedCaller:
         hashed = keys.hash_of(key)
         cached = self._cache.get(hashed)
         now = self._clock()
         if cached is not None and now < cached[1]:
             return cached[0]
         version = self._cache_version
-        owner = await self._look_up(key)
+        owner = await self._look_up(key, address)
         if owner is None:
             self._cache.pop(hashed, None)
             raise _invalid_key()
-        caller = AuthenticatedCaller(owner.principal)
+        caller = AuthenticatedCaller(owner.principal, key_id=owner.key_id)
         if self._cache_micros and version == self._cache_version:  # else the result may predate a change of keys
             if len(self._cache) >= MAX_CACHED_KEYS:
                 self._cache.clear()
@@ -131,18 +133,18 @@ class Authenticator:
             self._cache[hashed] = (caller, min(valid_until, owner.expires_at or valid_until))
         return caller
 
-    async def _caller_of_link(self, link: str) -> AuthenticatedCaller:
+    async def _caller_of_link(self, link: str, address: str) -> AuthenticatedCaller:
         """Look up a share link, each time: every use is counted, and a revoked link ends at once."""
-        owner = await self._look_up(link)
+        owner = await self._look_up(link, address)
         if owner is None:
             raise UnauthenticatedError("this share link is not valid; it may be wrong, expired or revoked")
-        return AuthenticatedCaller(owner.principal)
+        return AuthenticatedCaller(owner.principal, key_id=owner.key_id)
 
-    async def _look_up(self, key: str) -> KeyOwner | None:
+    async def _look_up(self, key: str, address: str) -> KeyOwner | None:
         try:
             async with asyncio.timeout(self._timeout):
                 owner: KeyOwner | None = await self._executor.in_thread(
-                    functools.partial(self._executor.engine.find_key_owner, key)
+                    functools.partial(self._executor.engine.find_key_owner, key, address)
                 )
                 return owner
         except TimeoutError:

@@ -28,6 +28,7 @@ from holdfast.http.server_state import ServerState
 from holdfast.http.streaming.event_stream import SessionStream
 from holdfast.http.streaming.response_stream import ResponseStream
 from holdfast.json_documents import MAX_VALUES, decode_json, has_too_many_values
+from holdfast.model.identity import Origin
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
 from holdfast.ops.sessions import ReadEvents
 from holdfast.ops.table import validate_operation
@@ -64,7 +65,7 @@ class Endpoint:
             headers = _header_dict(scope["headers"])
             route, fields = self._routes.find(scope["method"], scope["raw_path"])
             record.operation = route.name
-            caller = await self._authorise(route, headers)
+            caller = await self._authorise(route, headers, _address(scope))
             record.principal = caller.principal
             if route.entry.stream and b"text/event-stream" in headers.get(b"accept", b""):
                 await self._stream(scope, receive, send, route, caller, fields, headers)
@@ -88,10 +89,11 @@ class Endpoint:
         except Disconnected:
             record.status = CLIENT_CLOSED_REQUEST
 
-    async def _authorise(self, route: Route, headers: Headers) -> AuthenticatedCaller:
+    async def _authorise(self, route: Route, headers: Headers, address: str) -> AuthenticatedCaller:
         """Identify the caller, and apply the rate limit. The engine checks the role."""
-        caller = await self._state.authenticator.identify(headers)
+        caller = await self._state.authenticator.identify(headers, address)
         if caller.is_operator and route.entry.scope == "tenant":
+            self._state.executor.engine.audit_log.record_denied(caller.principal, route.name, {}, Origin(address))
             raise PermissionDeniedError(
                 f"the root key gives no access to a tenant's data, which {route.name} needs; use a user's key"
             )
@@ -172,6 +174,7 @@ class Endpoint:
                     encode=partial(responses.encode_result, route),
                     reservation=reservation,
                     cancellation=record.cancellation,
+                    origin=Origin(_address(scope), caller.key_id),
                 )
         except TimeoutError:
             raise _timeout_error(state.deadlines.seconds, route, is_received=is_received) from None
@@ -196,12 +199,20 @@ class Endpoint:
         fields = {**_parse_query(scope["query_string"]), **_header_fields(route, headers, {}), **path_fields}
         op = validate_operation(ReadEvents, fields, strict=False)
         with state.stream_limit.reserve(caller.principal):
-            identify = partial(state.authenticator.identify, headers)
+            address = _address(scope)
+            identify = partial(state.authenticator.identify, headers, address)
+            origin = Origin(address, caller.key_id)
             with state.responses_memory.new_reservation(caller.principal) as reservation:
                 stream = SessionStream(
-                    state.executor, state.notifier, state.settings, caller.principal, op, identify, reservation
+                    state.executor, state.notifier, state.settings, caller.principal, op, identify, reservation, origin
                 )
                 await stream.run(receive, send)
+
+
+def _address(scope: Scope) -> str:
+    """The address of the client. Empty if it is not known, as with a Unix socket."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def _header_dict(headers: list[tuple[bytes, bytes]]) -> Headers:

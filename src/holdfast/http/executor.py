@@ -11,7 +11,7 @@ from holdfast.engine.gate.call import CheckedCall, PreparedCall
 from holdfast.errors import ResourceExhaustedError
 from holdfast.http.fair_threads import SERVER, FairThreads, User, Work
 from holdfast.http.memory.budget import UNRESERVED_BYTES, MemoryReservation
-from holdfast.model.identity import Principal
+from holdfast.model.identity import NO_ORIGIN, Origin, Principal
 from holdfast.ops.table import Operation
 from holdfast.store.database import Cancellation, ReplyCallback
 from holdfast.store.read_memory import PAGE_BYTES, LargeReadError
@@ -102,9 +102,10 @@ class EngineExecutor:
         encode: Callable[[PreparedCall[Any], Any], E],
         reservation: MemoryReservation,
         cancellation: Cancellation | None = None,
+        origin: Origin = NO_ORIGIN,
     ) -> E:
         """As `call`, but encode the result, in a thread if it was read. `reservation` holds a large one."""
-        check = partial(self.engine.check, principal, cls, fields, strict=strict)
+        check = partial(self.engine.check, principal, cls, fields, strict=strict, origin=origin)
         requester = Requester.of(principal, cancellation)
 
         async def read(prepared: PreparedCall[Any]) -> E:

@@ -1,4 +1,4 @@
-"""Principals, accounts, users and keys, and the audit records."""
+"""Principals, accounts, users and keys."""
 
 from datetime import datetime
 from typing import Literal, get_args
@@ -119,22 +119,6 @@ class KeyCreated(WireStruct, frozen=True, kw_only=True):
     user_key: str
     """The key is returned only here; the server stores its hash."""
     expires_at: datetime | None
-
-
-class AuditRecord(WireStruct, frozen=True, kw_only=True):
-    """The user, the action and the resource of an operation, written in the transaction of the operation."""
-
-    id: str
-    at: datetime
-    user_id: str
-    role: AccessRole
-    action: str
-    resource: str
-
-
-class AuditPage(WireStruct, frozen=True):
-    records: list[AuditRecord]
-    next_cursor: str | None
 
 
 OPERATOR = Principal("_operator", "operator", "root")

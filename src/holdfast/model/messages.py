@@ -48,7 +48,7 @@ class Message(WireStruct, frozen=True, omit_defaults=True, gc=False):
     damaged: bool = False
     """The stored message is damaged or missing. Its only part is a text that says so."""
     author: str | None = None
-    """The user who added it. None if that was the owner of the session."""
+    """The user who added it. None if that was the owner of the session at that time."""
     agent_id: str | None = None
     """The agent of that user. None for the default agent."""
 

@@ -1,4 +1,4 @@
-"""Operations of operators and administrators: accounts, users, keys and the audit log."""
+"""Operations of operators and administrators: accounts, users and keys."""
 
 from typing import Annotated
 
@@ -10,7 +10,6 @@ from holdfast.model.identity import (
     Account,
     AccountCreated,
     AccountRef,
-    AuditPage,
     Key,
     KeyCreated,
     TenantRole,
@@ -124,19 +123,3 @@ class RevokeKey(Operation[Key], frozen=True, kw_only=True):
     account_id: Name
     user_id: Name
     key_id: KeyId
-
-
-@operation("GET /audit", role="admin", answer="bounded")
-class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
-    """List the audit records of the account, newest first."""
-
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
-    cursor: Name | None = None
-
-
-@operation("GET /admin/audit", role="root", scope="all_accounts", answer="bounded")
-class ListOperatorAudit(Operation[AuditPage], frozen=True, kw_only=True):
-    """List the audit records of account creation and deletion, newest first. They outlive the accounts."""
-
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
-    cursor: Name | None = None

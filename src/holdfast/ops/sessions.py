@@ -121,7 +121,12 @@ class DeleteSession(Operation[SessionRef], frozen=True, kw_only=True):
     owner: Owner | None = None
 
 
-@operation("POST /sessions/{session_id}/fork", right="read", audit="{result.session_id} forked_from={session_id}")
+@operation(
+    "POST /sessions/{session_id}/fork",
+    role="user",  # a guest cannot own the fork
+    right="read",
+    audit="{result.session_id} forked_from={session_id}",
+)
 class ForkSession(Operation[SessionInfo], frozen=True, kw_only=True):
     """Create a session that shares all messages up to `at`: a seq, a message id, or by default the last message."""
 

@@ -1,6 +1,7 @@
 """The table of operations: for each its result type, required role, scope, audit record and HTTP route."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 from string import Formatter
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
@@ -105,7 +106,7 @@ O = TypeVar("O", bound=Operation[Any])  # noqa: E741 - an operation
 def operation(
     route: str,
     *,
-    role: RequiredRole = "user",
+    role: RequiredRole | None = None,
     right: RequiredRight | None = None,
     audit: str | None = None,
     scope: Scope = "tenant",
@@ -115,10 +116,10 @@ def operation(
 ) -> Callable[[type[O]], type[O]]:
     """Return a decorator that adds an operation to the table.
 
-    An operation with a `right` may be called by guests, too: the right decides.
+    Without a `role`, users may call it. So may guests if it reads or writes a session: the right decides.
     """
     verb, path = route.split()
-    required_role = "guest" if right in {"read", "write"} else role
+    default_role: RequiredRole = "guest" if right in {"read", "write"} else "user"
 
     def register(cls: type[O]) -> type[O]:
         _check_scope(cls, scope)
@@ -130,7 +131,7 @@ def operation(
         prebuild_decoder(returns)
         OPERATIONS[cls] = OperationEntry(
             returns=returns,
-            role=required_role,
+            role=role or default_role,
             right=right,
             verb=verb,
             path=f"/api/v1{path}",
@@ -229,15 +230,20 @@ def validate_operation(cls: type[O], fields: dict[str, Any], *, strict: bool = T
         if isinstance(value, str) and (not value.isascii() or "\0" in value) and name in cls.__struct_fields__:
             storable_text(name, value)
     if not strict:
-        _reject_null(valid, fields)
+        _reject_lenient_values(valid, fields)
     return valid
 
 
-def _reject_null(valid: Operation[Any], fields: dict[str, Any]) -> None:
-    """Reject the string "null": without strict typing, msgspec reads it as None."""
+def _reject_lenient_values(valid: Operation[Any], fields: dict[str, Any]) -> None:
+    """Reject the string "null", and a number as a time: without strict typing, msgspec accepts both."""
     for name, value in fields.items():
-        if isinstance(value, str) and getattr(valid, name, value) is None:
+        converted = getattr(valid, name, value)
+        if isinstance(value, str) and converted is None:
             raise InvalidArgumentError(name, f"{short_repr(value)} is not a valid value; omit the field instead")
+        if isinstance(value, str) and isinstance(converted, datetime) and ":" not in value:
+            raise InvalidArgumentError(
+                name, f"{short_repr(value)} is not a time; use ISO 8601, such as 2026-03-24T09:10:11Z"
+            )
 
 
 def _to_builtins(value: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Line, Summary
+from holdfast.summary.large_archives import reading_notes
 from holdfast.summary.local import extraction
 from holdfast.summary.local.ranking import Embed
 from holdfast.summary.merging import combine, fold, insert_late, update_earlier
@@ -21,6 +22,7 @@ __all__ = [
     "fold",
     "insert_late",
     "open_calls",
+    "reading_notes",
     "render",
     "render_rolling",
     "render_rolling_abstract",

@@ -12,6 +12,8 @@ _EXAMPLE_VALUES = {
     "messages": [{"role": "user", "content": "hello"}],
     "component": "queue",
     "uri": "viking://user",
+    "link_id": "0" * 16,
+    "ids": ["aud_1"],
 }
 
 

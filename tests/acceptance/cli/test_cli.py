@@ -43,7 +43,7 @@ def test_json_output_equals_the_json_of_the_http_api(cli_ok: Cli, client: holdfa
     assert cli_ok("session", "get", "chat", "-o", "json").json == client.get_session("chat").to_dict()
     assert cli_ok("session", "messages", "chat", "-o", "json").json == client.get_messages("chat").to_dict()
     assert cli_ok("session", "list", "-o", "json").json == [row.to_dict() for row in client.list_sessions()]
-    assert cli_ok("admin", "audit", "-o", "json").json == client.admin.list_audit().to_dict()
+    assert cli_ok("audit", "list", "-o", "json").json == client.admin.list_audit().to_dict()
 
 
 LISTINGS = [
@@ -52,7 +52,7 @@ LISTINGS = [
     ("admin", "account", "list"),
     ("admin", "user", "list", "ACCOUNT"),
     ("admin", "key", "list", "ACCOUNT", "ann"),
-    ("admin", "audit"),
+    ("audit", "list"),
     ("doctor",),
 ]
 
@@ -285,10 +285,10 @@ def test_keys_are_created_rotated_listed_and_revoked(cli_ok: Cli, account: str) 
 def test_the_audit_continues_at_a_cursor(cli_ok: Cli) -> None:
     for number in range(3):
         cli_ok("session", "new", "--id", f"chat_{number}")
-    page = cli_ok("admin", "audit", "--limit", "2", "-o", "json")
+    page = cli_ok("audit", "list", "--limit", "2", "-o", "json")
     assert [record["resource"] for record in page.json["records"]] == ["chat_2", "chat_1"]
     assert page.json["next_cursor"] in page.err
-    rest = cli_ok("admin", "audit", "--cursor", page.json["next_cursor"], "-o", "jsonl").jsonl
+    rest = cli_ok("audit", "list", "--cursor", page.json["next_cursor"], "-o", "jsonl").jsonl
     assert rest[0]["resource"] == "chat_0"
 
 

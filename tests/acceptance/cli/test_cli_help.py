@@ -34,6 +34,11 @@ USAGE_ERRORS = [
     ("session", "add-messages", "a", "{bad"),
     ("session", "add-messages", "a", '{"role":"user"}\n{bad'),
     ("session", "new", "--metadata", "[1]"),
+    ("share", "add", "a", "bob", "--right", "own"),
+    ("share", "add", "a", "bob", "--expires-in", "soon"),
+    ("share", "leave", "a"),
+    ("share", "transfer", "a", "bob", "--keep", "none", "--keep", "read"),
+    ("resummarise", "--all", "--owner", "alice"),
     ("admin", "user", "set-role", "a", "b", "root"),
     ("admin", "key", "create", "a", "b", "--expires-in", "soon"),
     ("admin", "key", "create", "a", "b", "--expires-in", "d"),
@@ -150,9 +155,11 @@ def test_show_completion_prints_the_script_for_bash() -> None:
 def test_completion_offers_commands_options_values_and_sessions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with holdfast.connect(tmp_path) as client:
+    with holdfast.connect(tmp_path) as client, holdfast.connect(tmp_path, user="alice") as alice:
         client.create_session("chat_001")
         client.create_session("other")
+        alice.create_session("chat_of_alice")
+        alice.share_session("chat_of_alice", "default")
 
     def complete(line: str) -> list[str]:
         monkeypatch.setenv("_HOLDFAST_COMPLETE", "complete_bash")
@@ -167,6 +174,8 @@ def test_completion_offers_commands_options_values_and_sessions(
     assert complete("holdfast session list -o j") == ["json", "jsonl"]
     assert complete(f"holdfast --path {tmp_path} session get ch") == ["chat_001"]
     assert complete(f"holdfast session get --path {tmp_path} ch") == ["chat_001"]
+    assert complete(f"holdfast session get --path {tmp_path} --owner alice ch") == ["chat_of_alice"]
+    assert complete("holdfast share add chat_001 bob --right ") == ["read", "write", "invoke"]
     assert complete(f"holdfast --path {tmp_path}/none session get ch") == []
     assert not (tmp_path / "none").exists()
     monkeypatch.setenv("HOLDFAST_PATH", str(tmp_path))

@@ -179,6 +179,18 @@ def test_appends_continue_with_the_next_seq(earlier: FixtureTarget) -> None:
 
 
 @every_schema
+def test_earlier_audit_records_are_the_beginning_of_the_chain(earlier: FixtureTarget) -> None:
+    with earlier.connect() as client:
+        client.create_session("after-the-upgrade")
+        result = client.verify_audit()
+        assert (result.problem, result.unsealed, result.first_number) == (None, 0, 1)
+        newest, *records = client.list_audit(limit=1_000).records
+        assert (newest.number, newest.resource) == (result.last_number, "after-the-upgrade")
+        assert len(records) == result.lines - 1 > 0
+        assert [record.number for record in records] == list(range(len(records), 0, -1))
+
+
+@every_schema
 def test_commits_keep_earlier_tool_calls_with_their_results(earlier: FixtureTarget) -> None:
     """In session `fork`, message 3 has a call and message 4 its result."""
     with earlier.connect(worker_threads=1) as client:

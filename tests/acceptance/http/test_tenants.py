@@ -69,7 +69,12 @@ def connect(server: ServerProcess, keys: dict[str, str]) -> Iterator[Callable[[s
 
 def test_identity_comes_from_the_key_alone(server: ServerProcess, keys: dict[str, str]) -> None:
     with holdfast.connect(server.url, api_key=keys["alice"], account="rival", user="admin", role="root") as client:
-        assert client.whoami().to_dict() == {"account_id": "acme", "user_id": "alice", "role": "user"}
+        assert client.whoami().to_dict() == {
+            "account_id": "acme",
+            "user_id": "alice",
+            "role": "user",
+            "agent_id": "default",
+        }
         assert client.session("s").uri == "viking://user/alice/sessions/s"
 
 
@@ -195,14 +200,21 @@ def test_a_key_expires_and_records_its_last_use(connect: Callable[[str], holdfas
     assert next(user for user in admin.admin.list_users("acme") if user.user_id == "alice").key_count == 1
 
 
-def test_a_deleted_user_loses_access_and_the_sessions_are_kept(connect: Callable[[str], holdfast.Client]) -> None:
+def test_a_deleted_users_sessions_are_kept_for_a_user_with_the_internal_id(
+    connect: Callable[[str], holdfast.Client],
+) -> None:
     admin, bob = connect("admin"), connect("bob")
     bob.add_message("s", "user", "keep this")
-    admin.admin.delete_user("acme", "bob")
+    removed = admin.admin.delete_user("acme", "bob")
     with pytest.raises(UnauthenticatedError):
         bob.list_sessions()
     recreated_bob = connect(admin.admin.create_user("acme", "bob").user_key)
-    assert [message.text for message in recreated_bob.session("s").messages] == ["keep this"]
+    assert (list(recreated_bob.list_sessions()), recreated_bob.session("s").messages) == ([], [])
+    restored = admin.admin.create_user("acme", "robert", internal_id=removed.internal_id)
+    assert restored.internal_id == removed.internal_id
+    assert [message.text for message in connect(restored.user_key).session("s").messages] == ["keep this"]
+    with pytest.raises(NotFoundError, match="Removed user bob not found"):
+        admin.admin.create_user("acme", "bobby", internal_id=removed.internal_id)
 
 
 def test_deleting_an_account_deletes_its_keys(operator: holdfast.Client, server: ServerProcess) -> None:
@@ -265,9 +277,19 @@ def test_over_http_a_session_of_another_user_looks_like_a_missing_one(
 def test_in_dev_mode_local_callers_are_identified_by_headers(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         with holdfast.connect(server.url) as client:
-            assert client.whoami().to_dict() == {"account_id": "default", "user_id": "default", "role": "root"}
+            assert client.whoami().to_dict() == {
+                "account_id": "default",
+                "user_id": "default",
+                "role": "root",
+                "agent_id": "default",
+            }
         with holdfast.connect(server.url, account="acme", user="alice") as client:
-            assert client.whoami().to_dict() == {"account_id": "acme", "user_id": "alice", "role": "root"}
+            assert client.whoami().to_dict() == {
+                "account_id": "acme",
+                "user_id": "alice",
+                "role": "root",
+                "agent_id": "default",
+            }
         health = httpx2.get(f"{server.url}/health").json()
         assert (health["auth_mode"], health["healthy"], health["user_id"]) == ("dev", True, "default")
         for headers in (
@@ -306,7 +328,12 @@ def test_in_trusted_mode_the_root_key_can_act_for_any_user(tmp_path: Path) -> No
         with connect_as() as operator:
             operator.admin.create_account("acme")
         with connect_as(account="acme", user="alice") as client:
-            assert client.whoami().to_dict() == {"account_id": "acme", "user_id": "alice", "role": "user"}
+            assert client.whoami().to_dict() == {
+                "account_id": "acme",
+                "user_id": "alice",
+                "role": "user",
+                "agent_id": "default",
+            }
             client.add_message("s", "user", "hi")
         with connect_as(account="acme", user="boss", role="admin") as client:
             assert client.admin.list_audit().records

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast.config import Settings
 from holdfast.context.tool_outputs import MAX_RESTORED_CHARS, restore_within_chars
-from holdfast.context.window import ContextInput, Overview, assemble
+from holdfast.context.window import MAX_COUNTED_TWICE, ContextInput, Overview, assemble
 from holdfast.model.archives import MessageRange, SessionContext
 from holdfast.model.messages import Message
 from holdfast.model.parts import Part, TextPart, ToolPart
@@ -234,3 +234,24 @@ def test_the_rolling_overview_of_a_session_stays_within_its_limit_for_any_number
             assert context.estimated_tokens <= settings.overview_tokens + settings.earlier_tokens + 50
             assert "never restart the billing service on a Friday" in context.latest_archive_overview
             assert f"cluster {number}" in context.latest_archive_overview.lower()
+
+
+def test_messages_that_are_too_large_to_be_counted_twice_reserve_as_much_again() -> None:
+    size = MAX_COUNTED_TWICE + 1
+    large = msgspec.structs.replace(message(1, "user", [TextPart("ok")]), tokens=size)
+    outputs: dict[str, str] = {}
+    with_output = message(2, "user", [output_part(outputs, "word " * 200)])
+    stored = ContextInput(
+        ranges=[MessageRange(None, "live", 1, 2, size + with_output.tokens)],
+        messages=[large, with_output],
+        system_message=None,
+        overview=None,
+        total_archives=0,
+        failed_archives=0,
+        counted_by="estimate",
+    )
+    receipt = Case(stored, outputs).assemble(size * 3 // 2).receipt
+    assert receipt.reserved == receipt.spent
+    assert [line.what for line in receipt.left_out] == ["tool_output"]
+    roomy = Case(stored, outputs).assemble(3 * size).receipt
+    assert [line.what for line in roomy.included] == ["live", "tool_output"]

@@ -4,6 +4,7 @@ import re
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,13 @@ from holdfast.ops.administration import (
     DeleteAccount,
     DeleteUser,
     ListAccounts,
-    ListAudit,
     ListKeys,
-    ListOperatorAudit,
     ListUsers,
     RevokeKey,
     RotateKey,
     SetRole,
 )
+from holdfast.ops.audit import EraseAudit, ExportAudit, ExportOperatorAudit, ListAudit, ListOperatorAudit, RecordExport
 from holdfast.ops.commits import (
     CommitSession,
     ExpandContext,
@@ -166,7 +166,11 @@ def all_operations() -> list[Operation[Any]]:
         ReadOverview(uri="viking://session/a/history/archive_001"),
         DeleteSession(session_id="a"),
         DeleteSession(session_id="c"),
-        ListAudit(),
+        RecordExport(session_ids=["a", "b"]),
+        ListAudit(resource="a", action="CreateSession", since=datetime(2020, 1, 1, tzinfo=UTC)),
+        EraseAudit(ids=[LISTED]),
+        ExportAudit(),
+        ExportOperatorAudit(),
         DeleteAccount(account_id="other"),
         ListOperatorAudit(),
     ]
@@ -179,6 +183,16 @@ def run_due_tasks(engine: Engine) -> None:
     engine.workers.close(30)
 
 
+ID_OF_FIRST: dict[type[Operation[Any]], Callable[[Any], str]] = {
+    ListToolResults: lambda page: page.tool_results[0].tool_result_id,
+    ListKeys: lambda keys: keys[0].key_id,
+    ListShareLinks: lambda page: page.links[0].id,
+    ListTasks: lambda tasks: tasks[0].task_id,
+    ListAudit: lambda page: page.records[0].id,
+}
+"""The id of the first item of a list, which a later operation of the sequence uses."""
+
+
 def run_all_operations(
     engine: Engine, after_each: Callable[[], None] = lambda: None
 ) -> list[tuple[Operation[Any], Any]]:
@@ -189,17 +203,14 @@ def run_all_operations(
         for field in ("tool_result_id", "key_id", "task_id", "link_id"):
             if getattr(op, field, None) == LISTED:
                 op = msgspec.structs.replace(op, **{field: listed})  # noqa: PLW2901 - fills in the id
+        if isinstance(op, EraseAudit):
+            op = EraseAudit(ids=[listed])  # noqa: PLW2901 - as above
         result = engine.call(ALICE, op)
+        engine.audit_log.seal_now(ALICE.account_id)
         calls.append((op, result))
         after_each()
-        if isinstance(op, ListToolResults):
-            listed = result.tool_results[0].tool_result_id
-        elif isinstance(op, ListKeys):
-            listed = result[0].key_id
-        elif isinstance(op, ListShareLinks):
-            listed = result.links[0].id
-        elif isinstance(op, ListTasks):
-            listed = result[0].task_id
+        if type(op) in ID_OF_FIRST:
+            listed = ID_OF_FIRST[type(op)](result)
         elif isinstance(op, ListArchives):
             run_due_tasks(engine)
     return calls
@@ -248,7 +259,13 @@ def is_maintenance(sql: str) -> bool:
     `watches` has the scheduled checks for automatic commits, `appends` the results of appends for retries.
     """
     not_a_table = "SKIP"  # of FOR UPDATE SKIP LOCKED
-    return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {not_a_table} <= {"tasks", "watches", "appends"}
+    return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {not_a_table} <= {
+        "tasks",
+        "watches",
+        "appends",
+        "audit_heads",
+        "audit_unsealed",
+    }
 
 
 def record_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -424,7 +441,7 @@ def audit_records(engine: Engine) -> set[tuple[str, str]]:
     """The action and the resource of each audit record, of both accounts and of the operator."""
     records = []
     for account in ("acme", "other", EVERY_ACCOUNT):
-        records += engine.db.read(account, lambda tx: audit.page(tx, 1_000, None))
+        records += engine.db.read(account, lambda tx: audit.page(tx, 1_000))
     return {(record.action, record.resource) for record in records}
 
 
@@ -484,4 +501,11 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
             fields = {**fields_of(op), **ids}
             call = engine.check(principal, type(op), fields)
             waits_for_account = principal == OPERATOR and hasattr(op, "task_id")
-            assert call.may_wait == waits_for_account, op
+            seals_first = type(op).__name__ in {
+                "ListAudit",
+                "ListOperatorAudit",
+                "ExportAudit",
+                "ExportOperatorAudit",
+                "EraseAudit",
+            }
+            assert call.may_wait == (waits_for_account or seals_first), op

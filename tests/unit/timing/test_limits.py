@@ -1,7 +1,9 @@
 """Input that took seconds of CPU time takes milliseconds, or is refused with a clear error."""
 
+import gc
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -12,8 +14,11 @@ from holdfast.computing import protocol
 from holdfast.computing.summaries import EarlierSummaries, MessagesToSummarise
 from holdfast.errors import InvalidArgumentError
 from holdfast.http.endpoint import parse_body
-from holdfast.json_documents import MAX_VALUES, has_too_many_values
+from holdfast.json_documents import MAX_VALUES, decode_at_once, decode_json, has_too_many_values
 from holdfast.storable import storable_json
+from holdfast.summary import extract_verbatim
+from holdfast.summary.rules import extract_rules
+from holdfast.summary.rules.withdrawals import parse_withdrawal
 from holdfast.text.substrings import find_ignoring_case
 from holdfast.text.words import split_words
 
@@ -109,3 +114,42 @@ def test_messages_are_the_same_in_pages(client: holdfast.Client) -> None:
     assert encoded == msgspec.json.encode(job_input)
     document = msgspec.Raw(msgspec.json.encode(messages))
     assert protocol.decode_in_pages(document, list[holdfast.Message]) == messages
+
+
+def test_a_summary_of_very_many_short_messages_takes_limited_time() -> None:
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    messages = [
+        holdfast.Message(f"m{seq}", "user", [holdfast.TextPart(f"message {seq}: never mind")], now, seq, 6)
+        for seq in range(1, 60_001)
+    ]
+    assert seconds(lambda: extract_verbatim(messages)) < 2 * MAX_SECONDS
+
+
+@pytest.mark.parametrize("text", ["「『“«" * 6_000, "不要" * 12_000])
+def test_rules_are_read_fast_in_quotes_that_do_not_end_and_in_chinese(text: str) -> None:
+    message = holdfast.Message("m1", "user", [holdfast.TextPart(text)], datetime(2026, 3, 1, tzinfo=UTC), 1, 6_000)
+    assert seconds(lambda: extract_rules([message] * 20, lambda: None)) < MAX_SECONDS
+
+
+@pytest.mark.parametrize("before", ["", "今天我们看了报告，" * 20])
+@pytest.mark.parametrize(
+    ("sentence", "withdrawal"), [("缩进的规则作废了", "缩进"), ("不用再写注释", "写注释"), ("可以重新用表格了", "表格")]
+)
+def test_a_chinese_withdrawal_is_found_in_a_sentence_of_any_length(before: str, sentence: str, withdrawal: str) -> None:
+    found = parse_withdrawal(f"{before}{sentence}", frozenset(), "")
+    assert found is not None
+    assert withdrawal in found
+
+
+def test_a_large_document_is_decoded_without_the_garbage_collector_which_then_continues() -> None:
+    states: list[bool] = []
+    decode_at_once(lambda _: states.append(gc.isenabled()), "[]")
+    with pytest.raises(msgspec.DecodeError):
+        decode_at_once(decode_json, "[")
+    assert (states, gc.isenabled()) == ([False], True)
+    gc.disable()
+    try:
+        decode_at_once(decode_json, "[]")
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -10,7 +10,7 @@ from holdfast.ops.table import OPERATIONS
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.timing import operations
 from holdfast.testing.timing.growth import growth_problem
-from holdfast.testing.timing.hostile_values import conversations
+from holdfast.testing.timing.hostile_values import CONVERSATIONS
 from holdfast.testing.timing.operations import Call
 
 SIZE = 6_000
@@ -18,7 +18,7 @@ SIZE = 6_000
 FLOOR_SECONDS = 0.02
 SUMMARY_FLOOR_SECONDS = 0.1
 GROUPS = 4
-NAMES = list(conversations(100))
+NAMES = list(CONVERSATIONS)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_no_field_of_an_operation_makes_it_slow(group: int, new_engine: Callable
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_no_stored_conversation_makes_an_operation_slow(group: int, new_engine: Callable[[], Engine]) -> None:
     def calls(name: str, size: int) -> dict[str, Call]:
-        return dict(operations.calls_on_conversation(new_engine(), conversations(size)[name]))
+        return dict(operations.calls_on_conversation(new_engine(), CONVERSATIONS[name](size)))
 
     assert not _problems(NAMES[group::GROUPS], calls, FLOOR_SECONDS)
 
@@ -74,8 +74,8 @@ def test_no_stored_conversation_makes_an_operation_slow(group: int, new_engine: 
 def test_no_conversation_makes_its_summary_slow(group: int, new_engine: Callable[[], Engine]) -> None:
     def calls(name: str, size: int) -> dict[str, Call]:
         engine = new_engine()
-        operations.store(engine, conversations(size)[name])
-        return dict(operations.calls_on_summaries(operations.stored_messages(engine)))
+        operations.store(engine, CONVERSATIONS[name](size))
+        return dict(operations.calls_on_summaries(operations.messages_to_summarise(engine)))
 
     assert not _problems(NAMES[group::GROUPS], calls, SUMMARY_FLOOR_SECONDS)
 

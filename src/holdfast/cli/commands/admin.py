@@ -1,6 +1,6 @@
-"""`holdfast admin`: accounts, users, keys and audit records."""
+"""`holdfast admin`: accounts, users and keys."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -8,8 +8,9 @@ from holdfast.cli import arguments, help_texts, options, output
 from holdfast.cli.commands.sessions import confirm
 from holdfast.cli.output import Column
 from holdfast.model.base import WireStruct
+from holdfast.model.identity import TenantRole
 
-app = help_texts.group("Manage accounts, users, keys and audit records.")
+app = help_texts.group("Manage accounts, users and keys.")
 account = help_texts.group("Manage accounts (tenants). Accounts are isolated from each other.")
 user = help_texts.group("Manage the users of an account.")
 key = help_texts.group("Manage the API keys of users.")
@@ -18,9 +19,12 @@ app.add_typer(user, name="user")
 app.add_typer(key, name="key")
 
 RoleOption = Annotated[
-    Literal["user", "admin"],
+    TenantRole,
     typer.Option(
-        "--role", metavar="user|admin", help="The user's role. An admin may also manage the account's users and keys."
+        "--role",
+        metavar="user|auditor|admin",
+        help="The user's role. An admin may also manage the account's users and keys. An auditor may only read the"
+        " audit records.",
     ),
 ]
 ExpiresIn = Annotated[
@@ -44,19 +48,13 @@ USERS = (
     Column("role", lambda row: row.role),
     Column("keys", lambda row: row.key_count, align_right=True),
     Column("created", lambda row: row.created_at),
+    Column("internal id", lambda row: row.internal_id),
 )
 KEYS = (
     Column("key id", lambda row: row.key_id),
     Column("created", lambda row: row.created_at),
     Column("expires", lambda row: row.expires_at),
     Column("last used", lambda row: row.last_used_at),
-)
-AUDIT = (
-    Column("time", lambda row: row.at),
-    Column("user", lambda row: row.user_id),
-    Column("role", lambda row: row.role),
-    Column("action", lambda row: row.action),
-    Column("resource", lambda row: row.resource, shrinks=True),
 )
 
 
@@ -91,18 +89,35 @@ def delete_account(ctx: typer.Context, account_id: help_texts.AccountId, yes: he
         output.print_result(ctx, client.admin.delete_account(account_id), f"deleted {account_id}")
 
 
-@user.command(name="create", epilog=help_texts.example("admin user create acme bob --role admin"))
+@user.command(
+    name="create",
+    epilog=help_texts.example(
+        "admin user create acme bob --role admin", "admin user create acme robert --internal-id bob"
+    ),
+)
 def create_user(
     ctx: typer.Context,
     account_id: help_texts.AccountId,
     user_id: help_texts.UserId,
     role: RoleOption = "user",
     expires_in: ExpiresIn = None,
+    internal_id: Annotated[
+        str | None,
+        typer.Option(
+            "--internal-id",
+            metavar="ID",
+            help="The internal id of a deleted user. The new user takes over the sessions of that user.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Create a user, and print the user's key."""
     seconds = arguments.parse_seconds(expires_in, "--expires-in")
     with options.get(ctx).open_client() as client:
-        _print_with_key(ctx, client.admin.create_user(account_id, user_id, role, expires_in_seconds=seconds))
+        created = client.admin.create_user(
+            account_id, user_id, role, expires_in_seconds=seconds, internal_id=internal_id
+        )
+    _print_with_key(ctx, created)
 
 
 @user.command(name="list", epilog=help_texts.example("admin user list acme"))
@@ -118,11 +133,13 @@ def delete_user(
 ) -> None:
     """Delete a user and all the user's keys.
 
-    The user's sessions are kept.
+    The user's sessions are kept. A new user with the same id cannot open them, unless it is created with
+    `--internal-id` and the internal id that is printed here.
     """
     with options.get(ctx).open_client() as client:
         confirm(f"Delete the user {user_id} of {account_id} and all the user's keys?", yes=yes)
-        output.print_result(ctx, client.admin.delete_user(account_id, user_id), f"deleted {user_id}")
+        deleted = client.admin.delete_user(account_id, user_id)
+    output.print_result(ctx, deleted, f"deleted {user_id}; the internal id was {deleted.internal_id}")
 
 
 @user.command(name="set-role", epilog=help_texts.example("admin user set-role acme bob admin"))
@@ -131,8 +148,8 @@ def set_role(
     account_id: help_texts.AccountId,
     user_id: help_texts.UserId,
     role: Annotated[
-        Literal["user", "admin"],
-        typer.Argument(metavar="ROLE", help="The new role: user or admin.", show_default=False),
+        TenantRole,
+        typer.Argument(metavar="ROLE", help="The new role: user, auditor or admin.", show_default=False),
     ],
 ) -> None:
     """Change the role of a user."""
@@ -183,32 +200,6 @@ def revoke_key(
     """Revoke a key."""
     with options.get(ctx).open_client() as client:
         output.print_result(ctx, client.admin.revoke_key(account_id, user_id, key_id), f"revoked {key_id}")
-
-
-@app.command(epilog=help_texts.example("admin audit --limit 20", "--account acme admin audit"))
-def audit(
-    ctx: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="The maximum number of records.")] = 100,
-    cursor: Annotated[
-        str | None,
-        typer.Option("--cursor", metavar="ID", help="Start after the record with this id.", show_default=False),
-    ] = None,
-    operator: Annotated[
-        bool,
-        typer.Option(
-            "--operator",
-            help="Show the records of operators instead, such as the creation of accounts.",
-            show_default=False,
-        ),
-    ] = False,
-) -> None:
-    """List the audit records of your account, newest first."""
-    with options.get(ctx).open_client() as client:
-        list_records = client.admin.list_operator_audit if operator else client.admin.list_audit
-        page = list_records(limit=limit, cursor=cursor)
-    output.print_rows(ctx, page.records, AUDIT, page)
-    if page.next_cursor:
-        output.print_notice(f"There are more records; continue with --cursor {page.next_cursor}.")
 
 
 def _print_with_key(ctx: typer.Context, created: WireStruct) -> None:

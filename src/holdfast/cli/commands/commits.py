@@ -6,7 +6,7 @@ import typer
 
 from holdfast.cli import help_texts, options, output
 from holdfast.cli.commands import tasks
-from holdfast.cli.commands.messages import COLUMNS as MESSAGES
+from holdfast.cli.commands.messages import columns_of
 from holdfast.cli.output import Column
 from holdfast.model.archives import ReceiptLine
 
@@ -35,13 +35,14 @@ def commit(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until the archive is summarised, and show the progress.")
     ] = False,
+    owner: help_texts.Owner = None,
 ) -> None:
     """Move the live messages to a new archive.
 
     A background task summarises the archive. With `--wait`, the exit code is 1 if the task fails.
     """
     with options.get(ctx).open_client(run_tasks=True) as client:
-        committed = client.commit_session(session_id, keep_recent_count)
+        committed = client.commit_session(session_id, keep_recent_count, owner=owner)
         if wait and committed.task_id is not None:
             tasks.print_finished_task(ctx, tasks.wait_for_task(client, committed.task_id))
             return
@@ -66,6 +67,7 @@ def get_session_context(
             help="The maximum number of tokens. Messages not yet summarised may exceed it.",
         ),
     ] = 128_000,
+    owner: help_texts.Owner = None,
 ) -> None:
     """Show the model's context.
 
@@ -73,7 +75,7 @@ def get_session_context(
     outputs as far as the budget allows.
     """
     with options.get(ctx).open_client() as client:
-        context = client.get_session_context(session_id, token_budget)
+        context = client.get_session_context(session_id, token_budget, owner=owner)
     is_table = options.get(ctx).is_table
     if context.system_message is not None and is_table:
         output.print_text(ctx, context.system_message.text)
@@ -81,7 +83,7 @@ def get_session_context(
     if context.latest_archive_overview and is_table:
         output.print_text(ctx, context.latest_archive_overview)
         output.print_blank_line()
-    output.print_rows(ctx, context.messages, MESSAGES, context)
+    output.print_rows(ctx, context.messages, columns_of(context.messages), context)
     if is_table:
         stats = context.stats
         output.print_notice(
@@ -99,21 +101,22 @@ def get_session_archive(
         str,
         typer.Argument(metavar="ARCHIVE_ID", help="The id of the archive, such as archive_001.", show_default=False),
     ],
+    owner: help_texts.Owner = None,
 ) -> None:
     """Show the overview and the messages of a finished archive."""
     with options.get(ctx).open_client() as client:
-        archive = client.get_session_archive(session_id, archive_id)
+        archive = client.get_session_archive(session_id, archive_id, owner=owner)
     if options.get(ctx).is_table:
         output.print_text(ctx, archive.overview)
         output.print_blank_line()
-    output.print_rows(ctx, archive.messages, MESSAGES, archive)
+    output.print_rows(ctx, archive.messages, columns_of(archive.messages), archive)
 
 
 @app.command(epilog=help_texts.example("session archives chat_001", "session archives chat_001 -o jsonl"))
-def archives(ctx: typer.Context, session_id: help_texts.SessionId) -> None:
+def archives(ctx: typer.Context, session_id: help_texts.SessionId, owner: help_texts.Owner = None) -> None:
     """List the archives of a session with their states."""
     with options.get(ctx).open_client() as client:
-        output.print_rows(ctx, client.session(session_id).archives, ARCHIVES)
+        output.print_rows(ctx, client.session(session_id, owner=owner).archives, ARCHIVES)
 
 
 @app.command(epilog=help_texts.example("session expand chat_001 archive_001", "session expand chat_001 12-40"))
@@ -131,11 +134,12 @@ def expand(
     token_budget: Annotated[
         int, typer.Option("--token-budget", metavar="N", help="The maximum number of tokens.")
     ] = 32_000,
+    owner: help_texts.Owner = None,
 ) -> None:
     """Show the original messages that a summary refers to."""
     with options.get(ctx).open_client() as client:
-        expanded = client.expand(session_id, ref, token_budget)
-    output.print_rows(ctx, expanded.messages, MESSAGES, expanded)
+        expanded = client.expand(session_id, ref, token_budget, owner=owner)
+    output.print_rows(ctx, expanded.messages, columns_of(expanded.messages), expanded)
     if options.get(ctx).is_table:
         _print_omissions(expanded.left_out)
     if expanded.next_ref is not None:

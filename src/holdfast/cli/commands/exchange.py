@@ -91,13 +91,13 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Export sessions as files, in the layout of the `viking://` tree."""
+    """Export your own sessions as files, in the layout of the `viking://` tree."""
     _export(ctx, folder, sessions)
 
 
 @session.command(name="export", epilog=help_texts.example("session export chat_001 ./exported"))
 def export_session(ctx: typer.Context, session_id: help_texts.SessionId, folder: Folder) -> None:
-    """Export one session as files."""
+    """Export one of your own sessions as files."""
     _export(ctx, folder, [session_id])
 
 

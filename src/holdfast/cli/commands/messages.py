@@ -1,6 +1,6 @@
 """`holdfast session`: read and add messages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -13,7 +13,7 @@ from holdfast.model.messages import Appended, Message, MessagePage
 from holdfast.model.parts import ContextPart, ImagePart, Part, ProviderPart, TextPart
 
 if TYPE_CHECKING:
-    from holdfast import Client
+    from holdfast import Client, Session
     from holdfast.exchange import ProgressCallback
 
 app = typer.Typer()
@@ -63,6 +63,7 @@ def messages(
         ),
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="Show all messages.")] = False,
+    owner: help_texts.Owner = None,
 ) -> None:
     """Show messages, oldest first.
 
@@ -71,25 +72,27 @@ def messages(
     if show_all and limit is not None:
         raise typer.BadParameter("use only one of them", param_hint="--limit and --all")
     with options.get(ctx).open_client() as client:
-        page = client.get_messages(session_id, first, last, live=live, q=q, limit=PAGE_SIZE if limit is None else limit)
+        page_size = PAGE_SIZE if limit is None else limit
+        page = client.get_messages(session_id, first, last, live=live, q=q, limit=page_size, owner=owner)
+        pages = _next_pages(client, page, last, live=live, q=q, owner=owner)
         if show_all and options.get(ctx).output == "jsonl":  # the messages may not fit in memory
             output.print_json_lines(page.messages)
-            for next_page in _next_pages(client, page, last, live=live, q=q):
+            for next_page in pages:
                 output.print_json_lines(next_page.messages)
             return
         if show_all:
-            rest = [message for later in _next_pages(client, page, last, live=live, q=q) for message in later.messages]
+            rest = [message for next_page in pages for message in next_page.messages]
             page = MessagePage(page.session_id, page.messages + rest, None)
-    output.print_rows(ctx, page.messages, COLUMNS, page)
+    output.print_rows(ctx, page.messages, columns_of(page.messages), page)
     if page.next_seq is not None:
         output.print_notice(f"There are more messages; continue with --first {page.next_seq}, or show all with --all.")
 
 
 def _next_pages(
-    client: "Client", page: MessagePage, last: int | None, *, live: bool, q: str | None
+    client: "Client", page: MessagePage, last: int | None, *, live: bool, q: str | None, owner: str | None
 ) -> Iterator[MessagePage]:
     while page.next_seq is not None:
-        page = client.get_messages(page.session_id, page.next_seq, last, live=live, q=q, limit=PAGE_SIZE)
+        page = client.get_messages(page.session_id, page.next_seq, last, live=live, q=q, limit=PAGE_SIZE, owner=owner)
         yield page
 
 
@@ -118,6 +121,13 @@ COLUMNS = (
     Column("time", lambda message: message.created_at),
     Column("text", _describe_message, shrinks=True),
 )
+AUTHOR = Column("author", lambda message: "/".join(filter(None, [message.author, message.agent_id])))
+
+
+def columns_of(messages: Sequence[Message]) -> tuple[Column, ...]:
+    """The columns of a table of messages. Authors are shown if another than the owner added one of them."""
+    has_authors = any(message.author or message.agent_id for message in messages)
+    return (*COLUMNS[:2], AUTHOR, *COLUMNS[2:]) if has_authors else COLUMNS
 
 
 @app.command(
@@ -155,10 +165,11 @@ def add_message(
     ] = None,
     idempotency_key: IdempotencyKey = None,
     expected_seq: ExpectedSeq = None,
+    owner: help_texts.Owner = None,
 ) -> None:
     """Add one message.
 
-    A missing session is created.
+    A missing session of your own is created.
     """
     if content == "-" and parts == "-":
         raise typer.BadParameter("only one can read the standard input", param_hint="--content and --parts")
@@ -168,7 +179,7 @@ def add_message(
     part_list = None if parts is None else arguments.read_json(parts, "--parts", list, "a JSON array of parts")
     with options.get(ctx).open_client(run_tasks=True) as client:
         added = client.add_message(
-            session_id, role, text, part_list, idempotency_key=idempotency_key, expected_seq=expected_seq
+            session_id, role, text, part_list, idempotency_key=idempotency_key, expected_seq=expected_seq, owner=owner
         )
     output.print_result(ctx, added, f"added {added.message_id} to {session_id} as message {added.seq:,}")
 
@@ -196,6 +207,7 @@ def add_messages(
     ],
     idempotency_key: IdempotencyKey = None,
     expected_seq: ExpectedSeq = None,
+    owner: help_texts.Owner = None,
 ) -> None:
     """Add several messages, in order.
 
@@ -203,13 +215,13 @@ def add_messages(
     """
     items = arguments.read_items(messages, "MESSAGES")
     with options.get(ctx).open_client(run_tasks=True) as client, progress_bar(f"adding to {session_id}") as progress:
-        added = _add_in_batches(client, session_id, items, idempotency_key, expected_seq, progress)
+        session = client.session(session_id, owner=owner)
+        added = _add_in_batches(session, items, idempotency_key, expected_seq, progress)
     output.print_result(ctx, added, f"added {added.added:,} to {session_id}; the last is message {added.seq:,}")
 
 
 def _add_in_batches(
-    client: "Client",
-    session_id: str,
+    session: "Session",
     messages: list[Any],
     key: str | None,
     expected_seq: int | None,
@@ -220,8 +232,7 @@ def _add_in_batches(
         for start in range(0, len(messages) or 1, BATCH_SIZE):
             progress(start, len(messages), "")
             batches.append(
-                client.batch_add_messages(
-                    session_id,
+                session.add_messages(
                     messages[start : start + BATCH_SIZE],
                     idempotency_key=_batch_key(key, len(batches)),
                     expected_seq=None if expected_seq is None else expected_seq + start,

@@ -17,6 +17,7 @@ def resummarise(
         str | None, typer.Argument(metavar="[SESSION_ID]", help="The id of the session.", show_default=False)
     ] = None,
     all_sessions: Annotated[bool, typer.Option("--all", help="Regenerate the summaries of all your sessions.")] = False,
+    owner: help_texts.Owner = None,
 ) -> None:
     """Regenerate the summaries of finished archives, with the current summariser or model.
 
@@ -24,8 +25,10 @@ def resummarise(
     """
     if (session_id is None) != all_sessions:
         raise typer.BadParameter("give the id of a session, or --all", param_hint="SESSION_ID")
+    if all_sessions and owner is not None:
+        raise typer.BadParameter("use only one of them: --all means your own sessions", param_hint="--all and --owner")
     with options.get(ctx).open_client(run_tasks=True) as client:
-        started = client.resummarise(session_id)
+        started = client.resummarise(session_id, owner=owner)
         task_ids = [each.task_id for each in started if each.task_id is not None]
         finished = [tasks.wait_for_task(client, task_id) for task_id in task_ids]
     output.print_rows(ctx, finished, tasks.COLUMNS)

@@ -14,6 +14,7 @@ from holdfast.cli.output import Column
 from holdfast.config_file import NAME, SettingsSource
 from holdfast.errors import FailedPreconditionError, PermissionDeniedError
 from holdfast.model.base import WireStruct
+from holdfast.model.identity import DEFAULT_AGENT
 from holdfast.model.system import Component
 
 app = typer.Typer()
@@ -41,6 +42,7 @@ class Status(WireStruct, frozen=True, kw_only=True):
     account_id: str
     user_id: str
     role: str
+    agent_id: str
     is_healthy: bool
     errors: list[str]
     components: dict[str, Component]
@@ -97,12 +99,14 @@ def status(ctx: typer.Context) -> None:
         account_id=caller.account_id,
         user_id=caller.user_id,
         role=caller.role,
+        agent_id=caller.agent_id,
         is_healthy=healthy,
         errors=errors,
         components=components,
     )
     if shared.is_table:
-        output.print_details(ctx, status, exclude=["components"])
+        default_agent = ["agent_id"] if caller.agent_id == DEFAULT_AGENT else []
+        output.print_details(ctx, status, exclude=["components", *default_agent])
         if components:
             output.print_blank_line()
             output.print_rows(ctx, list(components.values()), COMPONENTS)

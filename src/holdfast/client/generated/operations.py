@@ -7,10 +7,11 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from holdfast.client.generated.audit import AsyncAudit
 from holdfast.client.generated.commits import AsyncCommits
 from holdfast.client.generated.files import AsyncFiles
-from holdfast.client.generated.sharing import Sharing
-from holdfast.client.generated.tool_results import ToolResults
+from holdfast.client.generated.sharing import AsyncSharing
+from holdfast.client.generated.tool_results import AsyncToolResults
 from holdfast.errors import DeadlineExceededError
 from holdfast.model.identity import Identity
 from holdfast.model.messages import (
@@ -76,10 +77,12 @@ MIN_TIMEOUT_SECONDS = 0.01
 
 def _as_list(value: Any) -> Any:
     """Convert any sequence or iterator to a list. Other values are returned unchanged, for validation to reject."""
+    if value is None:
+        return None
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class AsyncOperations(AsyncCommits, AsyncFiles, Sharing, ToolResults):
+class AsyncOperations(AsyncCommits, AsyncFiles, AsyncSharing, AsyncToolResults, AsyncAudit):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.

@@ -32,6 +32,9 @@ class AsyncSession:
         if self.owner is not None:
             return session_uri(self.owner, self.session_id)
         caller = await self._client.whoami()
+        if caller.role == "guest":
+            info = await self._client.get_session(self.session_id)
+            return info.uri
         return session_uri(caller.user_id, self.session_id)
 
     @property
@@ -44,8 +47,10 @@ class AsyncSession:
                 page = await self._client.get_messages(
                     self.session_id, first, live=True, limit=10_000, owner=self.owner
                 )
-            except NotFoundError:  # the session does not exist until something is added
-                return []
+            except NotFoundError:
+                if self.owner is not None:
+                    raise
+                return []  # the caller's own session does not exist until something is added
             messages += page.messages
             first = page.next_seq
         return messages
@@ -60,6 +65,8 @@ class AsyncSession:
                 else session_uri(self.owner, self.session_id)
             )
         except NotFoundError:
+            if self.owner is not None:
+                raise
             return ""
 
     @property
@@ -76,8 +83,10 @@ class AsyncSession:
                 page = await self._client.list_usage(
                     self.session_id, after=records[-1].id if records else None, limit=10_000, owner=self.owner
                 )
-            except NotFoundError:  # the session does not exist until something is added
-                return []
+            except NotFoundError:
+                if self.owner is not None:
+                    raise
+                return []  # the caller's own session does not exist until something is added
             records += page
             if len(page) < 10_000:  # noqa: PLR2004 - the limit above
                 return records

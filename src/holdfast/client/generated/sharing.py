@@ -24,7 +24,7 @@ from holdfast.ops.sharing import (
 )
 
 
-class Sharing:
+class AsyncSharing:
     """Methods for sharing sessions. `owner` names the owner of a session that another user shares."""
 
     def __init__(self, transport: AsyncTransport) -> None:

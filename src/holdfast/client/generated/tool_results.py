@@ -5,7 +5,7 @@ from holdfast.model.messages import ToolResultMatches, ToolResultPage, ToolResul
 from holdfast.ops.sessions import ListToolResults, ReadToolResult, SearchToolResult
 
 
-class ToolResults:
+class AsyncToolResults:
     """Methods for tool outputs that are too large for their messages. `owner` names the owner of a shared session."""
 
     def __init__(self, transport: AsyncTransport) -> None:

@@ -1,11 +1,13 @@
 """Client methods for accounts, users, keys and audit records."""
 
+from typing import Unpack
+
 from holdfast.client.sync.transport import Transport
+from holdfast.model.audit import AuditErased, AuditPage, AuditQuery
 from holdfast.model.identity import (
     Account,
     AccountCreated,
     AccountRef,
-    AuditPage,
     Key,
     KeyCreated,
     TenantRole,
@@ -19,14 +21,13 @@ from holdfast.ops.administration import (
     DeleteAccount,
     DeleteUser,
     ListAccounts,
-    ListAudit,
     ListKeys,
-    ListOperatorAudit,
     ListUsers,
     RevokeKey,
     RotateKey,
     SetRole,
 )
+from holdfast.ops.audit import EraseAudit, ListAudit, ListOperatorAudit
 
 
 class Admin:
@@ -104,13 +105,22 @@ class Admin:
         """Revoke a key, so that it no longer works."""
         return self._transport.call(RevokeKey(account_id=account_id, user_id=user_id, key_id=key_id))
 
-    def list_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
-        """List the audit records of the caller's account, newest first.
+    def list_audit(self, **wanted: Unpack[AuditQuery]) -> AuditPage:
+        """List the audit lines of the caller's account, newest first.
 
-        To get the next page, pass the page's `next_cursor` as `cursor`.
+        Select them by `resource`, `user_id`, `action`, `outcome`, `since` and `until`. A page has up to `limit` lines;
+        to get the next one, pass the page's `next_cursor` as `cursor`. `resource` also finds lines that name more, such
+        as `chat_001 rights=read`. `since` is included, `until` is not.
         """
-        return self._transport.call(ListAudit(limit=limit, cursor=cursor))
+        return self._transport.call(ListAudit(**wanted))
 
-    def list_operator_audit(self, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
-        """List the audit records of operators, such as the creation and deletion of accounts, newest first."""
-        return self._transport.call(ListOperatorAudit(limit=limit, cursor=cursor))
+    def list_operator_audit(self, **wanted: Unpack[AuditQuery]) -> AuditPage:
+        """List the audit lines of operators, such as the creation and deletion of accounts, newest first."""
+        return self._transport.call(ListOperatorAudit(**wanted))
+
+    def erase_audit(self, ids: list[str]) -> AuditErased:
+        """Erase the content of audit lines of the caller's account. The chain can still be verified.
+
+        A line of the audit log records the erasure.
+        """
+        return self._transport.call(EraseAudit(ids=ids))

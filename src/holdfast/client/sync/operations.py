@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from holdfast.client.sync.audit import Audit
 from holdfast.client.sync.commits import Commits
 from holdfast.client.sync.files import Files
 from holdfast.client.sync.sharing import Sharing
@@ -76,10 +77,12 @@ MIN_TIMEOUT_SECONDS = 0.01
 
 def _as_list(value: Any) -> Any:
     """Convert any sequence or iterator to a list. Other values are returned unchanged, for validation to reject."""
+    if value is None:
+        return None
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class Operations(Commits, Files, Sharing, ToolResults):
+class Operations(Commits, Files, Sharing, ToolResults, Audit):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.

@@ -1,4 +1,4 @@
-"""Administration of accounts, users and keys, and the audit log."""
+"""Administration of accounts, users and keys."""
 
 from holdfast.engine.gate import keys
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
@@ -8,7 +8,6 @@ from holdfast.model.identity import (
     Account,
     AccountCreated,
     AccountRef,
-    AuditPage,
     Key,
     KeyCreated,
     Principal,
@@ -22,9 +21,7 @@ from holdfast.ops.administration import (
     DeleteAccount,
     DeleteUser,
     ListAccounts,
-    ListAudit,
     ListKeys,
-    ListOperatorAudit,
     ListUsers,
     RevokeKey,
     RotateKey,
@@ -32,7 +29,7 @@ from holdfast.ops.administration import (
 )
 from holdfast.store.access import user_ids, users
 from holdfast.store.database import Tx
-from holdfast.store.tables import accounts, audit
+from holdfast.store.tables import accounts
 from holdfast.store.timestamps import from_micros
 
 INTERNAL_ID_BYTES = 6
@@ -160,14 +157,6 @@ def _expires_at(seconds: int | None, now: int) -> int | None:
     return None if seconds is None else now + seconds * 1_000_000
 
 
-def _list_audit(
-    tx: Tx, _principal: Principal, op: ListAudit | ListOperatorAudit, _prepared: None, _context: CallContext
-) -> AuditPage:
-    records = audit.page(tx, op.limit + 1, op.cursor)
-    page = records[: op.limit]
-    return AuditPage(page, page[-1].id if len(records) > op.limit else None)
-
-
 HANDLERS: dict[type, OperationHandler] = {
     CreateAccount: OperationHandler(_create_account, writes=always),
     ListAccounts: OperationHandler(_list_accounts),
@@ -180,6 +169,4 @@ HANDLERS: dict[type, OperationHandler] = {
     CreateKey: OperationHandler(_create_key, writes=always),
     ListKeys: OperationHandler(_list_keys),
     RevokeKey: OperationHandler(_revoke_key, writes=always),
-    ListAudit: OperationHandler(_list_audit),
-    ListOperatorAudit: OperationHandler(_list_audit),
 }

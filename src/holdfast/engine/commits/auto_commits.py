@@ -2,7 +2,7 @@
 
 from holdfast.context.auto_commit_policy import DUE_NOW, SessionActivity, due_at
 from holdfast.engine.commits import commits
-from holdfast.engine.gate import access
+from holdfast.engine.gate import access, audit_lines
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.model.access import user_name
 from holdfast.model.identity import Principal
@@ -90,4 +90,6 @@ def _commit(tx: Tx, session: StoredSession, policy: AutoCommitPolicy, context: C
     owner = Principal(tx.account, user_name(session.owner_id), "user", internal_id=session.owner_id)
     committed = commits.seal(tx, session, owner.user_id, policy.keep_recent_count or 0, context)
     if committed.archived:
+        audit_lines.begin_operation()
+        audit_lines.note_session(session)
         access.record_audit(tx, owner, "AutoCommit", session.session_id, context)

@@ -96,7 +96,8 @@ def summarise_archive(
 def _summarise_locally(claimed: ClaimedTask, conversation: MessagesToSummarise) -> tuple[SummaryResult, Cost]:
     embedder = claimed.models.new_embedder()
     local_summary = claimed.compute(SUMMARISE, conversation, embedder.embed)
-    return SummaryResult(local_summary, LOCAL, embedder.notes), Cost(embedding_tokens=embedder.tokens)
+    notes = [*embedder.notes, *summary.reading_notes(conversation.messages)]
+    return SummaryResult(local_summary, LOCAL, notes), Cost(embedding_tokens=embedder.tokens)
 
 
 def _summarise_with_model(
@@ -127,4 +128,5 @@ def _combine(claimed: ClaimedTask, results: list[SummaryResult], conversation: C
     combined = claimed.compute(COMBINE, SummariesToCombine([result.summary for result in results], to_summarise))
     models = sorted({result.summarised_by for result in results} - {LOCAL})
     notes = [note for result in results for note in result.notes]
+    notes += summary.reading_notes(conversation.with_outputs)
     return SummaryResult(combined, models[0] if models else LOCAL, notes)

@@ -4,6 +4,7 @@ from typing import Any, TypeVar, get_args
 
 from msgspec.structs import asdict
 
+from holdfast.engine.gate import audit_lines
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.errors import NotFoundError, PermissionDeniedError
 from holdfast.model.identity import OPERATOR, AccessRole, Principal
@@ -77,7 +78,10 @@ def record_audit(tx: Tx, principal: Principal, action: str, resource: str, conte
     The record belongs to the account of the transaction. Operations on all accounts have an audit log of their own,
     which survives the deletion of the account they act on.
     """
-    audit.record(tx, context.ids.new("aud"), principal, action, resource, context.now)
+    version = audit_lines.version_of(audit_lines.noted_session())
+    line = audit_lines.new_line(principal, action, resource, context.ids, context.now, context.origin, version=version)
+    if not audit.record(tx, line, audit_lines.new_salt(context.ids)):
+        context.signals.has_unsealed_lines = True
 
 
 def audited_resource(audit: str, op: Operation[R], result: R) -> str:

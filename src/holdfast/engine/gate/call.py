@@ -6,9 +6,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from holdfast.engine.gate import access
+from holdfast.engine.gate import access, audit_lines
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler
 from holdfast.engine.gate.streams import Page
+from holdfast.errors import HoldfastError
 from holdfast.model.identity import Principal
 from holdfast.ops.table import Operation, OperationEntry
 from holdfast.store import read_memory
@@ -52,8 +53,9 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
     def run(self) -> R:
         """Wait for what the operation waits for, then run the transaction, in this thread."""
-        for seconds in self.waits():
-            time.sleep(seconds)
+        if self.call.handler.wait is not None:
+            for seconds in self.waits():
+                time.sleep(seconds)
         return self.run_transaction()
 
     def waits(self) -> Iterator[float]:
@@ -69,13 +71,17 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         """
         raise_if_cancelled()  # a write that has begun is not cancelled
         db, call = self.resources.db, self.call
-        if self.writes:
-            result = db.write(self.account, self._transaction)
-        elif max_bytes == read_memory.NO_LIMIT or self.resources.hooks.after:
-            result = db.read(self.account, self._transaction)
-        else:
-            result = self._read_limited(self._transaction, max_bytes)
-        self._follow_signals()
+        try:
+            if call.handler.writes(call.op):
+                result = db.write(self.account, self._transaction)
+            elif max_bytes == read_memory.NO_LIMIT or self.resources.hooks.after:
+                result = db.read(self.account, self._transaction)
+            else:
+                result = self._read_limited(self._transaction, max_bytes)
+        except HoldfastError as error:
+            self._audit_error(error)
+            raise
+        self._after_commit()
         if self.resources.hooks.after:
             self.resources.hooks.run_after(call.principal, call.op, result)
         return result
@@ -89,7 +95,10 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         """The write in the form that `Database.submit` takes. `reply` gets its outcome. No hook runs."""
 
         def reply_and_wake(outcome: Any, error: BaseException | None) -> None:
-            self._follow_signals()
+            if error is None:
+                self._after_commit()
+            else:
+                self._audit_error(error)
             reply(outcome, error)
 
         return Submission(self.account, self._transaction, reply_and_wake, self._locked_key())
@@ -111,15 +120,28 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
 
     def _transaction(self, tx: Tx) -> R:
         call = self.call
+        audit_lines.begin_operation()
         result: R = call.handler.handle(tx, self.principal, call.op, self.prepared, call.context)
+        call.context.signals.session = audit_lines.noted_session()
         if call.entry.audit is not None:
             resource = access.audited_resource(call.entry.audit, call.op, result)
             access.record_audit(tx, self.principal, type(call.op).__name__, resource, call.context)
         return result
 
-    def _follow_signals(self) -> None:
-        signals = self.call.context.signals
+    def _after_commit(self) -> None:
+        """Start what follows from the call in the background: its tasks, and what the audit log needs."""
+        call, signals, audit_log = self.call, self.call.context.signals, self.resources.audit_log
         if signals.has_changed_users:
             self.resources.forget_users()
         if signals.has_tasks:
             self.resources.wake_workers()
+        if signals.has_unsealed_lines:
+            audit_log.seal_later(self.account)
+        if call.entry.verb == "GET":
+            audit_log.record_open(call.principal, call.op, call.context.origin, audit_lines.version_of(signals.session))
+
+    def _audit_error(self, error: BaseException) -> None:
+        """Record an error that denies access: a missing right, or a session that is hidden from the caller."""
+        if getattr(error, "denies_access", False):
+            call = self.call
+            self.resources.audit_log.record_denied(call.principal, type(call.op).__name__, call.op, call.context.origin)

@@ -11,12 +11,13 @@ import hmac
 
 import msgspec
 
+from holdfast.engine.gate.audit_log import MICROS_PER_HOUR, AuditLog
 from holdfast.engine.gate.ids import Ids
 from holdfast.model.access import link_internal_id, link_user_name
 from holdfast.model.base import is_name
 from holdfast.model.identity import Principal
 from holdfast.store.access import share_links, users
-from holdfast.store.database import Database, Submission
+from holdfast.store.database import Database
 
 PREFIX = "hf"
 LINK_PREFIX = "hfl"
@@ -85,33 +86,37 @@ def is_same_secret(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(), other.encode())
 
 
-def find_owner(db: Database, key: str, now: int) -> KeyOwner | None:
+def find_owner(db: Database, key: str, now: int, audit_log: AuditLog, address: str) -> KeyOwner | None:
     """Return the owner of a key or a share link, or None if it is malformed, unknown, wrong or expired."""
     parsed = parse_key(key)
     if parsed is None:
         return None
     account, key_id = parsed
     if is_link(key):
-        return _find_link(db, account, key_id, key, now)
+        return _find_link(db, account, key_id, key, now, audit_log, address)
     stored = db.read(account, lambda tx: users.find_key(tx, key_id))
-    if stored is None or not is_same_secret(stored.hash, hash_of(key)):
+    is_valid = stored is not None and is_same_secret(stored.hash, hash_of(key))
+    if stored is None or not is_valid or (stored.expires_at is not None and stored.expires_at <= now):
+        audit_log.record_denied_key(account, key_id, address)
         return None
-    if stored.expires_at is not None and stored.expires_at <= now:
-        return None
-    if abs(now - (stored.last_used_at or 0)) > LAST_USE_INTERVAL_MICROS:  # the clock may have been ahead
-        # Submitted without waiting: a long write by another process must not delay this request.
-        db.submit([Submission(account, lambda tx: users.touch_key(tx, key_id, now), lambda *_: None)])
     principal = Principal(account, stored.user_id, stored.role, internal_id=stored.internal_id)
+    last_used = stored.last_used_at or 0
+    if abs(now - last_used) > LAST_USE_INTERVAL_MICROS:  # the clock may have been ahead
+        # Submitted without waiting: a long write by another process must not delay this request.
+        is_first = now // MICROS_PER_HOUR != last_used // MICROS_PER_HOUR
+        audit_log.record_key_use(principal, key_id, address, now, is_first_in_hour=is_first)
     return KeyOwner(principal, stored.expires_at, key_id)
 
 
-def _find_link(db: Database, account: str, link_id: str, key: str, now: int) -> KeyOwner | None:
+def _find_link(
+    db: Database, account: str, link_id: str, key: str, now: int, audit_log: AuditLog, address: str
+) -> KeyOwner | None:
     """Return a guest whose only access is the grant of the link. Each use is counted."""
     stored = db.read(account, lambda tx: share_links.find(tx, link_id))
-    if stored is None or not is_same_secret(stored.hash, hash_of(key)):
+    is_valid = stored is not None and is_same_secret(stored.hash, hash_of(key))
+    if stored is None or not is_valid or (stored.expires_at is not None and stored.expires_at <= now):
+        audit_log.record_denied_key(account, link_id, address)
         return None
-    if stored.expires_at is not None and stored.expires_at <= now:
-        return None
-    db.submit([Submission(account, lambda tx: share_links.count_use(tx, link_id, now), lambda *_: None)])
     guest = Principal(account, link_user_name(link_id), "guest", internal_id=link_internal_id(link_id))
+    audit_log.record_link_use(guest, link_id, address, now, stored.last_used_at)
     return KeyOwner(guest, stored.expires_at, link_id)

@@ -6,21 +6,24 @@ from typing import Any
 import msgspec
 
 from holdfast.config import Settings
+from holdfast.engine.gate.audit_log import AuditLog
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Ids
 from holdfast.engine.gate.models import Models
 from holdfast.model.identity import Origin, Principal
 from holdfast.store.database import Database, Tx
+from holdfast.store.tables.sessions import StoredSession
 
 
-class CallSignals:
+class CallSignals(msgspec.Struct):
     """What to do after the commit of a call."""
 
-    __slots__ = ("has_changed_users", "has_tasks")
-
-    def __init__(self) -> None:
-        self.has_tasks = False
-        self.has_changed_users = False
+    has_tasks: bool = False
+    has_changed_users: bool = False
+    has_unsealed_lines: bool = False
+    """Whether it wrote an audit line that is to be sealed."""
+    session: StoredSession | None = None
+    """The session that it acted on, as it was before."""
 
 
 class CallContext(msgspec.Struct, frozen=True):
@@ -49,6 +52,7 @@ class EngineResources(msgspec.Struct, frozen=True):
     settings: Settings
     models: Models
     hooks: Hooks
+    audit_log: AuditLog
     wake_workers: Callable[[], None]
     forget_users: Callable[[], None]
     is_stopping: Callable[[], bool]

@@ -8,16 +8,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from holdfast.engine.gate import access
+from holdfast.engine.gate import access, audit_lines
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.errors import ConflictError, NotFoundError, PermissionDeniedError
 from holdfast.model.access import INTERNAL_ID_SEPARATOR, RIGHT_BITS, to_rights
 from holdfast.model.identity import Principal
 from holdfast.ops.table import rights_needed
-from holdfast.store.access import grants, user_ids
+from holdfast.store.access import grants, shared_sessions, user_ids
 from holdfast.store.access.grants import Grantee
 from holdfast.store.database import Tx
-from holdfast.store.tables import changes, shared_sessions
+from holdfast.store.tables import changes
 from holdfast.store.tables import sessions as store
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
 
@@ -45,8 +45,11 @@ def require_session(tx: Tx, principal: Principal, op: SessionOperation, *, lock:
     """
     session = _find(tx, principal, op, lock=lock)
     if session is None:
-        raise NotFoundError("session", op.session_id)
+        error = NotFoundError("session", op.session_id)
+        error.denies_access = op.owner is not None or principal.role == "guest"
+        raise error
     require_rights(principal, session, rights_needed(op))  # type: ignore[arg-type]
+    audit_lines.note_session(session)
     return session
 
 
@@ -91,6 +94,7 @@ def get_or_create_session(tx: Tx, principal: Principal, op: SessionOperation, co
     for _ in range(MAX_ATTEMPTS):
         session = store.find(tx, principal.internal_id, op.session_id, lock=True)
         if session is not None:
+            audit_lines.note_session(session)
             return session
         if insert_session(tx, principal, new_session(principal, op.session_id, context), context):
             access.record_audit(tx, principal, "CreateSession", op.session_id, context)

@@ -39,6 +39,8 @@ _encode = msgspec.json.Encoder().encode
 class CheckedMessages(msgspec.Struct, frozen=True):
     drafts: list[Draft]
     outputs: list[LargeOutput]
+    given_ids: dict[str, int]
+    """The ids that the caller gave, each with the index of its message."""
 
 
 def make_drafts(context: CallContext, messages: Sequence[NewMessage], path: str) -> CheckedMessages:
@@ -48,18 +50,18 @@ def make_drafts(context: CallContext, messages: Sequence[NewMessage], path: str)
     """
     drafts: list[Draft] = []
     outputs: list[LargeOutput] = []
-    seen_ids: set[str] = set()
+    given_ids: dict[str, int] = {}
     for index, message in enumerate(messages):
         prefix = path.format(index)
         if message.id is not None:
-            if message.id in seen_ids:
+            if message.id in given_ids:
                 raise InvalidArgumentError(f"{prefix}id", f"{message.id!r} occurs twice in this batch")
-            seen_ids.add(message.id)
+            given_ids[message.id] = index
         parts = _parse_parts(message, prefix)
         large_outputs = _extract_large_outputs(parts, index, context.settings)
         drafts.append(_draft(context, message, parts, prefix, large_outputs))
         outputs += large_outputs
-    return CheckedMessages(drafts, sorted(outputs, key=lambda output: output.hash) if outputs else outputs)
+    return CheckedMessages(drafts, sorted(outputs, key=lambda output: output.hash) if outputs else outputs, given_ids)
 
 
 def _draft(

@@ -42,9 +42,10 @@ def _append(
 ) -> Appended:
     tx.limit_to(op.session_id)
     session = session_access.get_or_create_session(tx, principal, op, context)
-    earlier_result = _find_earlier_result(tx, session, op, checked)
-    if earlier_result is not None:
-        return earlier_result
+    if op.idempotency_key is not None or checked.given_ids:
+        earlier_result = _find_earlier_result(tx, session, op, checked)
+        if earlier_result is not None:
+            return earlier_result
     last = session.last_seq
     _require_appendable(session, op.expected_seq, last)
     drafts = checked.drafts
@@ -114,11 +115,8 @@ def _find_earlier_result(
                     type="idempotency_key",
                 )
             return result
-    given_ids = [(index, draft.id) for index, draft in enumerate(checked.drafts) if draft.id is not None]
-    if not given_ids:
-        return None
-    log_ranges = lineage.log_ranges(tx, session)
-    for index, id in given_ids:  # noqa: A001
+    log_ranges = lineage.log_ranges(tx, session) if checked.given_ids else []
+    for id, index in checked.given_ids.items():  # noqa: A001
         seq = store.find_seq(tx, log_ranges, id)
         if seq is not None:
             return _result_if_same(tx, session, op, checked, seq - index, id)

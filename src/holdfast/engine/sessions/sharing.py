@@ -69,7 +69,9 @@ def _unshare(
 ) -> CollaboratorRef:
     session = require_session(tx, principal, op, lock=True)
     ids = owner_ids(tx, op.user_id)
-    if principal.internal_id not in ids:  # otherwise the caller leaves
+    if session.owner_id != principal.internal_id and principal.internal_id in ids:
+        ids = [principal.internal_id]  # the caller leaves; an earlier holder of the name stays
+    else:
         require_rights(principal, session, RIGHT_BITS["own"])
     deleted = [internal_id for internal_id in ids if grants.delete(tx, session.log_id, internal_id)]
     if not deleted:

@@ -33,6 +33,8 @@ MAX_SESSION_CHECKS = 100
 """How many sessions are checked before a task is claimed."""
 HEARTBEATS_PER_LEASE = 3
 CLEANUP_INTERVAL_SECONDS = 3_600.0
+HEADS_INTERVAL_SECONDS = 60.0
+"""How often the heads of audit chains are saved, if the settings name a file."""
 MISDATED_INTERVAL_SECONDS = 10.0
 """How often a process searches for tasks that a wrong clock has put far in the future."""
 MAX_RETRY_SECONDS = 3_600.0
@@ -67,6 +69,7 @@ class Workers:
         observe: Observer = ignore_boundary,
         job_runner: JobRunner | None = None,
         delete_expired: Callable[[], None] = lambda: None,
+        save_audit_heads: Callable[[], None] = lambda: None,
         elapsed: Callable[[], float] = time.monotonic,
         when_stopped: Callable[[], None] = lambda: None,
     ) -> None:
@@ -79,9 +82,10 @@ class Workers:
         self._observe = observe
         self._job_runner = job_runner or ThreadRunner()
         self._delete_expired = delete_expired
+        self._save_audit_heads = save_audit_heads
         self._elapsed = elapsed
         self._when_stopped = when_stopped
-        self._next_cleanup = self._next_search = 0.0
+        self._next_cleanup = self._next_search = self._next_heads = 0.0
         self._clock_watch = ClockWatch(db, lambda: new_context().now)
         self._models = models
         self._close_deadline: float | None = None
@@ -212,8 +216,11 @@ class Workers:
             if now >= self._next_cleanup:
                 self._next_cleanup = now + CLEANUP_INTERVAL_SECONDS
                 self._delete_expired()
+            if now >= self._next_heads:
+                self._next_heads = now + HEADS_INTERVAL_SECONDS
+                self._save_audit_heads()
         except HoldfastError as error:
-            log.warning("cannot delete expired rows or store the time: %s", error.message)
+            log.warning("cannot delete expired rows, or store the time or the audit heads: %s", error.message)
 
     def _claim_next(self) -> Claim | None:
         """Check the sessions that are due, then claim the task that is due the longest."""

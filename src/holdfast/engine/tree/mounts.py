@@ -10,8 +10,8 @@ from holdfast.engine.tree.nodes import Folder, Node, small_folder
 from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
 from holdfast.model.identity import Principal
 from holdfast.model.uris import CALLER, SCHEME, SESSION_ALIAS, child_uri
+from holdfast.store.access import shared_sessions
 from holdfast.store.database import Tx
-from holdfast.store.tables import shared_sessions
 from holdfast.store.tables.sessions import StoredSession
 
 Names = tuple[str, ...]
@@ -66,7 +66,7 @@ def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
 def _find_in(tx: Tx, principal: Principal, mounts: dict[Names, FolderBuilder], path: Names) -> Node | None:
     mount_path = next((mount_path for mount_path in mounts if _is_in(path, mount_path)), None)
     if mount_path is None:
-        is_above_a_mount = any(_is_in(mount_path, path) for mount_path in mounts)
+        is_above_a_mount = not path or any(_is_in(mount_path, path) for mount_path in mounts)
         return _folder_at(tx, principal, mounts, path) if is_above_a_mount else None
     node: Node | None = _folder_at(tx, principal, mounts, mount_path)
     for name in path[len(mount_path) :]:
@@ -132,10 +132,12 @@ def _folder_at(tx: Tx, principal: Principal, mounts: dict[Names, FolderBuilder],
     """Return the folder of a mount, or one above mounts, whose modification time is the latest of theirs."""
     if path in mounts:
         return mounts[path](tx, principal, _uri(path))
-    child_names = sorted({mount_path[len(path)] for mount_path in mounts if _is_in(mount_path, path)})
+    child_names = {mount_path[len(path)] for mount_path in mounts if _is_in(mount_path, path)}
+    if not path:
+        child_names.add(USERS)  # it has what others share, also for a guest without mounts
     child_folders = [
         _users_folder(tx, principal) if (*path, name) == (USERS,) else _folder_at(tx, principal, mounts, (*path, name))
-        for name in child_names
+        for name in sorted(child_names)
     ]
     changed_at = max(folder.changed_at for folder in child_folders)
     return small_folder(path[-1] if path else "", _uri(path), changed_at, lambda: iter(child_folders))

@@ -38,9 +38,10 @@ from holdfast.model.identity import Principal
 from holdfast.model.uris import child_uri
 from holdfast.session_files import RELATIONS_HEADER, encode_pretty, relation, session_meta
 from holdfast.store import read_memory
+from holdfast.store.access import shared_sessions
 from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, session_info, shared_sessions, usages
+from holdfast.store.tables import archives, session_info, usages
 from holdfast.store.tables import sessions as store
 from holdfast.store.tables.sessions import SessionFilter, StoredSession
 from holdfast.store.timestamps import from_micros
@@ -80,8 +81,9 @@ def _folder_of_sessions(
 
     def child(name: str) -> Folder | None:
         session = find(name)
-        readable = session is not None and session.rights & RIGHT_BITS["read"]
-        return _session_folder(tx, session, uri) if session is not None and readable else None
+        if session is None or not session.rights & RIGHT_BITS["read"]:
+            return None
+        return _session_folder(tx, session, uri)
 
     changed_at = newest[0].changed_at if newest else 0
     return Folder(name="sessions", uri=uri, changed_at=changed_at, children=children, child=child)

@@ -42,6 +42,7 @@ def export_sessions(
     """
     folder = Path(folder)
     caller = client.whoami()
+    client.record_export(None if session_ids is None else list(session_ids))
     all_sessions = _list_oldest_first(client)
     selected = _select(all_sessions, session_ids)
     other_mounts = list_other_mounts(client, caller) if session_ids is None else []

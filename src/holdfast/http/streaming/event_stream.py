@@ -15,7 +15,7 @@ from holdfast.http.auth import AuthenticatedCaller
 from holdfast.http.executor import EngineExecutor
 from holdfast.http.memory.budget import MemoryReservation
 from holdfast.http.streaming.response_stream import wait_for_disconnect
-from holdfast.model.identity import Principal
+from holdfast.model.identity import Origin, Principal
 from holdfast.model.sessions import Event, EventPage
 from holdfast.ops.sessions import ReadEvents
 
@@ -79,7 +79,9 @@ class SessionStream:
         op: ReadEvents,
         identify: Callable[[], Awaitable[AuthenticatedCaller]],
         reservation: MemoryReservation,
+        origin: Origin,
     ) -> None:
+        self._origin = origin
         self._reservation = reservation
         self._executor = executor
         self._identify = identify
@@ -154,6 +156,7 @@ class SessionStream:
                     body_size=0,
                     encode=_encode_page,
                     reservation=self._reservation,
+                    origin=self._origin,
                 )
         except TimeoutError:
             raise DeadlineExceededError(f"no events were read within {seconds:g} s; open the stream again") from None

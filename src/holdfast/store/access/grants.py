@@ -9,6 +9,8 @@ from holdfast.store.timestamps import from_micros
 IS_VALID = f"(g.expires_at IS NULL OR g.expires_at > {NOW})"
 OF_GRANTEE = f"g.account_id = ? AND g.user_id = ? AND g.agent_id IN ('', ?) AND {IS_VALID}"
 """An SQL condition on `grants g`: the valid grants of a grantee. Its parameters: account, internal id, agent."""
+IS_READABLE = "g.rights % 2 = 1"
+"""An SQL condition on `grants g`: the right to read."""
 _OF_USER = "account_id = ? AND log_id = ? AND user_id = ?"
 
 

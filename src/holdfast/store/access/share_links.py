@@ -20,6 +20,7 @@ class SessionAddress(msgspec.Struct, frozen=True):
 class StoredLink(msgspec.Struct, frozen=True):
     hash: str
     expires_at: int | None
+    last_used_at: int | None
 
 
 def insert(tx: Tx, link_id: str, log_id: int, hash: str) -> None:
@@ -31,7 +32,8 @@ def insert(tx: Tx, link_id: str, log_id: int, hash: str) -> None:
 
 def find(tx: Tx, link_id: str) -> StoredLink | None:
     row = tx.one(
-        f"SELECT l.hash, g.expires_at FROM {_JOIN} WHERE l.account_id = ? AND l.link_id = ?", (tx.account, link_id)
+        f"SELECT l.hash, g.expires_at, l.last_used_at FROM {_JOIN} WHERE l.account_id = ? AND l.link_id = ?",
+        (tx.account, link_id),
     )
     return StoredLink(*row) if row else None
 

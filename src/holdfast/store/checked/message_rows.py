@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.json_documents import json_decoder
+from holdfast.json_documents import decode_at_once, json_decoder
 from holdfast.model.messages import Message
 from holdfast.model.parts import Part
 from holdfast.store.database import Row
@@ -17,6 +17,7 @@ COLUMNS = f"{CHECKED_COLUMNS}, checksum"
 PAGE_ROWS = 256
 PAGE_CHARS = 1_000_000
 """How many messages are decoded at once, and how much JSON."""
+_LARGE_CHARS = 100_000
 _decode_parts = json_decoder(list[list[Part]]).decode
 
 
@@ -59,7 +60,9 @@ def _decode_page(rows: Sequence[Row]) -> list[Message]:
         half = len(rows) // 2
         return [*_decode_page(rows[:half]), *_decode_page(rows[half:])]
     # Joining the JSON arrays and decoding once is faster than decoding each row.
-    parts_by_row = _decode_parts(f"[{joined}]")
+    document = f"[{joined}]"
+    is_large = len(document) > _LARGE_CHARS
+    parts_by_row = decode_at_once(_decode_parts, document) if is_large else _decode_parts(document)
     return [
         Message(id, role, parts, from_micros(created_at), seq, tokens)
         if extra is None

@@ -25,12 +25,15 @@ _TABLES = (
     "messages",
     "lineage",
     "sessions",
+    "audit_heads",
+    "audit_unsealed",
     "audit",
     "accounts",
 )
 """The tables with rows of an account, in an order that satisfies the foreign keys when rows are deleted.
 
-Tasks are first, and old ones before the others: a worker locks its task before it changes other rows.
+Tasks are first, and old ones before the others: a worker locks its task before it changes other rows. The head of the
+audit is before its lines: a transaction that seals lines locks the head first.
 """
 
 

@@ -71,11 +71,12 @@ class MessageRows(msgspec.Struct, frozen=True):
 
 def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft], ids: Sequence[str], now: int) -> int:
     """Store `drafts` after the last message of a locked session. Return the session's new number of tokens."""
-    tokens = session.tokens_total
+    tokens, last, largest = session.tokens_total, session.last_seq, 0
     log_id = session.log_id
     seed = seed_of_log(tx.account, log_id)
-    for seq, (draft, id) in enumerate(zip(drafts, ids, strict=True), session.last_seq + 1):  # noqa: A001
+    for seq, (draft, id) in enumerate(zip(drafts, ids, strict=True), last + 1):  # noqa: A001
         tokens += draft.tokens
+        largest = max(largest, len(draft.parts_json))
         checked = (id, draft.role, draft.created_at, seq, draft.tokens, draft.extra, draft.parts_json)
         tx.execute(
             _INSERT,
@@ -97,8 +98,7 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
             ),
         )
         tool_calls.insert(tx, log_id, seq, draft.parts)
-    largest = max([len(draft.parts_json) for draft in drafts])
-    tx.dialect.index_text(tx, log_id, session.last_seq, session.last_seq + len(drafts), largest)
+    tx.dialect.index_text(tx, log_id, last, last + len(drafts), largest)
     return tokens
 
 

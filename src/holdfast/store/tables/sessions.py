@@ -15,17 +15,20 @@ _COLUMNS = (
     "user_id, session_id, log_id, title, metadata, state, created_at, updated_at, live_from, tokens_archived,"
     " forked_from, fork_seq, fork_tokens, fork_time, fork_added, config"
 )
-_LAST_SEQ, _LAST_TOKENS, _LAST_TIME, _LAST_ADDED = (
+_LAST_SEQ, _LAST_TOKENS = (
     f"(SELECT m.{column} FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id"
     " ORDER BY m.seq DESC LIMIT 1)"
-    for column in ("seq", "tokens_through", "created_at", "added_at")
+    for column in ("seq", "tokens_through")
 )
 _SESSION_COLUMNS = ", ".join(f"s.{column}" for column in _COLUMNS.split(", "))
-_LAST_MESSAGE = (
-    " LEFT JOIN LATERAL"
-    " (SELECT m.seq AS own_seq, m.tokens_through AS own_tokens, m.created_at AS own_time, m.added_at AS own_added"
-    " FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id ORDER BY m.seq DESC LIMIT 1)"
-    " AS last_message ON TRUE"
+_MESSAGE_COLUMNS = "m.seq, m.tokens_through, m.created_at, m.added_at"
+_LATERAL = (
+    f" LEFT JOIN LATERAL (SELECT {_MESSAGE_COLUMNS} FROM messages m"
+    " WHERE m.account_id = s.account_id AND m.log_id = s.log_id ORDER BY m.seq DESC LIMIT 1) m ON TRUE"
+)
+_JOINED = (
+    " LEFT JOIN messages m ON m.account_id = s.account_id AND m.log_id = s.log_id"
+    " AND m.seq = (SELECT MAX(seq) FROM messages WHERE account_id = s.account_id AND log_id = s.log_id)"
 )
 OF_OWNER = "s.account_id = ? AND s.user_id = ?"
 _BY_ID = "s.account_id = ? AND s.user_id = ? AND s.session_id = ?"
@@ -102,7 +105,7 @@ def find_by_log(tx: Tx, log_id: int, *, lock: bool = False) -> StoredSession | N
 
 
 def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> StoredSession | None:
-    find = select_sessions(tx.dialect, condition)
+    find = select_sessions(condition, has_lateral_joins=tx.dialect.has_lateral_joins)
     if not lock or not tx.dialect.lock_row:
         row = tx.one(find, key)
         return StoredSession(*row) if row else None
@@ -115,13 +118,11 @@ def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> 
 
 @functools.lru_cache(1_000)
 def select_sessions(
-    dialect: Dialect, condition: str, sessions: str = "sessions s", rights: str = str(OWNER_RIGHTS)
+    condition: str, sessions: str = "sessions s", rights: str = str(OWNER_RIGHTS), *, has_lateral_joins: bool
 ) -> str:
-    """Select sessions, each with columns of its last message. One subquery is much faster than four on PostgreSQL."""
-    own = "own_seq, own_tokens, own_time, own_added"
-    columns = own if dialect.has_lateral_joins else f"{_LAST_SEQ}, {_LAST_TOKENS}, {_LAST_TIME}, {_LAST_ADDED}"
-    join = _LAST_MESSAGE if dialect.has_lateral_joins else ""
-    return f"SELECT {_SESSION_COLUMNS}, {columns}, {rights} FROM {sessions}{join} WHERE {condition}"
+    """Select sessions, each with columns of its last message, and the caller's rights."""
+    last_message = _LATERAL if has_lateral_joins else _JOINED
+    return f"SELECT {_SESSION_COLUMNS}, {_MESSAGE_COLUMNS}, {rights} FROM {sessions}{last_message} WHERE {condition}"
 
 
 @functools.lru_cache(1_000)
@@ -196,7 +197,7 @@ class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
 def page(tx: Tx, owner_id: str, wanted: SessionFilter, limit: int) -> list[StoredSession]:
     """List the sessions of an owner, newest first."""
     where, params = filter_conditions(wanted)
-    select = select_sessions(tx.dialect, " AND ".join([OF_OWNER, *where]))
+    select = select_sessions(" AND ".join([OF_OWNER, *where]), has_lateral_joins=tx.dialect.has_lateral_joins)
     rows = tx.all(f"{select} ORDER BY s.log_id DESC LIMIT ?", (tx.account, owner_id, *params, limit))
     return [StoredSession(*row) for row in rows]
 

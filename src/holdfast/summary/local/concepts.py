@@ -49,6 +49,8 @@ _LITERAL_KINDS = frozenset({"path", "url", "email", "id", "date", "ip", "version
 _MIN_GRAM_CHARS, _MAX_GRAM_CHARS = 2, 6
 """The length of a possible word in a script without spaces."""
 _MAX_PHRASE_WORDS = 3
+_LONG_CONVERSATION = 10
+"""From this many messages a concept must occur twice. A short conversation repeats little."""
 
 
 class Concept(NamedTuple):
@@ -70,22 +72,29 @@ def find_concepts(sentences: Sequence[Sentence]) -> list[Concept]:
         if sentence.origin in {"prose", "image"} and not sentence.is_routine
     ]
     prose.sort(key=lambda index: -sentences[index].weight)
+    phrases_by_sentence: dict[int, list[tuple[str, str]]] = {}
     for index in sorted(prose[:_MAX_SENTENCES]):
+        text = _without_literals(sentences[index])
+        phrases = sorted({*_phrases(text), *_grams(text)})
+        keys = list(map(_stem, phrases))
+        counts.update(keys)
+        phrases_by_sentence[index] = list(zip(phrases, keys, strict=True))
+    message_count = 1 + len({sentence.message_index for sentence in sentences})
+    min_count = 1 if message_count < _LONG_CONVERSATION else 2
+    for index, keyed_phrases in phrases_by_sentence.items():
         sentence = sentences[index]
-        text = _without_literals(sentence)
-        for phrase in sorted({*_phrases(text), *_grams(text)}):
-            key = _stem(phrase)
-            counts[key] += 1
+        for phrase, key in keyed_phrases:
+            if counts[key] < min_count:  # most phrases of a long conversation; the rest of the loop is slow
+                continue
             messages_by_key[key].add(sentence.message_index)
             if phrase.islower() or key not in spellings:
                 spellings[key] = phrase
             if key not in best_sentence or sentence.weight > sentences[best_sentence[key]].weight:
                 best_sentence[key] = index
-    message_count = 1 + len({sentence.message_index for sentence in sentences})
     concepts = [
         Concept(spellings[key], _weight(key, count, len(messages_by_key[key]), message_count), best_sentence[key])
         for key, count in counts.items()
-        if count > 1 or message_count < 10  # noqa: PLR2004 - a short conversation repeats little
+        if count >= min_count
     ]
     concepts.sort(key=lambda concept: (-concept.weight, concept.text))
     return _drop_overlapping(concepts[: 4 * MAX_CANDIDATES], counts)[:MAX_CANDIDATES]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from holdfast.model.messages import Message
 from holdfast.model.summaries import Line, Summary
+from holdfast.summary.large_archives import limit_reading
 from holdfast.summary.local import facts, selection
 from holdfast.summary.local.concepts import Concept, find_concepts
 from holdfast.summary.local.ranking import Embed, SentenceVectors
@@ -29,17 +30,20 @@ def extract_summary(
     messages: Sequence[Message], embed: Embed, yield_cpu: Callable[[], None], earlier_open_calls: Sequence[Line]
 ) -> Summary:
     """Summarise messages. The same messages and vectors give the same summary."""
-    language = detect_language(messages)
     calls = pair_calls(messages, yield_cpu, earlier_open_calls)
-    sentences = read_sentences(messages, calls, yield_cpu)
-    values = _values(calls, messages, yield_cpu)
+    messages = limit_reading(messages)
+    read_calls = _calls_to_read(calls, messages)
+    with_parts = [message for message in messages if message.parts]
+    language = detect_language(with_parts)
+    sentences = read_sentences(messages, read_calls, yield_cpu)
+    values = _values(read_calls, messages, yield_cpu)
     if not sentences and not values:
         return Summary(language=language)
     candidates = find_concepts(sentences)
     vectors = SentenceVectors(sentences, [concept.text for concept in candidates], embed, yield_cpu)
     chosen = Selection(sentences, vectors, last_index=len(messages) - 1)
     importance = facts.literal_importance(sentences, "\n".join(line.text for line in values))
-    rules = extract_rules(messages, yield_cpu)
+    rules = extract_rules(with_parts, yield_cpu)
     chosen.mark_rules([*rules.rules, *rules.dropped])
     # The order matters: a sentence that one section uses is not available to the next one.
     decisions = selection.select_decisions(chosen)
@@ -77,15 +81,22 @@ def extract_verbatim(
 ) -> Summary:
     """Extract only rules, values and open calls."""
     calls = pair_calls(messages, yield_cpu, earlier_open_calls)
-    rules = extract_rules(messages, yield_cpu)
+    messages = limit_reading(messages)
+    with_parts = [message for message in messages if message.parts]
+    rules = extract_rules(with_parts, yield_cpu)
     return Summary(
-        language=detect_language(messages),
+        language=detect_language(with_parts),
         constraints=rules.rules,
         withdrawals=rules.withdrawals,
-        values=_values(calls, messages, yield_cpu),
+        values=_values(_calls_to_read(calls, messages), messages, yield_cpu),
         pending=selection.open_call_lines(calls, messages),
         answered_calls=_answered_earlier_calls(calls),
     )
+
+
+def _calls_to_read(calls: Sequence[ToolCall], messages: Sequence[Message]) -> list[ToolCall]:
+    """Return the calls that are made by messages with parts."""
+    return [call for call in calls if messages[call.message_index].parts]
 
 
 def _values(calls: Sequence[ToolCall], messages: Sequence[Message], yield_cpu: Callable[[], None]) -> list[Line]:

@@ -97,6 +97,8 @@ def read_sentences(
     for call in calls:
         calls_by_message[call.message_index].append(call)
     for index, message in enumerate(messages):
+        if not message.parts:
+            continue
         list_cues = _NO_CUES
         from_text = ((piece, [message.seq]) for piece in _message_pieces(message))
         from_calls = (

@@ -46,12 +46,14 @@ _MACHINE_OUTPUT = re.compile(  # "12:40:07 started"
     r"(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|[{}<|$]|\[?[A-Z]{4,}\b[\]:]|import |def |class |at \w+\.)"
 )
 # Short quotes, such as a quoted word, are not blanked.
-_QUOTE = re.compile(
+_STRAIGHT_QUOTE = re.compile(
     rf"\"[^\"\n]{{12,1000}}\"|\"(?=[^\"\n]{{0,40}}[{HAN_AND_HEXAGRAMS}])[^\"\n]{{2,1000}}\""
-    r"|“[^”\n]{4,1000}”|«[^»\n]{4,1000}»"
-    r"|「[^」\n]{2,1000}」|『[^』\n]{2,1000}』"
     r"|(?<![\w'])'[^'\n]{3,300}[,.!?]'(?!\w)"
 )
+_QUOTE = re.compile(
+    rf"{_STRAIGHT_QUOTE.pattern}|“[^”\n]{{4,1000}}”|«[^»\n]{{4,1000}}»|「[^」\n]{{2,1000}}」|『[^』\n]{{2,1000}}』"
+)
+_CLOSING_MARKS = re.compile("[”»」』]")
 _SENTENCE_END = re.compile(
     r"[.!?…]{1,3}[\"')\]*]{0,3}\s+(?=\S)|[。！？；]+[”」』）]?"
     rf"|[!?](?=[{HAN_AND_HEXAGRAMS}])"
@@ -111,6 +113,12 @@ class Sentence:
         return self.text.rstrip(" )\"'*").endswith(("?", "？"))
 
 
+def has_rule_word(text: str) -> bool:
+    """Return whether a text has a word that most rules have."""
+    lower = text.lower()
+    return any(word in lower for word in _RULE_WORDS)
+
+
 def split_sentences(text: str, yield_cpu: Callable[[], None]) -> Iterator[Sentence]:
     """Yield the sentences that the author of a message wrote, in order."""
     sections = iter((text,)) if len(text) <= MAX_CHARS_READ else _sections_of_long_text(text, yield_cpu)
@@ -139,8 +147,8 @@ def _sentences_with_rule_words(text: str, first: int, last: int, yield_cpu: Call
     for start in range(first, last, _CHUNK_CHARS):
         yield_cpu()
         end = min(last, start + _CHUNK_CHARS)
-        chunk = text[start:end].lower()
-        if not any(word in chunk for word in _RULE_WORDS):
+        chunk = text[start:end]
+        if not has_rule_word(chunk):
             is_fenced ^= chunk.count("```") % 2 == 1
             continue
         for found in _RULE_WORD.finditer(text, start, end):
@@ -203,7 +211,9 @@ def _split_line(line: str) -> Iterator[tuple[str, str]]:
     lower = line.lower()
     if len(lower) != len(line):  # a few capitals become two characters; both texts must have the same positions
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in line)
-    lower = _QUOTE.sub(_blank_quote, lower.replace("’", "'"))
+    # Each opening mark without a closing one would be searched for 1,000 characters.
+    quote = _QUOTE if _CLOSING_MARKS.search(lower) else _STRAIGHT_QUOTE
+    lower = quote.sub(_blank_quote, lower.replace("’", "'"))
     start = 0
     for border in _SENTENCE_END.finditer(lower):
         if lower[border.start()] == "." and _ABBREVIATION.search(lower, max(0, border.start() - 8), border.end()):

@@ -78,6 +78,9 @@ _CHINESE = re.compile(
     r"|(.{2,24}?)(?:的?(?:规则|要求|限制|规定))?(?:不再适用|作废了?|取消了|不算了|不用管了|不用了)$"
     r"|(?:可以|允许|能)(?:重新)?(.{2,20}?)了$|不(?:用|需要|必)再(.{2,30})"
 )
+_CHINESE_NOT_NEEDED = re.compile("不(?:用|需要|必)再")
+_MAX_CHINESE_CHARS = 50
+"""Each form of `_CHINESE` reaches the end of the sentence, so it begins among the last characters, except for one."""
 _THAT_RULE = word_set("rule one instruction limit ban restriction requirement preference")
 _REPLACEMENT = re.compile(  # "spaces instead of tabs"
     r"\b(?:instead of|rather than|and no longer|not|and not|no longer) ([^,.;]{2,60})|而不是([^，。；]{1,20})"
@@ -188,7 +191,7 @@ def parse_withdrawal(lower: str, words: frozenset[str], preceding: str) -> str |
     lower = lower.rstrip(" .!。！")
     patterns = [pattern for triggers, pattern in _TRIGGERED_PATTERNS if not words.isdisjoint(triggers)]
     for pattern in patterns if lower.isascii() else [*patterns, _CHINESE]:
-        found = pattern.search(lower)
+        found = pattern.search(lower) if pattern is not _CHINESE else _search_chinese(lower)
         if found is None:
             continue
         about = " ".join(each for each in found.groups() if each and each.strip() and each.strip() not in _THAT_RULE)
@@ -202,6 +205,13 @@ def parse_withdrawal(lower: str, words: frozenset[str], preceding: str) -> str |
     allowed = _ALLOWED.search(lower)
     about = lower[max(0, allowed.start() - _MAX_ALLOWED_CHARS) : allowed.start()] if allowed else ""
     return f"{_ALLOWED_PREFIX}{about.strip()}" if content_words(about) else None
+
+
+def _search_chinese(lower: str) -> re.Match[str] | None:
+    """Search for `_CHINESE` only where it can begin. From every position it would take long."""
+    not_needed = _CHINESE_NOT_NEEDED.search(lower)
+    start = max(0, len(lower) - _MAX_CHINESE_CHARS)
+    return _CHINESE.search(lower, start if not_needed is None else min(start, not_needed.start()))
 
 
 def withdraws_previous(sentence: str) -> bool:

@@ -152,7 +152,7 @@ class _LineWeights:
 
 
 def _prose(messages: Sequence[Message], role: Role) -> str:
-    return "\n".join(head_and_tail(message.text) for message in messages if message.role == role)
+    return "\n".join(head_and_tail(message.text) for message in messages if message.role == role and message.parts)
 
 
 def _find_values(text: str) -> set[str]:

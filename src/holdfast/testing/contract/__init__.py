@@ -41,6 +41,8 @@ from holdfast.testing.contract.sessions.sessions import SessionContract
 from holdfast.testing.contract.sessions.tool_results import ToolResultContract
 from holdfast.testing.contract.store import StoreContract
 from holdfast.testing.contract.tenants.access import AccessContract
+from holdfast.testing.contract.tenants.audit import AuditContract
+from holdfast.testing.contract.tenants.sharing import SharingContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
 
@@ -54,6 +56,8 @@ class ClientContract(
     ToolResultContract,
     InputContract,
     AccessContract,
+    SharingContract,
+    AuditContract,
     TenantContract,
     UpkeepContract,
     EventContract,
@@ -64,7 +68,7 @@ class ClientContract(
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 
     It needs two fixtures. `client` is a client of an empty Holdfast, with the user `alice` of the account `acme` and
-    the role root. `connect_as(account, user, role="root")` opens another client on the same Holdfast.
+    the role root. `connect_as(account, user, role="root", agent=None)` opens another client on the same Holdfast.
     An asynchronous client is tested through `holdfast.testing.awaited.Awaited`.
     """
 

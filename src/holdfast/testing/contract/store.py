@@ -59,7 +59,7 @@ class StoreContract(SubmissionContract):
     def test_statements_run_together_in_order_and_each_has_its_rows(self, database: Database) -> None:
         def work(tx: Tx) -> list[list[Row]]:
             insert_record(tx, "a")
-            find = "SELECT id FROM audit WHERE account_id = ? AND id = ?"
+            find = "SELECT id FROM audit_unsealed WHERE account_id = ? AND id = ?"
             return tx.all_of([(find, (ACME, "a")), (find, (ACME, "b")), ("SELECT 1 UNION SELECT 2 ORDER BY 1", ())])
 
         assert database.write(ACME, work) == [[("a",)], [], [(1,), (2,)]]
@@ -177,10 +177,10 @@ class StoreContract(SubmissionContract):
         read, written = threading.Event(), threading.Event()
 
         def work(tx: Tx) -> tuple[int, int]:
-            before = len(audit.page(tx, 10, None))
+            before = len(audit.page(tx, 10))
             read.set()
             assert written.wait(10)
-            return before, len(audit.page(tx, 10, None))
+            return before, len(audit.page(tx, 10))
 
         with ThreadPoolExecutor(1) as threads:
             reading = threads.submit(reader.read, ACME, work)
@@ -201,7 +201,7 @@ class StoreContract(SubmissionContract):
 
     def test_an_account_cannot_read_rows_of_another(self, database: Database) -> None:
         database.write(ACME, lambda tx: insert_record(tx, "a"))
-        assert database.read("other", lambda tx: audit.page(tx, 10, None)) == []
+        assert database.read("other", lambda tx: audit.page(tx, 10)) == []
 
     def test_the_operator_reads_all_accounts(self, database: Database) -> None:
         for name in (ACME, "other"):
@@ -310,7 +310,9 @@ class StoreContract(SubmissionContract):
 
         def read_first(tx: Tx) -> None:
             transactions.append(tx)
-            tx.all_within("SELECT id, 10 AS bytes FROM audit WHERE account_id = ? ORDER BY id", (ACME,), 10, "id")
+            tx.all_within(
+                "SELECT id, 10 AS bytes FROM audit_unsealed WHERE account_id = ? ORDER BY id", (ACME,), 10, "id"
+            )
 
         for id_ in ("a", "b"):
             database.write(ACME, partial(insert_record, id=id_))

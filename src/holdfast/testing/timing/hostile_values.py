@@ -1,6 +1,7 @@
 """Hostile texts, JSON values and conversations of any size: long, repetitive, deep, wide, in many scripts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -49,6 +50,10 @@ JSON_VALUES: dict[str, Value] = {
 }
 
 
+_NOT_STORABLE = frozenset({"deep", "not storable at the end"})
+"""JSON values that a message cannot have."""
+
+
 def _nested(depth: int) -> Any:
     value: Any = 1
     for level in range(depth):
@@ -56,26 +61,34 @@ def _nested(depth: int) -> Any:
     return value
 
 
-def conversations(size: int) -> dict[str, list[dict[str, Any]]]:
-    """Return conversations whose messages have about `size` characters in all, by what is hostile in them."""
-    found = {f"a message of {name}": [_message(make(size))] for name, make in TEXTS.items()}
-    found["many messages"] = [_message(f"message {number}: never mind", number) for number in range(size // 40)]
-    found["all texts"] = [_message(make(size // len(TEXTS)), number) for number, make in enumerate(TEXTS.values())]
-    found["many parts"] = [_message_of([{"type": "text", "text": "a."}] * min(1_000, size // 20))]
-    for name, make in TEXTS.items():
-        found[f"a tool output of {name}"] = [_call(0, {}, make(size))]
-    for name, make in JSON_VALUES.items():
-        if name in {"deep", "not storable at the end"}:
-            continue  # a message cannot have them
-        found[f"a tool output of {name}"] = [_call(0, {}, make(size))]
-        found[f"a tool input of {name}"] = [_call(0, {"value": make(size)}, "done")]
-        found[f"metadata of {name}"] = [{**_message("hello"), "metadata": {"value": make(size)}}]
-        text = msgspec.json.encode(make(size)).decode()
-        found[f"a JSON tool output of {name}"] = [_call(number, {"id": number}, text) for number in range(2)]
-    found["many tool calls"] = [_call(number, {"id": number, "q": "a"}, '{"ok": true}') for number in range(size // 60)]
-    open_calls = [_call(number, {"id": number}, "") for number in range(size // 60)]
-    found["open tool calls"] = [_message("go"), *open_calls]  # a commit seals what is before an open call
-    return found
+def _one_message(make: Value, n: int) -> list[dict[str, Any]]:
+    return [_message(make(n))]
+
+
+def _many_messages(make: Value, n: int) -> list[dict[str, Any]]:
+    chars = min(1_000, n)
+    return [_message(make(chars))] * (n // chars)
+
+
+def _one_output(make: Value, n: int) -> list[dict[str, Any]]:
+    return [_call(0, {}, make(n))]
+
+
+def _one_input(make: Value, n: int) -> list[dict[str, Any]]:
+    return [_call(0, {"value": make(n)}, "done")]
+
+
+def _one_metadata(make: Value, n: int) -> list[dict[str, Any]]:
+    return [{**_message("hello"), "metadata": {"value": make(n)}}]
+
+
+def _json_outputs(make: Value, n: int) -> list[dict[str, Any]]:
+    text = _as_json(make, n)
+    return [_call(number, {"id": number}, text) for number in range(2)]
+
+
+def _as_json(make: Value, n: int) -> str:
+    return msgspec.json.encode(make(n)).decode()
 
 
 def _message(text: str, number: int = 0) -> dict[str, Any]:
@@ -96,3 +109,63 @@ def _call(number: int, tool_input: dict[str, Any], output: Any) -> dict[str, Any
         "tool_status": "completed" if output else "running",
     }
     return _message_of([part])
+
+
+_INPUT = [make(800) for name, make in JSON_VALUES.items() if name not in _NOT_STORABLE]
+_JSON_TEXTS: dict[str, Value] = {
+    name: partial(_as_json, make) for name, make in JSON_VALUES.items() if name not in _NOT_STORABLE
+}
+
+
+def _repeated(makers: dict[str, Value], chars: int, n: int) -> Iterator[str]:
+    """Return texts of `chars` characters, of each kind in turn, with about `n` characters in all."""
+    texts = [make(chars) for make in makers.values()]
+    return (texts[number % len(texts)] for number in range(n // chars))
+
+
+def _conversations() -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for name, make in TEXTS.items():
+        found[f"a message of {name}"] = partial(_one_message, make)
+        found[f"a tool output of {name}"] = partial(_one_output, make)
+        found[f"many messages of {name}"] = partial(_many_messages, make)
+    for name, make in JSON_VALUES.items():
+        if name in _NOT_STORABLE:
+            continue
+        found[f"a tool output of {name}"] = partial(_one_output, make)
+        found[f"a tool input of {name}"] = partial(_one_input, make)
+        found[f"metadata of {name}"] = partial(_one_metadata, make)
+        found[f"a JSON tool output of {name}"] = partial(_json_outputs, make)
+    return found
+
+
+CONVERSATIONS: dict[str, Value] = _conversations() | {
+    "many messages": lambda n: [_message(f"message {number}: never mind", number) for number in range(n // 40)],
+    "all texts": lambda n: [_message(make(n // len(TEXTS)), number) for number, make in enumerate(TEXTS.values())],
+    "many long messages": lambda n: [_message(text, number) for number, text in enumerate(_repeated(TEXTS, 20_000, n))],
+    "many tool outputs": lambda n: [
+        _call(number, {"id": number}, text) for number, text in enumerate(_repeated(TEXTS, 8_000, n))
+    ],
+    "many JSON tool outputs": lambda n: [
+        _call(number, {"id": number}, text) for number, text in enumerate(_repeated(_JSON_TEXTS, 8_000, n))
+    ],
+    "many tool inputs": lambda n: [_call(number, {"value": _INPUT}, "done") for number in range(n // 8_000)],
+    "many long parts": lambda n: [
+        _message_of([{"type": "text", "text": text} for text in _repeated(TEXTS, 20_000, n)]) | {"role": "user"}
+    ],
+    "many small tool parts": lambda n: [
+        _message_of([{"type": "tool", "tool_output": "1"}] * min(1_000, n // 60)) for _ in range(n // 60_000 + 1)
+    ],
+    "many parts": lambda n: [_message_of([{"type": "text", "text": "a."}] * min(1_000, n // 20))],
+    "many tool calls": lambda n: [_call(number, {"id": number, "q": "a"}, '{"ok": true}') for number in range(n // 60)],
+    # A commit seals what is before an open call.
+    "open tool calls": lambda n: [_message("go"), *(_call(number, {"id": number}, "") for number in range(n // 60))],
+}
+"""Lists of messages with about `n` characters in all, by what is hostile in them."""
+
+
+def make_within(make: Value, max_bytes: int) -> Any:
+    """Return the largest value of a kind whose JSON has at most about `max_bytes`."""
+    value = make(max_bytes)
+    encoded_bytes = len(msgspec.json.encode(value))
+    return value if encoded_bytes <= max_bytes else make(max_bytes * max_bytes // encoded_bytes)

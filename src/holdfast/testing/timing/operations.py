@@ -7,23 +7,35 @@ from typing import Any
 import msgspec
 
 from holdfast.computing.job import JobContext
-from holdfast.computing.summaries import RENDER, SUMMARISE, EarlierSummaries, MessagesToSummarise, SummaryToRender
+from holdfast.computing.summaries import (
+    COMBINE,
+    RENDER,
+    SUMMARISE,
+    EarlierSummaries,
+    MessagesToSummarise,
+    SummariesToCombine,
+    SummaryToRender,
+)
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.commits.commit_task import text_limits
-from holdfast.errors import HoldfastError
+from holdfast.engine.commits.tool_outputs import OutputLimits, restore_outputs
+from holdfast.errors import HoldfastError, InvalidArgumentError
 from holdfast.http.endpoint import parse_body
 from holdfast.model.archives import archive_id
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
 from holdfast.ops.administration import CreateAccount, CreateUser, ListKeys
+from holdfast.ops.audit import ListAudit
 from holdfast.ops.commits import CommitSession
 from holdfast.ops.files import ReadAbstract, ReadOverview
 from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
+from holdfast.ops.sharing import CreateShareLink, ShareSession
 from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.table import OPERATIONS, Operation, fields_of
 from holdfast.ops.tasks import CancelTask, ListTasks
 from holdfast.providers.static_vectors import StaticEmbedder
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.examples import example_operation
 from holdfast.testing.timing.hostile_values import JSON_VALUES, TEXTS
 
@@ -53,7 +65,12 @@ def field_cases() -> Iterator[tuple[type[Operation[Any]], str, str]]:
 def call_with_field(engine: Engine, cls: type[Operation[Any]], field: str, name: str, size: int) -> Call:
     """Return a call of an operation with a hostile value in one field, from the body of a request to its response."""
     make = TEXTS.get(name) or JSON_VALUES[name]
-    fields = {**example_fields(cls), field: make(size)}
+    return call_with_value(engine, cls, field, _encode(make(size)))
+
+
+def call_with_value(engine: Engine, cls: type[Operation[Any]], field: str, encoded: bytes) -> Call:
+    """Return a call of an operation with an encoded value in one field."""
+    fields = {**example_fields(cls), field: msgspec.Raw(encoded)}
     return partial(_call, engine, cls, _encode(fields))
 
 
@@ -78,11 +95,14 @@ def calls_on_conversation(engine: Engine, messages: list[dict[str, Any]]) -> Ite
     """
     engine.call(CALLER, CreateAccount(account_id=OTHER_ACCOUNT))
     _store(engine, messages)
+    engine.call(CALLER, ShareSession(session_id=SESSION, user_id="admin"))
     values = {
         "limit": 1_000,
         "token_budget": 10_000_000,
         "tool_result_id": _tool_result_id(engine),
         "key_id": engine.call(CALLER, ListKeys(account_id=OTHER_ACCOUNT, user_id="admin"))[0].key_id,
+        "link_id": engine.call(CALLER, CreateShareLink(session_id=SESSION)).id,
+        "ids": [engine.call(CALLER, ListAudit()).records[0].id],
         "level_limit": 100,
         "recursive": True,
         "show_all_hidden": True,
@@ -113,20 +133,40 @@ def _variants(cls: type[Operation[Any]]) -> list[dict[str, Any]]:
 
 
 def calls_on_summaries(messages: list[Message]) -> Iterator[tuple[str, Call]]:
-    """Return the computations of a commit of a conversation without a model."""
+    """Return the computations of a commit of a conversation, except those that only a model's limits affect."""
     embed = StaticEmbedder().embed
     context = JobContext(lambda texts: embed(texts).vectors, lambda: None)
     to_summarise = MessagesToSummarise(messages)
     yield "summarise", partial(SUMMARISE.run, to_summarise, context)
     summary = SUMMARISE.run(to_summarise, context)
+    yield "combine", partial(COMBINE.run, SummariesToCombine([summary, summary], to_summarise), context)
     size = sum(message.tokens for message in messages)
     earlier = EarlierSummaries(summary, summary, "before")
     to_render = SummaryToRender(summary, 1, max(1, len(messages)), size, earlier, None, text_limits(Settings()))
     yield "render", partial(RENDER.run, to_render, context)
 
 
-def stored_messages(engine: Engine) -> list[Message]:
-    return engine.call(CALLER, GetMessages(session_id=SESSION, limit=10_000)).messages
+def messages_to_summarise(engine: Engine) -> list[Message]:
+    """Return all messages of the session, as a commit reads them."""
+    found: list[Message] = []
+    next_seq: int | None = 1
+    while next_seq is not None:
+        page = engine.call(CALLER, GetMessages(session_id=SESSION, first=next_seq, limit=10_000))
+        found += page.messages
+        next_seq = page.next_seq
+    return engine.db.read(CALLER.account_id, lambda tx: restore_outputs(tx, found, OutputLimits()))
+
+
+def are_accepted(messages: list[dict[str, Any]]) -> bool:
+    """Return whether a conversation is within the limits of messages."""
+    engine = Engine(SqliteDatabase(":memory:"))
+    try:
+        store(engine, messages)
+    except InvalidArgumentError:
+        return False
+    finally:
+        engine.close()
+    return True
 
 
 def store(engine: Engine, messages: list[dict[str, Any]]) -> None:

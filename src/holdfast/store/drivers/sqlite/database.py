@@ -25,11 +25,11 @@ from holdfast.store.database import (
 from holdfast.store.drivers.group_commit import GroupCommit, PendingWrite
 from holdfast.store.drivers.sqlite.backup import CopyProgress, copy_database
 from holdfast.store.drivers.sqlite.clock import BootClock, SqliteClock, system_boot_clock
-from holdfast.store.drivers.sqlite.errors import translated_errors
+from holdfast.store.drivers.sqlite.errors import STORAGE_ERRORS, translated_errors, unavailable
 from holdfast.store.drivers.sqlite.file import NOTHING_DONE, UNKNOWN_OUTCOME, DatabaseFile, create_folder
 from holdfast.store.drivers.sqlite.forks import open_databases
 from holdfast.store.drivers.sqlite.readers import POLL_SECONDS, ReaderPool, busy_handler, close_connection
-from holdfast.store.drivers.sqlite.transactions import DIALECT, Work, run_batch, run_read
+from holdfast.store.drivers.sqlite.transactions import DIALECT, SchemaCheck, Work, run_batch, run_read
 from holdfast.store.drivers.write_queue import SubmittedWrite, WriteQueue
 from holdfast.store.index import sqlite_text
 
@@ -71,9 +71,7 @@ class SqliteDatabase:
         self._busy_timeout_ms = busy_timeout_ms
         self._vfs = vfs
         self._clock = SqliteClock(boot_clock or system_boot_clock())
-        self._newest_schema: int | None = None
-        """The newest schema that this version knows, once the database has it. A database with a newer one is not
-        written."""
+        self._schema_check = SchemaCheck()
         self.group: GroupCommit[Work[object]] = GroupCommit(self._commit)
         self._writer: apsw.Connection | None = None
         self._readers = ReaderPool(self._open_reader, idle_readers)
@@ -130,7 +128,7 @@ class SqliteDatabase:
             raise FailedPreconditionError(
                 f"{self.file} is a database of another program; name another file ({error.__cause__})"
             ) from error
-        self._newest_schema = newest
+        self._schema_check.newest_known = newest
         if is_time_outdated:
             with suppress(UnavailableError):  # with a full disk, the database can be read
                 self.store_time(now)
@@ -196,15 +194,16 @@ class SqliteDatabase:
 
     def _commit(self, batch: Sequence[PendingWrite[Work[object]]]) -> None:
         try:
-            with translated_errors, transaction_scope:
-                run_batch(self._get_writer(), batch, self._newest_schema)
+            with transaction_scope:
+                run_batch(self._get_writer(), batch, self._schema_check)
             if self._database_file is not None:
                 self._database_file.check(UNKNOWN_OUTCOME)
         except Exception as error:  # noqa: BLE001 - it is passed to the callers
             self._drop_writer()
+            reported = unavailable(error) if isinstance(error, STORAGE_ERRORS) else error
             for write in batch:
                 # Each caller gets its own copy: raising an error extends its traceback.
-                write.outcome, write.error = None, copy.copy(error)
+                write.outcome, write.error = None, copy.copy(reported)
         except BaseException:
             self._drop_writer()
             raise
@@ -218,6 +217,7 @@ class SqliteDatabase:
             self._drop_writer()  # the file is back
         if self._writer is None:
             self._writer = self._open(WRITER_PRAGMAS)
+            self._schema_check.checked_changes = None
             if self._database_file is not None:
                 self._database_file.watch_wal(self._writer.filename_wal)
         return self._writer
@@ -240,6 +240,9 @@ class SqliteDatabase:
             self._database_file.prepare()
             connection = apsw.Connection(self._database_file.path, apsw.SQLITE_OPEN_READWRITE, vfs=self._vfs)
         try:
+            # The values of parameters do not change plans. Otherwise a statement with a LIMIT or an outer join would be
+            # prepared again each time it runs.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             connection.set_busy_handler(busy_handler(self._busy_timeout_ms / 1_000))
             # SQLite's own LOWER handles only ASCII.
             connection.create_scalar_function("lower", _lower, 1, deterministic=True)

@@ -48,7 +48,7 @@ class _ErrorTranslation:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, STORAGE_ERRORS):
-            raise _unavailable(error) from error
+            raise unavailable(error) from error
         if isinstance(error, apsw.InterruptError):
             raise_if_cancelled()
 
@@ -56,7 +56,8 @@ class _ErrorTranslation:
 translated_errors = _ErrorTranslation()
 
 
-def _unavailable(error: apsw.Error) -> UnavailableError:
+def unavailable(error: apsw.Error) -> UnavailableError:
+    """Return the error that callers get in place of a storage error."""
     match error:
         case apsw.FullError():
             message = "the disk is full: nothing was written; free some space and try again"

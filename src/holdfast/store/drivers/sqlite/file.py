@@ -7,6 +7,7 @@ and the next process that opens the path does not find what was written.
 import os
 import sys
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,24 +32,39 @@ class _OpenFile:
     def __init__(self, path: str, identity: Identity) -> None:
         self.path = path
         self.identity = identity
-        self._link: str | None = None
+        self._handle = -1
+        self._link: int | None = None
+        """A handle of the symbolic link `/proc/self/fd/<handle>`. Reading it by its name takes twice as long."""
+        self._close_link: Callable[[], object] = lambda: None
         if not sys.platform.startswith("linux"):
             return
         with suppress(OSError):
             # Closing such a handle does not end SQLite's locks, as closing a file would.
-            handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            weakref.finalize(self, os.close, handle)
-            link = f"/proc/self/fd/{handle}"
-            if os.readlink(link) == path and _find_identity(path) == identity:  # noqa: PTH115 - faster
+            self._handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            weakref.finalize(self, os.close, self._handle)
+            self.open_link()
+            _open_files.add(self)
+
+    def open_link(self) -> None:
+        """Open the link of this process. The one that a forked child inherits tells about its parent's handle."""
+        self._close_link()
+        self._link = None
+        with suppress(OSError):
+            link = os.open(f"/proc/self/fd/{self._handle}", os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self._close_link = weakref.finalize(self, os.close, link)
+            if os.readlink("", dir_fd=link) == self.path and _find_identity(self.path) == self.identity:
                 self._link = link
 
     def is_in_place(self) -> bool:
         try:
-            if self._link is not None and os.readlink(self._link) == self.path:  # noqa: PTH115 - faster
+            if self._link is not None and os.readlink("", dir_fd=self._link) == self.path:
                 return True
         except OSError:
             pass
         return _find_identity(self.path) == self.identity
+
+
+_open_files = forking.reset_in_child(_OpenFile.open_link)
 
 
 class DatabaseFile:

@@ -105,8 +105,27 @@ def _run(transaction: Callable[[Tx], T], tx: SqliteTx) -> T:
         raise damage_error(error, tx.statement) from error
 
 
+class SchemaCheck:
+    """Refuses writes to a database with a newer schema than this process knows.
+
+    The schema is read only if another connection may have changed it: SQLite counts the changes that it notices when a
+    transaction begins, and those of the connection itself.
+    """
+
+    def __init__(self) -> None:
+        self.newest_known: int | None = None
+        """None until the database has the newest schema that this version knows: nothing is refused before."""
+        self.checked_changes: int | None = None
+        """The count after the last commit. None for a new connection, which counts from the beginning."""
+
+    def require_known(self, connection: apsw.Connection) -> None:
+        schema: Any = connection.pragma("user_version")
+        if self.newest_known is not None and schema > self.newest_known:
+            raise migrations.newer_schema_error(DIALECT.name, schema)
+
+
 def run_batch(
-    connection: apsw.Connection, batch: Sequence[PendingWrite[Work[object]]], newest_schema: int | None
+    connection: apsw.Connection, batch: Sequence[PendingWrite[Work[object]]], schema_check: SchemaCheck
 ) -> None:
     """Run a batch in one transaction. A write that fails is rolled back without the others.
 
@@ -114,7 +133,9 @@ def run_batch(
     run without savepoints first. Only if one fails after it has changed rows, the batch runs again with savepoints.
     """
     cursor = connection.cursor()  # shared by all statements: creating a cursor costs as much as a statement
-    _begin_write(cursor, newest_schema)
+    cursor.execute("BEGIN IMMEDIATE")
+    if connection.data_version() != schema_check.checked_changes:
+        schema_check.require_known(connection)
     for write in batch:
         account, transaction = write.work
         changes_before = connection.total_changes()
@@ -129,26 +150,21 @@ def run_batch(
                 return
             if connection.total_changes() != changes_before:
                 cursor.execute("ROLLBACK")
-                _run_batch_with_savepoints(cursor, batch, newest_schema)
+                _run_batch_with_savepoints(connection, batch, schema_check)
                 return
     cursor.execute("COMMIT")
-
-
-def _begin_write(cursor: apsw.Cursor, newest_schema: int | None) -> None:
-    """Begin a transaction. Raise an error if the database has a newer schema than this process knows."""
-    cursor.execute("BEGIN IMMEDIATE")
-    if newest_schema is not None:
-        schema: Any = cursor.execute("PRAGMA user_version").fetchall()[0][0]
-        if schema > newest_schema:
-            raise migrations.newer_schema_error(DIALECT.name, schema)
+    schema_check.checked_changes = connection.data_version()
 
 
 def _run_batch_with_savepoints(
-    cursor: apsw.Cursor, batch: Sequence[PendingWrite[Work[object]]], newest_schema: int | None
+    connection: apsw.Connection, batch: Sequence[PendingWrite[Work[object]]], schema_check: SchemaCheck
 ) -> None:
     """Run a batch in one transaction with a savepoint for each write."""
+    cursor = connection.cursor()
     execute = cursor.execute
-    _begin_write(cursor, newest_schema)
+    execute("BEGIN IMMEDIATE")
+    if connection.data_version() != schema_check.checked_changes:
+        schema_check.require_known(connection)
     for write in batch:
         account, transaction = write.work
         write.outcome = write.error = None
@@ -162,6 +178,7 @@ def _run_batch_with_savepoints(
             execute("ROLLBACK TO write")
         execute("RELEASE write")
     execute("COMMIT")
+    schema_check.checked_changes = connection.data_version()
 
 
 def run_read(connection: apsw.Connection, account: str, transaction: Callable[[Tx], T]) -> T:

@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.model.access import INTERNAL_ID_SEPARATOR, OWNER_RIGHTS
 from holdfast.store.access import user_ids
-from holdfast.store.access.grants import OF_GRANTEE, Grantee
+from holdfast.store.access.grants import IS_READABLE, OF_GRANTEE, Grantee
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import (
     OF_OWNER,
@@ -26,7 +26,6 @@ With `+ 0`, it is found by its address, which takes one search, and not by its l
 """
 _RIGHTS = f"(SELECT g.rights FROM grants g WHERE {OF_GRANTEE} AND g.log_id = s.log_id)"
 """The rights of a grantee on the session `s`, or NULL."""
-_MAY_READ = "g.rights % 2 = 1"
 _OF_LINK = (
     f"s.account_id = ? AND s.session_id = ? AND s.log_id = (SELECT g.log_id FROM grants g WHERE {OF_GRANTEE} LIMIT 1)"
 )
@@ -34,6 +33,10 @@ _OF_LINK = (
 _OF_LISTED = "s.account_id = ? AND s.log_id = v.log_id"
 """The sessions of a list of log ids `v`. SQLite reads what is left of a CROSS JOIN first."""
 _OF_OWNER = f"{OF_OWNER} AND s.session_id = ?"
+
+
+def _select(tx: Tx, condition: str, sessions: str = "sessions s", rights: str = str(OWNER_RIGHTS)) -> str:
+    return select_sessions(condition, sessions, rights, has_lateral_joins=tx.dialect.has_lateral_joins)
 
 
 def find(tx: Tx, grantee: Grantee, owner: str, session_id: str, *, lock: bool = False) -> StoredSession | None:
@@ -78,7 +81,7 @@ def _statements(
     transaction waited for the lock.
     """
     of_grantee = (tx.account, grantee.internal_id, grantee.agent_id)
-    select = select_sessions(tx.dialect, address, rights=_RIGHTS), (*of_grantee, *params)
+    select = _select(tx, address, rights=_RIGHTS), (*of_grantee, *params)
     if not lock or not tx.dialect.lock_row:
         return [select]
     lock_row = f"SELECT s.log_id FROM sessions s WHERE {address} AND {_RIGHTS} IS NOT NULL{tx.dialect.lock_row}"
@@ -121,7 +124,7 @@ def page_with_own(tx: Tx, grantee: Grantee, wanted: SessionFilter, limit: int) -
 
 def readable_page(tx: Tx, grantee: Grantee, owner_id: str, wanted: SessionFilter, limit: int) -> list[StoredSession]:
     """List the sessions that an owner lets the grantee read, newest first."""
-    listed, params = _select_listed(tx, grantee, wanted, limit, f" AND g.owner_id = ? AND {_MAY_READ}", (owner_id,))
+    listed, params = _select_listed(tx, grantee, wanted, limit, f" AND g.owner_id = ? AND {IS_READABLE}", (owner_id,))
     return _read(tx, listed, params)
 
 
@@ -147,7 +150,7 @@ def _select_listed(
 
 
 def _read(tx: Tx, listed: str, params: Sequence[str | int]) -> list[StoredSession]:
-    select = select_sessions(tx.dialect, _OF_LISTED, f"({listed}) AS v CROSS JOIN sessions s", "v.rights")
+    select = _select(tx, _OF_LISTED, f"({listed}) AS v CROSS JOIN sessions s", "v.rights")
     return [StoredSession(*row) for row in tx.all(f"{select} ORDER BY v.log_id DESC", (*params, tx.account))]
 
 
@@ -158,7 +161,7 @@ def newest_readable(tx: Tx, grantee: Grantee, *, after: str, limit: int) -> list
     """
     of_grantee = (tx.account, grantee.internal_id, grantee.agent_id)
     exists = f"(SELECT TRUE FROM sessions s WHERE {_OF_GRANT})"
-    grant = f"FROM grants g WHERE {OF_GRANTEE} AND {_MAY_READ} AND {exists}"
+    grant = f"FROM grants g WHERE {OF_GRANTEE} AND {IS_READABLE} AND {exists}"
     next_owner = f"SELECT g.owner_id {grant} AND g.owner_id > {{}} ORDER BY g.owner_id LIMIT 1"
     newest = f"SELECT g.log_id {grant} AND g.owner_id = o.owner_id ORDER BY g.log_id DESC LIMIT 1"
     rows = tx.all(
@@ -166,7 +169,7 @@ def newest_readable(tx: Tx, grantee: Grantee, *, after: str, limit: int) -> list
         f" SELECT ({next_owner.format('o.owner_id')}), o.number + 1 FROM owners o"
         " WHERE o.owner_id IS NOT NULL AND o.number < ?),"
         f" v (log_id) AS (SELECT ({newest}) FROM owners o WHERE o.owner_id IS NOT NULL)"
-        f" {select_sessions(tx.dialect, _OF_LISTED, 'v CROSS JOIN sessions s')} ORDER BY s.user_id",
+        f" {_select(tx, _OF_LISTED, 'v CROSS JOIN sessions s')} ORDER BY s.user_id",
         (*of_grantee, after, *of_grantee, limit, *of_grantee, tx.account),
     )
     return [StoredSession(*row) for row in rows]
