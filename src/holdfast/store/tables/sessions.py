@@ -165,8 +165,11 @@ def seal(tx: Tx, session: StoredSession, through: int, tokens: int, now: int) ->
 
 def transfer(tx: Tx, session: StoredSession, owner_id: str, now: int) -> bool:
     """Make another user the owner of a session. Return False if that user has a session with its id."""
-    if find(tx, owner_id, session.session_id) is not None:
+    # A row that is inserted first waits for others that take the address at the same time; an update would fail.
+    reservation = msgspec.structs.replace(session, owner_id=owner_id, log_id=-session.log_id)
+    if not insert(tx, reservation):
         return False
+    delete(tx, reservation)
     tx.execute(
         f"UPDATE sessions AS s SET user_id = ?, updated_at = ? WHERE {_BY_ID}",
         (owner_id, now, tx.account, session.owner_id, session.session_id),
