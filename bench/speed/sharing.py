@@ -127,7 +127,7 @@ def _of_collaborators(owner: holdfast.Client, collaborator: holdfast.Client, cou
             "append",
             lambda user, session, address: user.add_message(session, "user", next(texts), owner=address),
             MAX_APPEND_RATIO,
-            5.0,
+            2.0,
         ),
     ]
 
@@ -173,14 +173,14 @@ def _of_lists(
             lambda: reader.ls("viking://user", limit=PAGE),
             f"ls {PAGE} own sessions",
             lambda: alone.ls(f"viking://user/{ALONE}/sessions", limit=PAGE),
-            5.0,
+            2.0,
         ),
         Comparison(
             f"ls viking://user, the last {PAGE} owners",
             lambda: reader.ls("viking://user", offset=max(0, counts.owners - PAGE), limit=PAGE),
             "the last own sessions",
             lambda: alone.ls(f"viking://user/{ALONE}/sessions", offset=max(0, counts.own - PAGE), limit=PAGE),
-            5.0,
+            2.0,
         ),
     ]
 
@@ -205,7 +205,7 @@ def _of_reads(reader: holdfast.Client, alone: holdfast.Client) -> list[Compariso
             lambda: reader.add_message("session-1", "user", next(texts), owner="owner-1"),
             own,
             lambda: alone.add_message("session-1", "user", next(texts)),
-            share_of_rounds=5.0,
+            share_of_rounds=2.0,
         ),
     ]
 

@@ -1,6 +1,7 @@
 """Access that ends while a server sends: nothing that was written or read after the end is delivered."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import Any, Self
@@ -10,7 +11,7 @@ import pytest
 
 import holdfast
 from holdfast.errors import HoldfastError, NotFoundError
-from holdfast.testing.faults.connections import Connection, request_head
+from holdfast.testing.faults.connections import TIMEOUT_SECONDS, Connection, request_head
 from holdfast.testing.faults.streams import EventStream
 from holdfast.testing.faults.watching import wait_for
 from holdfast.testing.server import ServerProcess, running_server
@@ -20,7 +21,12 @@ SECRET = "written after the access had ended"
 NEVER = 3600
 MESSAGES, MESSAGE_BYTES = 120, 100_000
 """Together much more than the buffers of a connection hold."""
-SETTINGS = {"root_api_key": ROOT_KEY, "max_response_bytes": 100_000_000, "max_body_bytes": 100_000_000}
+SETTINGS = {
+    "root_api_key": ROOT_KEY,
+    "max_response_bytes": 100_000_000,
+    "max_body_bytes": 100_000_000,
+    "stream_heartbeat_seconds": NEVER,  # so that reading a stream that does not end times out
+}
 
 
 class Team(msgspec.Struct, frozen=True):
@@ -83,7 +89,12 @@ class Writing:
 
 def texts_until_the_end(stream: EventStream) -> list[str]:
     """Return the texts of all messages that a stream sends until the server ends it."""
-    texts = [event.data["parts"][0]["text"] for event in stream if event.event == "message"]
+    texts: list[str] = []
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    for event in stream:
+        if event.event == "message":
+            texts.append(event.data["parts"][0]["text"])
+        assert time.monotonic() < deadline, "the stream did not end"
     assert stream.complete
     return texts
 
