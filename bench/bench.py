@@ -13,7 +13,7 @@ from measure import Figure
 from quality import parts as quality
 from scale import FULL, QUICK, Scale, Setup
 from server import commits_under_load, http_appends, postgres
-from speed import appends, audits, commits, deletions, length, reads, startup, threads
+from speed import appends, audits, commits, deletions, length, reads, sharing, startup, threads
 
 T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"
@@ -26,6 +26,7 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "reads": reads.measure,
     "commits": commits.measure,
     "deletions": deletions.measure,
+    "sharing": sharing.measure,
     "startup": startup.measure,
     "server": http_appends.measure,
     "postgres": postgres.measure,
@@ -45,6 +46,8 @@ parts:
             it is done, without a model and with one that responds at once; a context with 100 archives; appends
             while 200 sessions are committed
   deletions an append to another session while 60,000 messages are deleted, in slices and in one transaction
+  sharing   a session with 1,000 collaborators, compared with one that is not shared; lists and reads of a user with
+            100,000 sessions that others share, compared with users without; on both databases
   startup   import holdfast in a new process, compared with an empty process
   agents    the values that an agent needs after a commit, on recorded traffic (HOLDFAST_DATA)
   rules     standing rules and preferences that stay in the context word for word

@@ -32,6 +32,12 @@ class Scale(msgspec.Struct, frozen=True):
     archives: int
     committing_sessions: int
     deleted_messages: int
+    collaborators: int
+    shared_sessions: int
+    """Number of sessions that others share with one user."""
+    owners: int
+    own_sessions: int
+    sharing_rounds: int
     startups: int
     server_rounds: int
     server_seconds: float
@@ -64,6 +70,11 @@ FULL = Scale(
     archives=100,
     committing_sessions=200,
     deleted_messages=60_000,
+    collaborators=1_000,
+    shared_sessions=100_000,
+    owners=1_000,
+    own_sessions=1_000,
+    sharing_rounds=200,
     startups=9,
     server_rounds=8,
     server_seconds=0.6,
@@ -91,6 +102,11 @@ QUICK = Scale(
     archives=2,
     committing_sessions=2,
     deleted_messages=1_200,
+    collaborators=20,
+    shared_sessions=400,
+    owners=20,
+    own_sessions=40,
+    sharing_rounds=3,
     startups=1,
     server_rounds=1,
     server_seconds=0.1,

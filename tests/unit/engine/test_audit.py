@@ -22,9 +22,9 @@ from holdfast.model.identity import Origin, Principal
 from holdfast.ops.administration import CreateUser, ListAccounts
 from holdfast.ops.audit import ListAudit
 from holdfast.ops.sessions import CreateSession, GetSession, UpdateSession
+from holdfast.store.access import audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, read_time
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
-from holdfast.store.tables import audit
 from holdfast.testing.contract.submissions import insert_record
 
 ALICE = Principal("acme", "alice", "root")

@@ -13,9 +13,9 @@ from holdfast.engine.gate.ids import Clock, Ids
 from holdfast.errors import UnavailableError
 from holdfast.model.audit import SavedHead
 from holdfast.model.identity import OPERATOR
+from holdfast.store.access import audit
+from holdfast.store.access.audit import NewLine
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx, read_time
-from holdfast.store.tables import audit
-from holdfast.store.tables.audit import NewLine
 
 MICROS_PER_DAY = 86_400_000_000
 HEADS_PER_READ = 1_000

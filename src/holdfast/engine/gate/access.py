@@ -9,8 +9,9 @@ from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.errors import NotFoundError, PermissionDeniedError
 from holdfast.model.identity import OPERATOR, AccessRole, Principal
 from holdfast.ops.table import Operation, OperationEntry, RequiredRole
+from holdfast.store.access import accounts, audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
-from holdfast.store.tables import accounts, audit, tasks
+from holdfast.store.tables import tasks
 
 R = TypeVar("R")
 

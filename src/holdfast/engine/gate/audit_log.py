@@ -19,10 +19,9 @@ from holdfast.model.base import is_name
 from holdfast.model.identity import OPERATOR, Origin, Principal
 from holdfast.model.uris import parse_uri
 from holdfast.ops.table import Operation
-from holdfast.store.access import share_links, users
+from holdfast.store.access import accounts, audit, share_links, users
+from holdfast.store.access.audit import NewLine, Sealed
 from holdfast.store.database import EVERY_ACCOUNT, Database, Submission, Tx
-from holdfast.store.tables import accounts, audit
-from holdfast.store.tables.audit import NewLine, Sealed
 
 MICROS_PER_HOUR = 3_600_000_000
 MAX_KEYS = 50_000
@@ -163,7 +162,7 @@ class AuditLog:
         salt = audit_lines.new_salt(self._ids)
 
         def write(tx: Tx) -> bool | None:
-            if account != EVERY_ACCOUNT and not accounts.exists(tx, account):
+            if account != EVERY_ACCOUNT and not _existed(tx, account, line):
                 return None
             first(tx)
             return None if line is None or unless(tx) else audit.record(tx, line, salt)
@@ -192,11 +191,14 @@ class AuditLog:
         with suppress(HoldfastError):
             if not self._db.read(account, audit.count_unsealed):
                 return
-            for _ in range(MAX_SLICES):
+            slices, deadline = 0, time.monotonic() + SETTLE_SECONDS
+            while slices < MAX_SLICES and time.monotonic() < deadline:
                 sealed = self._db.write(account, self._seal)
                 if not sealed.has_more:
                     return
-                if not sealed.lines:
+                if sealed.lines:
+                    slices += 1
+                else:
                     time.sleep(0.005)  # another transaction seals
 
     def settle(self) -> None:
@@ -253,6 +255,12 @@ class AuditLog:
             self._waiting.discard(ticket)
             return False
         return True
+
+
+def _existed(tx: Tx, account: str, line: NewLine | None) -> bool:
+    """Whether the account existed at the time of a line. It may have been deleted and created again since then."""
+    created_at = accounts.find_creation_time(tx, account)
+    return created_at is not None and (line is None or created_at <= line.at)
 
 
 def _named_resource(named: Any) -> str:

@@ -17,7 +17,7 @@ from holdfast.ops.table import rights_needed
 from holdfast.store.access import grants, user_ids
 from holdfast.store.access.grants import Grantee
 from holdfast.store.database import Tx
-from holdfast.store.tables import changes
+from holdfast.store.tables import changes, shared_sessions
 from holdfast.store.tables import sessions as store
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
 
@@ -107,18 +107,17 @@ def get_or_create_session(tx: Tx, principal: Principal, op: SessionOperation, co
 
 def _find(tx: Tx, principal: Principal, op: SessionOperation, *, lock: bool) -> StoredSession | None:
     if principal.role == "guest":
-        return store.find_shared(tx, grantee_of(principal), op.owner, op.session_id, lock=lock)
-    if op.owner is None:
+        if op.owner is None:
+            return shared_sessions.find_of_link(tx, grantee_of(principal), op.session_id, lock=lock)
+        return shared_sessions.find(tx, grantee_of(principal), op.owner, op.session_id, lock=lock)
+    if op.owner is None or op.owner == principal.user_id:
+        own = store.find(tx, principal.internal_id, op.session_id, lock=lock)
+        if own is not None or op.owner is None:
+            return own
+    shared = shared_sessions.find(tx, grantee_of(principal), op.owner, op.session_id, lock=lock)
+    if shared is None and op.owner == principal.internal_id != principal.user_id:
         return store.find(tx, principal.internal_id, op.session_id, lock=lock)
-    for owner_id in owner_ids(tx, op.owner):
-        found = (
-            store.find(tx, owner_id, op.session_id, lock=lock)
-            if owner_id == principal.internal_id
-            else store.find_shared(tx, grantee_of(principal), owner_id, op.session_id, lock=lock)
-        )
-        if found is not None:
-            return found
-    return None
+    return shared
 
 
 def owner_ids(tx: Tx, owner: str) -> list[str]:

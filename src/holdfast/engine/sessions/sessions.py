@@ -38,6 +38,7 @@ from holdfast.store.tables import (
     lineage,
     messages,
     session_info,
+    shared_sessions,
     usages,
 )
 from holdfast.store.tables import sessions as store
@@ -74,9 +75,11 @@ def _get(tx: Tx, principal: Principal, op: GetSession, _prepared: None, context:
 
 def _list(tx: Tx, principal: Principal, op: ListSessions, before: int | None, _context: CallContext) -> SessionPage:
     wanted = SessionFilter(before=before, q=op.q, state=op.state)
-    own = [] if op.shared else store.page(tx, principal.internal_id, wanted, op.limit + 1)
-    shared = [] if op.shared is False else store.shared_page(tx, grantee_of(principal), wanted, op.limit + 1)
-    rows = sorted([*own, *shared], key=lambda session: session.log_id, reverse=True) if shared else own
+    if op.shared is False:
+        rows = store.page(tx, principal.internal_id, wanted, op.limit + 1)
+    else:
+        read_page = shared_sessions.page if op.shared else shared_sessions.page_with_own
+        rows = read_page(tx, grantee_of(principal), wanted, op.limit + 1)
     page = rows[: op.limit]
     has_more = len(rows) > op.limit
     return SessionPage([store.to_row(session) for session in page], f"{page[-1].log_id:x}" if has_more else None)

@@ -33,6 +33,7 @@ from holdfast.ops.sharing import (
     UnshareSession,
 )
 from holdfast.store.access import grants, share_links, user_ids, users
+from holdfast.store.access.grants import SharedSession
 from holdfast.store.access.share_links import SessionAddress
 from holdfast.store.database import Tx
 from holdfast.store.tables import changes, session_info, tasks
@@ -48,7 +49,7 @@ def _share(tx: Tx, principal: Principal, op: ShareSession, _prepared: None, cont
     internal_id = _require_user(tx, session, op.user_id)
     grants.insert_or_replace(
         tx,
-        session.log_id,
+        _address(session),
         internal_id,
         op.agent_id or "",
         to_bits(op.rights),
@@ -98,7 +99,7 @@ def _create_link(
     share_links.insert(tx, key.key_id, session.log_id, key.hash)
     grants.insert_or_replace(
         tx,
-        session.log_id,
+        _address(session),
         link_internal_id(key.key_id),
         "",
         rights,
@@ -148,14 +149,22 @@ def _transfer(tx: Tx, principal: Principal, op: TransferSession, _prepared: None
         )
     tasks.transfer(tx, session.log_id, new_owner, session.uri, replace(session, owner_id=new_owner).uri, context.now)
     grants.delete(tx, session.log_id, new_owner)
+    grants.set_owner(tx, session.log_id, new_owner)
     kept = to_bits(op.keep_rights)
     if kept:
         grants.insert_or_replace(
-            tx, session.log_id, session.owner_id, "", kept, granted_by=new_owner, now=context.now, expires_at=None
+            *(tx, _address(replace(session, owner_id=new_owner)), session.owner_id, "", kept),
+            granted_by=new_owner,
+            now=context.now,
+            expires_at=None,
         )
     moved = replace(session, owner_id=new_owner, rights=kept, updated_at=context.now)
     _record(tx, principal, moved, "transferred", context, {"user_id": op.user_id})
     return session_info.read_session_info(tx, moved)
+
+
+def _address(session: StoredSession) -> SharedSession:
+    return SharedSession(session.log_id, session.owner_id, session.session_id)
 
 
 def _require_user(tx: Tx, session: StoredSession, user_id: str) -> str:

@@ -10,17 +10,15 @@ from holdfast.engine.tree.nodes import Folder, Node, small_folder
 from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
 from holdfast.model.identity import Principal
 from holdfast.model.uris import CALLER, SCHEME, SESSION_ALIAS, child_uri
-from holdfast.store.access import grants
 from holdfast.store.database import Tx
-from holdfast.store.tables import sessions
-from holdfast.store.tables.sessions import SessionFilter
+from holdfast.store.tables import shared_sessions
+from holdfast.store.tables.sessions import StoredSession
 
 Names = tuple[str, ...]
 FolderBuilder = Callable[[Tx, Principal, str], Folder]
 """Builds a folder for the caller. The last argument is its URI."""
 USERS = "user"
 """The top-level folder with the folders of users."""
-READABLE_SESSIONS = SessionFilter(readable=True)
 OWNERS_PAGE = 100
 
 
@@ -49,7 +47,8 @@ def scopes() -> list[str]:
 def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
     """Return the node at the path `names`. An empty name means the caller's user id."""
     if _is_in(names, (USERS, CALLER)) and principal.role == "guest":
-        names = (USERS, *grants.shared_owners(tx, grantee_of(principal), after="", limit=1), *names[2:])
+        shared = shared_sessions.newest_readable(tx, grantee_of(principal), after="", limit=1)
+        names = (USERS, *(session.owner_id for session in shared), *names[2:])
     path = tuple(name or principal.user_id for name in names)
     if path == (USERS,):
         return _users_folder(tx, principal)
@@ -59,7 +58,7 @@ def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
         return _find_in(tx, principal, _own_mounts(principal), (USERS, principal.user_id, *path[2:]))
     for owner_id in owner_ids(tx, path[1]):
         node = _find_in(tx, principal, _shared_mounts(owner_id), (USERS, owner_id, *path[2:]))
-        if node is not None and _is_shared(tx, principal, owner_id):
+        if node is not None and node.changed_at:  # the folders of a user who shares nothing have never changed
             return node
     return None
 
@@ -95,10 +94,6 @@ def _path_of(mount: Mount, user_id: str) -> Names:
     return tuple(user_id if name == "{user_id}" else name for name in mount.path.split("/"))
 
 
-def _is_shared(tx: Tx, principal: Principal, owner_id: str) -> bool:
-    return bool(sessions.shared_page(tx, grantee_of(principal), READABLE_SESSIONS, 1, owner_id=owner_id))
-
-
 def _users_folder(tx: Tx, principal: Principal) -> Folder:
     """Return the folder of all users that the caller can see: the caller, and owners of shared sessions."""
     own = _find_in(tx, principal, _own_mounts(principal), (USERS, principal.user_id))
@@ -107,16 +102,25 @@ def _users_folder(tx: Tx, principal: Principal) -> Folder:
         if isinstance(own, Folder):
             yield own
         after = ""
-        while owners := grants.shared_owners(tx, grantee_of(principal), after=after, limit=OWNERS_PAGE):
-            for owner_id in owners:
-                yield _folder_at(tx, principal, _shared_mounts(owner_id), (USERS, owner_id))
-            after = owners[-1]
+        while newest := shared_sessions.newest_readable(tx, grantee_of(principal), after=after, limit=OWNERS_PAGE):
+            yield from (_user_folder(tx, principal, session) for session in newest)
+            after = newest[-1].owner_id
 
     def child(name: str) -> Node | None:
         return find(tx, principal, (USERS, name))
 
     changed_at = own.changed_at if own is not None else 0
     return Folder(name=USERS, uri=_uri((USERS,)), changed_at=changed_at, children=children, child=child)
+
+
+def _user_folder(tx: Tx, principal: Principal, newest: StoredSession) -> Folder:
+    """Return the folder of another user, built only when it is opened. `newest` is the newest shared session."""
+    path = (USERS, newest.owner_id)
+
+    def children() -> Iterator[Node]:
+        return _folder_at(tx, principal, _shared_mounts(newest.owner_id), path).children()
+
+    return small_folder(newest.owner_id, _uri(path), newest.changed_at, children)
 
 
 def _is_in(path: Names, folder: Names) -> bool:

@@ -40,7 +40,7 @@ from holdfast.session_files import RELATIONS_HEADER, encode_pretty, relation, se
 from holdfast.store import read_memory
 from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, session_info, usages
+from holdfast.store.tables import archives, session_info, shared_sessions, usages
 from holdfast.store.tables import sessions as store
 from holdfast.store.tables.sessions import SessionFilter, StoredSession
 from holdfast.store.timestamps import from_micros
@@ -57,11 +57,8 @@ def sessions_folder(tx: Tx, principal: Principal, uri: str) -> Folder:
 def shared_sessions_folder(owner_id: str, tx: Tx, principal: Principal, uri: str) -> Folder:
     """Return the folder of the sessions that a user lets the caller read, newest first."""
     grantee = grantee_of(principal)
-
-    def read_page(wanted: SessionFilter, limit: int) -> list[StoredSession]:
-        return store.shared_page(tx, grantee, wanted, limit, owner_id=owner_id)
-
-    return _folder_of_sessions(tx, uri, read_page, partial(store.find_shared, tx, grantee, owner_id))
+    read_page = partial(shared_sessions.readable_page, tx, grantee, owner_id)
+    return _folder_of_sessions(tx, uri, read_page, partial(shared_sessions.find_of_owner, tx, grantee, owner_id))
 
 
 def _folder_of_sessions(
@@ -70,12 +67,12 @@ def _folder_of_sessions(
     read_page: Callable[[SessionFilter, int], list[StoredSession]],
     find: Callable[[str], StoredSession | None],
 ) -> Folder:
-    newest = read_page(SessionFilter(readable=True), 1)
+    newest = read_page(SessionFilter(), 1)
 
     def children() -> Iterator[Folder]:
         before: int | None = None
         while True:
-            page = read_page(SessionFilter(before=before, readable=True), PAGE_SIZE)
+            page = read_page(SessionFilter(before=before), PAGE_SIZE)
             yield from (_session_folder(tx, session, uri) for session in page)
             if len(page) < PAGE_SIZE:
                 return

@@ -21,9 +21,17 @@ class Grantee(msgspec.Struct, frozen=True):
     agent_id: str
 
 
+class SharedSession(msgspec.Struct, frozen=True):
+    """The session of a grant: its log and its address."""
+
+    log_id: int
+    owner_id: str
+    session_id: str
+
+
 def insert_or_replace(
     tx: Tx,
-    log_id: int,
+    session: SharedSession,
     internal_id: str,
     agent_id: str,
     rights: int,
@@ -33,11 +41,15 @@ def insert_or_replace(
     expires_at: int | None,
 ) -> None:
     tx.execute(
-        "INSERT INTO grants (account_id, log_id, user_id, agent_id, rights, granted_by, created_at, expires_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, log_id, user_id) DO UPDATE SET"
+        "INSERT INTO grants"
+        " (account_id, log_id, owner_id, session_id, user_id, agent_id, rights, granted_by, created_at, expires_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, user_id, log_id) DO UPDATE SET"
         " agent_id = excluded.agent_id, rights = excluded.rights, granted_by = excluded.granted_by,"
         " created_at = excluded.created_at, expires_at = excluded.expires_at",
-        (tx.account, log_id, internal_id, agent_id, rights, granted_by, now, expires_at),
+        (
+            *(tx.account, session.log_id, session.owner_id, session.session_id),
+            *(internal_id, agent_id, rights, granted_by, now, expires_at),
+        ),
     )
 
 
@@ -45,6 +57,17 @@ def delete(tx: Tx, log_id: int, internal_id: str) -> bool:
     """Delete a grant. Return False if there is none."""
     row = tx.one(f"DELETE FROM grants WHERE {_OF_USER} RETURNING 1", (tx.account, log_id, internal_id))
     return row is not None
+
+
+def set_owner(tx: Tx, log_id: int, owner_id: str) -> None:
+    """Record the new owner of a session in all its grants."""
+    tx.execute("UPDATE grants SET owner_id = ? WHERE account_id = ? AND log_id = ?", (owner_id, tx.account, log_id))
+
+
+def has_any(tx: Tx, grantee: Grantee) -> bool:
+    """Whether anything is shared with the grantee."""
+    key = (tx.account, grantee.internal_id, grantee.agent_id)
+    return tx.one(f"SELECT 1 FROM grants g WHERE {OF_GRANTEE} LIMIT 1", key) is not None
 
 
 def find_rights(tx: Tx, log_id: int, grantee: Grantee) -> int:
@@ -88,13 +111,3 @@ def _select(tx: Tx, log_id: int, condition: str, params: tuple[str | int, ...]) 
         )
         for row in rows
     ]
-
-
-def shared_owners(tx: Tx, grantee: Grantee, *, after: str, limit: int) -> list[str]:
-    """List the internal ids of users who let the grantee read a session, in order."""
-    rows = tx.all(
-        "SELECT DISTINCT s.user_id FROM grants g JOIN sessions s ON s.account_id = g.account_id AND s.log_id = g.log_id"
-        f" WHERE {OF_GRANTEE} AND {IS_READABLE} AND s.user_id > ? ORDER BY s.user_id LIMIT ?",
-        (tx.account, grantee.internal_id, grantee.agent_id, after, limit),
-    )
-    return [row[0] for row in rows]

@@ -8,7 +8,6 @@ import msgspec
 from holdfast.json_documents import decode_json, json_decoder
 from holdfast.model.access import OWNER_RIGHTS, to_rights
 from holdfast.model.sessions import SessionConfig, SessionRow, SessionState, session_uri
-from holdfast.store.access.grants import IS_READABLE, OF_GRANTEE, Grantee
 from holdfast.store.database import Dialect, Tx
 from holdfast.store.timestamps import from_micros
 
@@ -31,9 +30,7 @@ _JOINED = (
     " LEFT JOIN messages m ON m.account_id = s.account_id AND m.log_id = s.log_id"
     " AND m.seq = (SELECT MAX(seq) FROM messages WHERE account_id = s.account_id AND log_id = s.log_id)"
 )
-_OWN = "sessions s"
-_SHARED = "grants g JOIN sessions s ON s.account_id = g.account_id AND s.log_id = g.log_id"
-"""The sessions that a query reads from: with `_SHARED`, those that others share, each with the rights of the grant."""
+OF_OWNER = "s.account_id = ? AND s.user_id = ?"
 _BY_ID = "s.account_id = ? AND s.user_id = ? AND s.session_id = ?"
 _BY_LOG = "s.account_id = ? AND s.log_id = ?"
 
@@ -107,33 +104,8 @@ def find_by_log(tx: Tx, log_id: int, *, lock: bool = False) -> StoredSession | N
     return _find(tx, _BY_LOG, (tx.account, log_id), lock=lock)
 
 
-def find_shared(
-    tx: Tx, grantee: Grantee, owner_id: str | None, session_id: str, *, lock: bool = False
-) -> StoredSession | None:
-    """Find a session that its owner shares with the grantee. Without `owner_id`, that of any owner.
-
-    `lock` works as in `find`.
-    """
-    names = {"session_id": session_id} if owner_id is None else {"user_id": owner_id, "session_id": session_id}
-    condition = " AND ".join(f"s.{column} = ?" for column in names)
-    key = (tx.account, grantee.internal_id, grantee.agent_id, *names.values())
-    found = tx.all(f"{_select_shared(tx, f'{OF_GRANTEE} AND {condition}')} LIMIT 1", key)
-    if not found or not lock or not tx.dialect.lock_row:
-        return StoredSession(*found[0]) if found else None
-    # The log is known now, and by it the row to lock. What is read after the lock also shows whether the grant was
-    # revoked while this transaction waited for the lock.
-    by_log = (tx.account, StoredSession(*found[0]).log_id)
-    of_log = _select_shared(tx, f"{OF_GRANTEE} AND g.log_id = ?")
-    locked, found = tx.all_of([(_lock(tx.dialect, _BY_LOG), by_log), (of_log, (*key[:3], by_log[1]))])
-    return StoredSession(*found[0]) if locked and found else None
-
-
-def _select_shared(tx: Tx, condition: str) -> str:
-    return _select(condition, _SHARED, has_lateral_joins=tx.dialect.has_lateral_joins)
-
-
 def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> StoredSession | None:
-    find = _select(condition, has_lateral_joins=tx.dialect.has_lateral_joins)
+    find = select_sessions(condition, has_lateral_joins=tx.dialect.has_lateral_joins)
     if not lock or not tx.dialect.lock_row:
         row = tx.one(find, key)
         return StoredSession(*row) if row else None
@@ -145,11 +117,13 @@ def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> 
 
 
 @functools.lru_cache(1_000)
-def _select(condition: str, sessions: str = _OWN, *, has_lateral_joins: bool) -> str:
-    """Select sessions, each with columns of its last message."""
-    rights = ", g.rights" if sessions == _SHARED else ""
+def select_sessions(
+    condition: str, sessions: str = "sessions s", rights: str = str(OWNER_RIGHTS), *, has_lateral_joins: bool
+) -> str:
+    """Select sessions, each with columns of its last message, and with rights."""
     last_message = _LATERAL if has_lateral_joins else _JOINED
-    return f"SELECT {_SESSION_COLUMNS}, {_MESSAGE_COLUMNS}{rights} FROM {sessions}{last_message} WHERE {condition}"
+    columns = f"{_SESSION_COLUMNS}, {_MESSAGE_COLUMNS}, {rights}"
+    return f"SELECT {columns} FROM {sessions}{last_message} WHERE {condition}"
 
 
 @functools.lru_cache(1_000)
@@ -219,45 +193,30 @@ class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
     before: int | None = None
     q: str | None = None
     state: str | None = None
-    readable: bool = False
-    """Of shared sessions, only those that the grantee may read."""
 
 
 def page(tx: Tx, owner_id: str, wanted: SessionFilter, limit: int) -> list[StoredSession]:
     """List the sessions of an owner, newest first."""
-    return _page(tx, _OWN, "s.account_id = ? AND s.user_id = ?", [tx.account, owner_id], wanted, limit)
+    where, params = filter_conditions(wanted)
+    select = select_sessions(" AND ".join([OF_OWNER, *where]), has_lateral_joins=tx.dialect.has_lateral_joins)
+    rows = tx.all(f"{select} ORDER BY s.log_id DESC LIMIT ?", (tx.account, owner_id, *params, limit))
+    return [StoredSession(*row) for row in rows]
 
 
-def shared_page(
-    tx: Tx, grantee: Grantee, wanted: SessionFilter, limit: int, *, owner_id: str | None = None
-) -> list[StoredSession]:
-    """List the sessions that others, or only `owner_id`, share with the grantee, newest first."""
-    params: list[str | int] = [tx.account, grantee.internal_id, grantee.agent_id]
-    if owner_id is None:
-        return _page(tx, _SHARED, OF_GRANTEE, params, wanted, limit)
-    return _page(tx, _SHARED, f"{OF_GRANTEE} AND s.user_id = ?", [*params, owner_id], wanted, limit)
-
-
-def _page(
-    tx: Tx, sessions: str, condition: str, params: list[str | int], wanted: SessionFilter, limit: int
-) -> list[StoredSession]:
-    log_id = "g.log_id" if sessions == _SHARED else "s.log_id"  # the index that has the order
-    where = [condition]
+def filter_conditions(wanted: SessionFilter) -> tuple[list[str], list[str | int]]:
+    """Return SQL conditions on `sessions s`, with their parameters."""
+    where, params = list[str](), list[str | int]()
     before, q, state = wanted.before, wanted.q, wanted.state
     if before is not None:
-        where.append(f"{log_id} < ?")
+        where.append("s.log_id < ?")
         params.append(before)
     if q is not None:
         where.append("(LOWER(s.session_id) LIKE ? ESCAPE '!' OR LOWER(s.title) LIKE ? ESCAPE '!')")
         params += [_like_pattern(q)] * 2
-    if wanted.readable and sessions == _SHARED:
-        where.append(IS_READABLE)
     if state is not None:
         where.append("s.state = ?")
         params.append(state)
-    select = _select(" AND ".join(where), sessions, has_lateral_joins=tx.dialect.has_lateral_joins)
-    rows = tx.all(f"{select} ORDER BY {log_id} DESC LIMIT ?", (*params, limit))
-    return [StoredSession(*row) for row in rows]
+    return where, params
 
 
 def _like_pattern(q: str) -> str:

@@ -41,6 +41,11 @@ def exists(tx: Tx, account_id: str) -> bool:
     return tx.one("SELECT 1 FROM accounts WHERE account_id = ?", (account_id,)) is not None
 
 
+def find_creation_time(tx: Tx, account_id: str) -> int | None:
+    row = tx.one("SELECT created_at FROM accounts WHERE account_id = ?", (account_id,))
+    return None if row is None else int(row[0])
+
+
 def lock(tx: Tx, account_id: str) -> bool:
     """Lock the account until the transaction ends. Return False if there is no such account."""
     return tx.one(f"SELECT 1 FROM accounts WHERE account_id = ?{tx.dialect.lock_row}", (account_id,)) is not None
