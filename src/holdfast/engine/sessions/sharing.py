@@ -143,7 +143,7 @@ def _transfer(tx: Tx, principal: Principal, op: TransferSession, _prepared: None
     new_owner = _require_user(tx, session, op.user_id)
     if not store.transfer(tx, session, new_owner, context.now):
         raise AlreadyExistsError(
-            f"{op.user_id} already has a session {session.session_id}; one of them must be renamed by forking it",
+            f"{op.user_id} already has a session {session.session_id}; transfer a fork of this one with another id",
             resource=session.session_id,
             type="session",
         )

@@ -55,7 +55,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which lines are listed. `resource` also finds lines that name it first, such as `chat_001 rights=read`."""
+    """Which lines are listed. `chat_001` as `resource` also finds `chat_001 rights=read`."""
 
     resource: str | None = None
     user_id: str | None = None
