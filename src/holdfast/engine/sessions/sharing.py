@@ -140,7 +140,7 @@ def _revoke_link(
 def _transfer(tx: Tx, principal: Principal, op: TransferSession, _prepared: None, context: CallContext) -> SessionInfo:
     session = require_session(tx, principal, op, lock=True)
     new_owner = _require_user(tx, session, op.user_id)
-    if not store.transfer(tx, session, new_owner, context.now):
+    if not store.transfer(tx, session, new_owner, context.ids.log_id(), context.now):
         raise AlreadyExistsError(
             f"{op.user_id} already has a session {session.session_id}; one of them must be renamed by forking it",
             resource=session.session_id,
