@@ -59,6 +59,23 @@ def test_a_collaborator_who_leaves_removes_only_themselves(tmp_path: Path) -> No
         assert [row.user_id for row in owner.session("plan").collaborators] == [removed.internal_id]
 
 
+def test_a_guest_may_name_the_owner_whose_name_was_given_again(tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path) as server,
+        holdfast.connect(server.url) as operator,
+        holdfast.connect(server.url, user="alice") as alice,
+    ):
+        operator.create_session("first")
+        operator.admin.create_user("default", "alice")
+        operator.admin.delete_user("default", "alice")
+        operator.admin.create_user("default", "alice")
+        alice.create_session("plan")
+        link = alice.session("plan").share_link()
+        with holdfast.connect(server.url, api_key=link.token) as guest:
+            for owner in (None, "alice", link.owner):
+                assert guest.get_session("plan", owner=owner).session_id == "plan"
+
+
 def test_a_collaborator_without_access_gets_an_error_and_not_an_empty_session(tmp_path: Path) -> None:
     with holdfast.connect(tmp_path, user="alice") as alice, holdfast.connect(tmp_path, user="bob") as bob:
         alice.session("plan").add_message("user", "Ship on Friday.")

@@ -106,8 +106,8 @@ def get_or_create_session(tx: Tx, principal: Principal, op: SessionOperation, co
 
 
 def _find(tx: Tx, principal: Principal, op: SessionOperation, *, lock: bool) -> StoredSession | None:
-    if principal.role == "guest":
-        return store.find_shared(tx, grantee_of(principal), op.owner, op.session_id, lock=lock)
+    if op.owner is None and principal.role == "guest":
+        return store.find_shared(tx, grantee_of(principal), None, op.session_id, lock=lock)
     if op.owner is None:
         return store.find(tx, principal.internal_id, op.session_id, lock=lock)
     for owner_id in owner_ids(tx, op.owner):
