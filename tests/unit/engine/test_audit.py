@@ -301,6 +301,17 @@ def test_an_open_is_recorded_once_an_hour(database: Database) -> None:
     assert len(engine.call(ALICE, ListAudit(action="OpenSession")).records) == 3
 
 
+def test_uses_at_the_same_time_are_one_line(database: Database) -> None:
+    """All of them have read that the key, or the link, was not used in this hour."""
+    engine = Engine(database)
+    engine.call(ALICE, CreateSession(session_id="s"))
+    for _ in range(5):
+        engine.audit_log.record_key_use(ALICE, "0123456789abcdef", "", HOUR, is_first_in_hour=True)
+        engine.audit_log.record_link_use(ALICE, "fedcba9876543210", "", HOUR, None)
+    records = engine.call(ALICE, ListAudit(limit=100)).records
+    assert sorted(record.action for record in records if record.action.startswith("Use")) == ["UseKey", "UseLink"]
+
+
 def test_a_read_succeeds_if_it_cannot_be_recorded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(database)
     engine.call(ALICE, CreateSession(session_id="s"))

@@ -88,6 +88,8 @@ class AuditLog:
         self._ids = ids
         self._clock = clock
         self._opened = HourlyFilter()
+        self._used = HourlyFilter()
+        """Keys and links. Many requests may read the time of the last use before the first of them is stored."""
         self._denied = HourlyFilter()
         self._denied_keys = HourlyFilter()
         self.reset()
@@ -147,7 +149,7 @@ class AuditLog:
     ) -> None:
         """Store when a key was used. The first use in an hour is also a line, written in the same transaction."""
         line = None
-        if is_first_in_hour:
+        if is_first_in_hour and self._used.admits((principal.account_id, key_id), now):
             origin = Origin(address, key_id)
             line = audit_lines.new_line(principal, "UseKey", principal.user_id, self._ids, now, origin)
         self._submit_line(principal.account_id, line, first=lambda tx: users.touch_key(tx, key_id, now))
@@ -155,7 +157,8 @@ class AuditLog:
     def record_link_use(self, guest: Principal, link_id: str, address: str, now: int, last_used_at: int | None) -> None:
         """Count the use of a share link. The first use in an hour is also a line, written in the same transaction."""
         line = None
-        if now // MICROS_PER_HOUR != (last_used_at or 0) // MICROS_PER_HOUR:
+        is_first_in_hour = now // MICROS_PER_HOUR != (last_used_at or 0) // MICROS_PER_HOUR
+        if is_first_in_hour and self._used.admits((guest.account_id, link_id), now):
             line = audit_lines.new_line(guest, "UseLink", link_id, self._ids, now, Origin(address, link_id))
         self._submit_line(guest.account_id, line, first=lambda tx: share_links.count_use(tx, link_id, now))
 
