@@ -141,7 +141,7 @@ def _revoke_link(
 def _transfer(tx: Tx, principal: Principal, op: TransferSession, _prepared: None, context: CallContext) -> SessionInfo:
     session = require_session(tx, principal, op, lock=True)
     new_owner = _require_user(tx, session, op.user_id)
-    if not store.transfer(tx, session, new_owner, context.now):
+    if not store.transfer(tx, session, new_owner, context.ids.log_id(), context.now):
         raise AlreadyExistsError(
             f"{op.user_id} already has a session {session.session_id}; transfer a fork of this one with another id",
             resource=session.session_id,
