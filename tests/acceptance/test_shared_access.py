@@ -136,6 +136,15 @@ def test_a_stream_with_a_share_link_is_one_use_of_it(tmp_path: Path) -> None:
             assert alice.session("plan").links[0].use_count == 1
 
 
+def test_a_session_is_not_transferred_to_an_auditor(tmp_path: Path) -> None:
+    """Neither the auditor nor the earlier owner could transfer it back."""
+    with holdfast.connect(tmp_path, user="alice") as alice:
+        alice.create_session("plan")
+        alice.admin.create_user("default", "grace", role="auditor")
+        with pytest.raises(InvalidArgumentError, match="user_id: grace is an auditor"):
+            alice.session("plan").transfer("grace")
+
+
 def test_a_misspelt_collaborator_is_refused_with_advice(tmp_path: Path) -> None:
     with holdfast.connect(tmp_path, user="alice") as alice:
         alice.create_session("plan")

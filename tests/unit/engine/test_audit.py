@@ -4,6 +4,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,13 +21,13 @@ from holdfast.engine.gate.audit_log import HourlyFilter
 from holdfast.errors import NotFoundError, PermissionDeniedError, UnavailableError
 from holdfast.model.audit import AuditVerification
 from holdfast.model.identity import Origin, Principal
-from holdfast.ops.administration import CreateUser, ListAccounts
+from holdfast.ops.administration import CreateUser, DeleteAccount, ListAccounts
 from holdfast.ops.audit import ListAudit
 from holdfast.ops.files import ReadFile
 from holdfast.ops.sessions import CreateSession, DeleteSession, GetSession, UpdateSession
 from holdfast.ops.sharing import ShareSession
 from holdfast.store.access import audit
-from holdfast.store.database import EVERY_ACCOUNT, Database, read_time
+from holdfast.store.database import EVERY_ACCOUNT, Database, Tx, read_time
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.contract.submissions import insert_record
 
@@ -92,6 +93,31 @@ def test_lines_are_sealed_without_a_reader(database: Database) -> None:
         engine.call(ALICE, CreateSession(session_id=f"s{number}"))
     engine.audit_log.settle()
     assert unsealed(database) == 0
+
+
+def test_an_account_that_is_deleted_while_its_lines_are_sealed_leaves_nothing(database: Database) -> None:
+    """An account of the same name would otherwise begin with a broken chain."""
+    engine = Engine(database)
+    engine.call(Principal("acme", "alice", "root"), CreateSession(session_id="s"))
+    database.write("acme", lambda tx: tx.execute("DELETE FROM audit_heads WHERE account_id = 'acme'"))
+    database.write("acme", lambda tx: tx.execute("DELETE FROM audit WHERE account_id = 'acme'"))
+    database.write("acme", partial(insert_record, id="aud_1", resource="s"))
+    is_sealed, may_commit = threading.Event(), threading.Event()
+
+    def seal(tx: Tx) -> None:
+        engine.audit_log._seal(tx)
+        is_sealed.set()
+        may_commit.wait(30)
+
+    with ThreadPoolExecutor() as threads:
+        sealing = threads.submit(database.write, "acme", seal)
+        assert is_sealed.wait(30)
+        deleting = threads.submit(engine.call, Principal("globex", "boss", "root"), DeleteAccount(account_id="acme"))
+        wait([deleting], timeout=0.5)
+        may_commit.set()
+        sealing.result()
+        deleting.result()
+    assert database.read("acme", lambda tx: (audit.find_head(tx), audit.page(tx, 10))) == (None, [])
 
 
 def test_the_cleanup_seals_what_was_left(database: Database) -> None:

@@ -175,7 +175,7 @@ class AuditLog:
         salt = audit_lines.new_salt(self._ids)
 
         def write(tx: Tx) -> bool | None:
-            if account != EVERY_ACCOUNT and not _existed(tx, account, line):
+            if account != EVERY_ACCOUNT and not (accounts.hold(tx, account) and _existed(tx, account, line)):
                 return None
             first(tx)
             return None if line is None or unless(tx) else audit.record(tx, line, salt)
@@ -230,6 +230,7 @@ class AuditLog:
                     pass
 
     def _seal(self, tx: Tx) -> Sealed:
+        accounts.hold(tx, tx.account)  # else a deletion at the same time would leave a part of the chain
         return audit.seal(tx, partial(audit_lines.new_salt, self._ids))
 
     def _submit_seal(self, account: str, attempts: int) -> None:

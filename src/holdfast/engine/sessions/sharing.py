@@ -20,6 +20,7 @@ from holdfast.model.access import (
     link_internal_id,
     to_bits,
     to_rights,
+    user_name,
 )
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import SessionInfo
@@ -141,6 +142,8 @@ def _revoke_link(
 def _transfer(tx: Tx, principal: Principal, op: TransferSession, _prepared: None, context: CallContext) -> SessionInfo:
     session = require_session(tx, principal, op, lock=True)
     new_owner = _require_user(tx, session, op.user_id)
+    if users.find_role(tx, user_name(op.user_id)) == "auditor":
+        raise InvalidArgumentError("user_id", f"{op.user_id} is an auditor, who cannot open sessions; name a user")
     if not store.transfer(tx, session, new_owner, context.ids.log_id(), context.now):
         raise AlreadyExistsError(
             f"{op.user_id} already has a session {session.session_id}; transfer a fork of this one with another id",
