@@ -31,8 +31,9 @@ from holdfast.model.identity import NO_ORIGIN, Origin, Principal
 from holdfast.model.system import Backup
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
 from holdfast.store import diagnostics
+from holdfast.store.access import task_lists
 from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Submission, Tx
-from holdfast.store.tables import append_results, auto_commit_checks, task_lists
+from holdfast.store.tables import append_results, auto_commit_checks
 from holdfast.store.tables import tasks as stored_tasks
 
 R = TypeVar("R")

@@ -32,8 +32,9 @@ from holdfast.ops.system import (
     WhoAmI,
 )
 from holdfast.store import diagnostics, migrations
+from holdfast.store.access import task_lists
 from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.store.tables import lineage, messages, sessions, task_lists, tool_results, usages
+from holdfast.store.tables import lineage, messages, sessions, tool_results, usages
 from holdfast.store.timestamps import from_micros
 
 MAX_WAIT_SHARE = 0.8

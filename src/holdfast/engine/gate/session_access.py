@@ -14,10 +14,10 @@ from holdfast.errors import ConflictError, NotFoundError, PermissionDeniedError
 from holdfast.model.access import INTERNAL_ID_SEPARATOR, RIGHT_BITS, to_rights
 from holdfast.model.identity import Principal
 from holdfast.ops.table import rights_needed
-from holdfast.store.access import grants, user_ids
+from holdfast.store.access import grants, shared_sessions, user_ids
 from holdfast.store.access.grants import Grantee
 from holdfast.store.database import Tx
-from holdfast.store.tables import changes, shared_sessions
+from holdfast.store.tables import changes
 from holdfast.store.tables import sessions as store
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
 

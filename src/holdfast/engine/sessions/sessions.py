@@ -30,6 +30,7 @@ from holdfast.ops.sessions import (
     UpdateSession,
 )
 from holdfast.storable import storable_json, storable_text
+from holdfast.store.access import shared_sessions
 from holdfast.store.database import Tx
 from holdfast.store.tables import (
     archives,
@@ -38,7 +39,6 @@ from holdfast.store.tables import (
     lineage,
     messages,
     session_info,
-    shared_sessions,
     usages,
 )
 from holdfast.store.tables import sessions as store

@@ -56,7 +56,7 @@ def _share(tx: Tx, principal: Principal, op: ShareSession, _prepared: None, cont
         to_bits(op.rights),
         granted_by=principal.internal_id,
         now=context.now,
-        expires_at=_expires_at(op.expires_in_seconds, context),
+        lifetime=_micros(op.expires_in_seconds),
     )
     _record(tx, principal, session, "shared", context, {"user_id": op.user_id, "rights": to_rights(to_bits(op.rights))})
     collaborator = grants.find_collaborator(tx, session.log_id, internal_id)
@@ -95,7 +95,7 @@ def _create_link(
 ) -> ShareLinkCreated:
     session = require_session(tx, principal, op, lock=True)
     key = keys.new_link(tx.account, context.ids)
-    expires_at = _expires_at(op.expires_in_seconds, context)
+    lifetime = _micros(op.expires_in_seconds)
     rights = to_bits(op.rights)
     share_links.insert(tx, key.key_id, session.log_id, key.hash)
     grants.insert_or_replace(
@@ -106,7 +106,7 @@ def _create_link(
         rights,
         granted_by=principal.internal_id,
         now=context.now,
-        expires_at=expires_at,
+        lifetime=lifetime,
     )
     _record(tx, principal, session, "link_created", context, {"link_id": key.key_id, "rights": to_rights(rights)})
     return ShareLinkCreated(
@@ -114,7 +114,7 @@ def _create_link(
         session_id=session.session_id,
         owner=session.owner_id,
         rights=to_rights(rights),
-        expires_at=None if expires_at is None else from_micros(expires_at),
+        expires_at=None if lifetime is None else from_micros(context.now + lifetime),
         token=key.text,
     )
 
@@ -159,7 +159,7 @@ def _transfer(tx: Tx, principal: Principal, op: TransferSession, _prepared: None
             *(tx, _address(replace(session, owner_id=new_owner)), session.owner_id, "", kept),
             granted_by=new_owner,
             now=context.now,
-            expires_at=None,
+            lifetime=None,
         )
     moved = replace(session, owner_id=new_owner, rights=kept, updated_at=context.now)
     _record(tx, principal, moved, "transferred", context, {"user_id": op.user_id})
@@ -185,8 +185,8 @@ def _require_user(tx: Tx, session: StoredSession, user_id: str) -> str:
     return internal_id
 
 
-def _expires_at(seconds: int | None, context: CallContext) -> int | None:
-    return None if seconds is None else context.now + seconds * MICROS_PER_SECOND
+def _micros(seconds: int | None) -> int | None:
+    return None if seconds is None else seconds * MICROS_PER_SECOND
 
 
 def _record(

@@ -15,8 +15,8 @@ from holdfast.model.identity import OPERATOR, Principal
 from holdfast.model.summaries import EmbeddingUsage
 from holdfast.model.tasks import COMMIT, Progress, Task, TaskUsage, TotalUsage
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
+from holdfast.store.access import task_lists
 from holdfast.store.database import Tx
-from holdfast.store.tables import task_lists
 from holdfast.store.tables import tasks as store
 from holdfast.store.tables.tasks import StoredTask
 from holdfast.store.timestamps import from_micros

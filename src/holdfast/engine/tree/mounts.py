@@ -10,8 +10,8 @@ from holdfast.engine.tree.nodes import Folder, Node, small_folder
 from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
 from holdfast.model.identity import Principal
 from holdfast.model.uris import CALLER, SCHEME, SESSION_ALIAS, child_uri
+from holdfast.store.access import shared_sessions
 from holdfast.store.database import Tx
-from holdfast.store.tables import shared_sessions
 from holdfast.store.tables.sessions import StoredSession
 
 Names = tuple[str, ...]

@@ -38,9 +38,10 @@ from holdfast.model.identity import Principal
 from holdfast.model.uris import child_uri
 from holdfast.session_files import RELATIONS_HEADER, encode_pretty, relation, session_meta
 from holdfast.store import read_memory
+from holdfast.store.access import shared_sessions
 from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, session_info, shared_sessions, usages
+from holdfast.store.tables import archives, session_info, usages
 from holdfast.store.tables import sessions as store
 from holdfast.store.tables.sessions import SessionFilter, StoredSession
 from holdfast.store.timestamps import from_micros

@@ -1,1 +1,4 @@
-"""Who may see what: users and their keys, grants and share links. Queries as functions of a transaction."""
+"""Who may see what: users and their keys, grants, share links, and the lists that they open.
+
+Queries as functions of a transaction.
+"""

@@ -6,7 +6,7 @@ from holdfast.model.access import Collaborator, to_rights, user_name
 from holdfast.store.database import NOW, Tx
 from holdfast.store.timestamps import from_micros
 
-IS_VALID = f"(g.expires_at IS NULL OR g.expires_at > {NOW})"
+IS_VALID = f"(g.valid_until IS NULL OR g.valid_until > {NOW})"
 OF_GRANTEE = f"g.account_id = ? AND g.user_id = ? AND g.agent_id IN ('', ?) AND {IS_VALID}"
 """An SQL condition on `grants g`: the valid grants of a grantee. Its parameters: account, internal id, agent."""
 IS_READABLE = "g.rights % 2 = 1"
@@ -38,17 +38,22 @@ def insert_or_replace(
     *,
     granted_by: str,
     now: int,
-    expires_at: int | None,
+    lifetime: int | None,
 ) -> None:
+    """Give rights on a session, in place of those that the user or link had. They end after `lifetime` microseconds."""
+    expires_at = None if lifetime is None else now + lifetime
+    valid_until, lifetimes = ("NULL", []) if lifetime is None else (f"{NOW} + ?", [lifetime])
     tx.execute(
         "INSERT INTO grants"
-        " (account_id, log_id, owner_id, session_id, user_id, agent_id, rights, granted_by, created_at, expires_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, user_id, log_id) DO UPDATE SET"
+        " (account_id, log_id, owner_id, session_id, user_id, agent_id, rights, granted_by, created_at, expires_at,"
+        f" valid_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {valid_until})"
+        " ON CONFLICT (account_id, user_id, log_id) DO UPDATE SET"
         " agent_id = excluded.agent_id, rights = excluded.rights, granted_by = excluded.granted_by,"
-        " created_at = excluded.created_at, expires_at = excluded.expires_at",
+        " created_at = excluded.created_at, expires_at = excluded.expires_at,"
+        " valid_until = excluded.valid_until",
         (
             *(tx.account, session.log_id, session.owner_id, session.session_id),
-            *(internal_id, agent_id, rights, granted_by, now, expires_at),
+            *(internal_id, agent_id, rights, granted_by, now, expires_at, *lifetimes),
         ),
     )
 

@@ -42,6 +42,7 @@ from holdfast.testing.contract.sessions.tool_results import ToolResultContract
 from holdfast.testing.contract.store import StoreContract
 from holdfast.testing.contract.tenants.access import AccessContract
 from holdfast.testing.contract.tenants.audit import AuditContract
+from holdfast.testing.contract.tenants.revocation import RevocationContract
 from holdfast.testing.contract.tenants.sharing import SharingContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
@@ -57,6 +58,7 @@ class ClientContract(
     InputContract,
     AccessContract,
     SharingContract,
+    RevocationContract,
     AuditContract,
     TenantContract,
     UpkeepContract,

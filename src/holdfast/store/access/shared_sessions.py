@@ -35,6 +35,10 @@ _OF_LISTED = "s.account_id = ? AND s.log_id = v.log_id"
 _OF_OWNER = f"{OF_OWNER} AND s.session_id = ?"
 
 
+def _select(tx: Tx, condition: str, sessions: str = "sessions s", rights: str = str(OWNER_RIGHTS)) -> str:
+    return select_sessions(condition, sessions, rights, has_lateral_joins=tx.dialect.has_lateral_joins)
+
+
 def find(tx: Tx, grantee: Grantee, owner: str, session_id: str, *, lock: bool = False) -> StoredSession | None:
     """Find a session that its owner shares with the grantee.
 
@@ -91,10 +95,6 @@ def _session(rows: Sequence[Sequence[Any]]) -> StoredSession | None:
         return None
     session = StoredSession(*found[0])
     return session if not locked or [session.log_id] == [row[0] for row in locked[0]] else None
-
-
-def _select(tx: Tx, condition: str, sessions: str = "sessions s", rights: str = str(OWNER_RIGHTS)) -> str:
-    return select_sessions(condition, sessions, rights, has_lateral_joins=tx.dialect.has_lateral_joins)
 
 
 def page(tx: Tx, grantee: Grantee, wanted: SessionFilter, limit: int) -> list[StoredSession]:
