@@ -15,6 +15,7 @@ from holdfast.errors import (
     InvalidArgumentError,
     NotFoundError,
     PermissionDeniedError,
+    UnauthenticatedError,
 )
 from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import running_server
@@ -59,21 +60,68 @@ def test_a_collaborator_who_leaves_removes_only_themselves(tmp_path: Path) -> No
         assert [row.user_id for row in owner.session("plan").collaborators] == [removed.internal_id]
 
 
-def test_a_guest_may_name_the_owner_whose_name_was_given_again(tmp_path: Path) -> None:
+def test_sessions_of_two_users_with_one_name_have_different_addresses(tmp_path: Path) -> None:
     with (
-        running_server(tmp_path) as server,
-        holdfast.connect(server.url) as operator,
-        holdfast.connect(server.url, user="alice") as alice,
+        holdfast.connect(tmp_path, user="operator") as operator,
+        holdfast.connect(tmp_path, user="alice") as alice,
+        holdfast.connect(tmp_path, user="bob", role="user") as bob,
     ):
         operator.create_session("first")
-        operator.admin.create_user("default", "alice")
+        for user in ("alice", "bob"):
+            operator.admin.create_user("default", user)
+        alice.session("plan").add_message("user", "of the first Alice")
+        alice.share_session("plan", "bob", ["read", "write"])
         operator.admin.delete_user("default", "alice")
         operator.admin.create_user("default", "alice")
-        alice.create_session("plan")
-        link = alice.session("plan").share_link()
-        with holdfast.connect(server.url, api_key=link.token) as guest:
-            for owner in (None, "alice", link.owner):
-                assert guest.get_session("plan", owner=owner).session_id == "plan"
+        with holdfast.connect(tmp_path, user="alice") as second_alice:
+            second_alice.session("plan").add_message("user", "of the second Alice")
+            second_alice.share_session("plan", "bob", ["read"])
+            texts = {}
+            for row in bob.list_sessions():
+                (message,) = bob.session("plan", owner=row.owner).messages
+                assert message.text in bob.read(f"{row.uri}/messages.jsonl")
+                texts[row.owner] = message.text
+            assert sorted(texts.values()) == ["of the first Alice", "of the second Alice"]
+            assert texts["alice"] == "of the first Alice"
+            assert [message.text for message in second_alice.session("plan").messages] == ["of the second Alice"]
+            link = second_alice.session("plan").share_link()
+            assert texts[link.owner] == "of the second Alice"
+
+
+def test_a_collaborator_cannot_confirm_a_guessed_message(tmp_path: Path) -> None:
+    with holdfast.connect(tmp_path, user="alice") as alice, holdfast.connect(tmp_path, user="bob", role="user") as bob:
+        alice.add_message("plan", "user", "the price is 12", id="m1")
+        alice.share_session("plan", "bob", ["write"])
+        for guess in ("the price is 11", "the price is 12"):
+            with pytest.raises(ConflictError, match="already has a message 'm1' with another body"):
+                bob.add_message("plan", "user", guess, id="m1", owner="alice")
+        first = bob.add_message("plan", "user", "mine", id="m2", owner="alice")
+        assert bob.add_message("plan", "user", "mine", id="m2", owner="alice") == first
+
+
+def test_a_transfer_ends_all_share_links(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server, holdfast.connect(server.url, user="alice") as alice:
+        session = alice.session("plan")
+        session.add_message("user", "hello")
+        link = session.share_link(["read", "write"])
+        session.transfer("bob", keep_rights=[])
+        with holdfast.connect(server.url, api_key=link.token) as guest, pytest.raises(UnauthenticatedError):
+            guest.get_session("plan")
+
+
+def test_a_writer_who_may_not_read_sees_neither_title_nor_counts(tmp_path: Path) -> None:
+    with holdfast.connect(tmp_path, user="alice") as alice, holdfast.connect(tmp_path, user="bob", role="user") as bob:
+        alice.create_session("plan", title="secret merger", metadata={"price": 12})
+        alice.add_message("plan", "user", "hello")
+        alice.share_session("plan", "bob", ["write"])
+        bob.add_message("plan", "user", "for you", owner="alice")
+        (row,) = bob.list_sessions()
+        assert (row.session_id, row.title, row.total_message_count, row.rights) == ("plan", "", 0, ["write"])
+        assert list(bob.list_sessions(q="secret")) == []
+        with pytest.raises(PermissionDeniedError, match="lacks the right to read"):
+            bob.update_session("plan", title="mine", owner="alice")
+        task_id = bob.commit_session("plan", owner="alice").task_id
+        assert bob.wait_for_task(str(task_id), 60).status == "completed"
 
 
 def test_a_collaborator_without_access_gets_an_error_and_not_an_empty_session(tmp_path: Path) -> None:

@@ -188,6 +188,8 @@ def _with_agent(caller: AuthenticatedCaller, agent: bytes) -> AuthenticatedCalle
 @functools.lru_cache(maxsize=1024)
 def _user_caller(account: bytes, user: bytes, role: bytes) -> AuthenticatedCaller:
     access: AccessRole = role.decode("latin-1")  # type: ignore[assignment]  # Principal validates its fields
+    if access == "guest":
+        raise InvalidArgumentError("X-OpenViking-Role", "guest is the role of share links; send user, auditor or admin")
     return AuthenticatedCaller(Principal(account.decode("latin-1"), user.decode("latin-1"), access))
 
 

@@ -16,7 +16,7 @@ from holdfast.json_documents import decode_json
 from holdfast.model.identity import DEFAULT_AGENT, Principal
 from holdfast.model.messages import Appended, Message, MessagePage, NewMessage, message_id
 from holdfast.ops.sessions import AddMessage, AddMessages, GetMessages
-from holdfast.store.checked.message_rows import set_author
+from holdfast.store.checked.message_rows import find_author, set_author
 from holdfast.store.database import Tx
 from holdfast.store.tables import append_results, lineage, tool_results
 from holdfast.store.tables import messages as store
@@ -126,16 +126,23 @@ def _find_earlier_result(
     for id, index in checked.given_ids.items():  # noqa: A001
         seq = store.find_seq(tx, log_ranges, id)
         if seq is not None:
-            return _result_if_same(tx, session, op, checked, seq - index, id)
+            return _result_if_same(tx, session, op, checked, seq - index, id, _author(principal, session))
     return None
 
 
 def _result_if_same(
-    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, checked: CheckedMessages, first: int, id: str
+    tx: Tx,
+    session: StoredSession,
+    op: AddMessage | AddMessages,
+    checked: CheckedMessages,
+    first: int,
+    id: str,
+    author: str | None,
 ) -> Appended:
     """Return the result of the append that stored messages from `first` on.
 
-    Raise a conflict for the message `id` if the stored messages differ from the new ones.
+    Raise a conflict for the message `id` if the stored messages differ from the new ones. To a collaborator, messages
+    of others differ in any case: a guessed message must not be confirmed to somebody who may not read it.
     """
     last = first + len(checked.drafts) - 1
     stored_messages = store.read_stored(tx, lineage.log_ranges(tx, session, first, last))
@@ -145,6 +152,7 @@ def _result_if_same(
             stored.is_damaged
             or (
                 (stored.role, _without_author(stored.extra)) == (draft.role, draft.extra)
+                and (author is None or find_author(stored.extra) == author)
                 and _same_parts(stored.parts_json, draft.parts_json)
                 and (message.created_at is None or stored.created_at == draft.created_at)
             )
