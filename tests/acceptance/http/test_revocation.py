@@ -261,3 +261,38 @@ def test_polled_events_end_with_the_access(team: Team) -> None:
             with pytest.raises(HoldfastError) as failure:
                 reader.read_events("plan", after=cursor, owner="alice")
         assert failure.value.code == ("NOT_FOUND" if name == "bob" else "UNAUTHENTICATED")
+
+
+def test_the_next_holder_of_a_name_has_nothing_of_a_removed_user(team: Team) -> None:
+    team.bob.add_message("own", "user", "bob's secret")
+    link = team.bob.create_share_link("own")
+    task_id = team.bob.commit_session("own").task_id
+    cursor = team.bob.read_events("own").cursor
+    assert task_id is not None
+    team.alice.share_session("plan", "bob", ["read", "write"])
+    removed = team.boss.admin.delete_user("acme", "bob")
+    new_key = team.boss.admin.create_user("acme", "bob").user_key
+    with holdfast.connect(team.server.url, api_key=new_key) as bob:
+        attempts: list[Callable[[], Any]] = [
+            lambda: bob.get_session("own"),
+            lambda: bob.get_session("own", owner=removed.internal_id),
+            lambda: bob.read_events("own", after=cursor),
+            lambda: bob.list_share_links("own"),
+            lambda: bob.revoke_share_link("own", link.id),
+            lambda: bob.get_task(task_id),
+            lambda: bob.read("viking://user/bob/sessions/own/messages.jsonl"),
+            lambda: bob.get_session("plan", owner="alice"),
+            lambda: bob.add_message("plan", "user", "still here?", owner="alice"),
+        ]
+        for attempt in attempts:
+            with pytest.raises(NotFoundError):
+                attempt()
+        assert (list(bob.list_sessions()), bob.list_tasks()) == ([], [])
+    with pytest.raises(HoldfastError, match="not valid"):
+        team.bob.get_session("own")
+    restored_key = team.boss.admin.create_user("acme", "robert", internal_id=removed.internal_id).user_key
+    with holdfast.connect(team.server.url, api_key=restored_key) as robert:
+        assert [message.text for message in robert.get_messages("own").messages] == ["bob's secret"]
+        assert [one.id for one in robert.list_share_links("own").links] == [link.id]
+        assert robert.get_task(task_id).resource_id == "own"
+        assert robert.add_message("plan", "user", "back again", owner="alice").seq == 1

@@ -144,7 +144,7 @@ def _transfer(tx: Tx, principal: Principal, op: TransferSession, _prepared: None
     new_owner = _require_user(tx, session, op.user_id)
     if users.find_role(tx, user_name(op.user_id)) == "auditor":
         raise InvalidArgumentError("user_id", f"{op.user_id} is an auditor, who cannot open sessions; name a user")
-    if not store.transfer(tx, session, new_owner, context.ids.log_id(), context.now):
+    if not store.transfer(tx, session, new_owner, context.now):
         raise AlreadyExistsError(
             f"{op.user_id} already has a session {session.session_id}; transfer a fork of this one with another id",
             resource=session.session_id,

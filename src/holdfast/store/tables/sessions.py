@@ -164,15 +164,13 @@ def seal(tx: Tx, session: StoredSession, through: int, tokens: int, now: int) ->
     )
 
 
-def transfer(tx: Tx, session: StoredSession, owner_id: str, unused_log_id: int, now: int) -> bool:
-    """Make another user the owner of a session. Return False if that user has a session with its id.
-
-    A row with `unused_log_id` takes the id first: it waits for a transaction that creates such a session.
-    """
-    placeholder = msgspec.structs.replace(session, owner_id=owner_id, log_id=unused_log_id)
-    if not insert(tx, placeholder):
+def transfer(tx: Tx, session: StoredSession, owner_id: str, now: int) -> bool:
+    """Make another user the owner of a session. Return False if that user has a session with its id."""
+    # A row that is inserted first waits for others that take the address at the same time; an update would fail.
+    reservation = msgspec.structs.replace(session, owner_id=owner_id, log_id=-session.log_id)
+    if not insert(tx, reservation):
         return False
-    delete(tx, placeholder)
+    delete(tx, reservation)
     tx.execute(
         f"UPDATE sessions AS s SET user_id = ?, updated_at = ? WHERE {_BY_ID}",
         (owner_id, now, tx.account, session.owner_id, session.session_id),
