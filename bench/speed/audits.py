@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 import holdfast
+from holdfast.store.access import audit
+from holdfast.store.access.audit import NewLine
 from holdfast.store.database import Tx
-from holdfast.store.tables import audit
-from holdfast.store.tables.audit import NewLine
 from measure import Figure, Series, check_at_least, compute_statistics, freeze_heap, join_series
 from scale import Setup
 from server.postgres import durable_postgres

@@ -1,4 +1,4 @@
-"""The sentences of the session document on security and isolation, each shown with real keys on a real server.
+"""Four promises about the security and isolation of sessions, each tested with real keys on a real server.
 
 - Tenant isolation: sessions in different tenants never see each other.
 - User isolation: within a tenant, sessions are private by default unless shared.

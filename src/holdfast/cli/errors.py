@@ -31,7 +31,7 @@ UsageError: Any = typer.BadParameter.__mro__[2]
 def describe_error(error: BaseException) -> tuple[str, int]:
     """Return the message to print and the exit code."""
     if isinstance(error, HoldfastError):
-        hint = "; pass the key with --api-key or HOLDFAST_API_KEY" if error.code == "UNAUTHENTICATED" else ""
+        hint = "; pass a valid key with --api-key or HOLDFAST_API_KEY" if error.code == "UNAUTHENTICATED" else ""
         return f"{error.message}{hint}", EXIT_CODE_BY_ERROR.get(error.code, 1)
     if isinstance(error, UsageError):
         return _usage_message(error), error.exit_code

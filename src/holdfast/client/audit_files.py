@@ -44,10 +44,14 @@ class AuditFileWriter:
         self.last_number = 0
 
     def __enter__(self) -> Self:
+        if self._file.is_dir():
+            raise InvalidArgumentError("file", f"{str(self._file)!r} is a folder; name a file in it")
         try:
             self._opened: BinaryIO = self._partial.open("wb")
         except OSError as error:
-            raise InvalidArgumentError("file", f"{str(self._file)!r} cannot be written: {error.strerror}") from None
+            raise InvalidArgumentError(
+                "file", f"{str(self._file)!r} cannot be written: {error.strerror}; name another"
+            ) from None
         return self
 
     def __exit__(
@@ -149,20 +153,22 @@ def _decode_line(text: bytes) -> AuditLine | End:
     return msgspec.json.decode(text, type=AuditLine)
 
 
-def _lines(file: Path) -> Iterator[bytes]:
-    """The lines of a file. A line that is too long is cut, and can then not be read."""
+def _lines(file: Path, field: str = "file") -> Iterator[bytes]:
+    """The lines of a file, which `field` names. A line that is too long is cut, and can then not be read."""
     try:
         with file.open("rb") as opened:
             while line := opened.readline(MAX_LINE_BYTES):
                 yield line
     except OSError as error:
-        raise InvalidArgumentError("file", f"{str(file)!r} cannot be read: {error.strerror}") from None
+        raise InvalidArgumentError(field, f"{str(file)!r} cannot be read: {error.strerror}; name another") from None
 
 
 def read_saved_heads(file: Path) -> list[SavedHead]:
     """Read the heads that the setting `audit_head_file` has saved."""
     heads: list[SavedHead] = []
-    for number, line in enumerate(_lines(file), 1):
+    for number, line in enumerate(_lines(file, "heads"), 1):
+        if not line.rstrip().endswith(b"}"):  # a disk that was full has cut the line; the head was saved again after it
+            continue
         try:
             heads.append(msgspec.json.decode(line, type=SavedHead))
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:

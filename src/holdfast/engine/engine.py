@@ -167,9 +167,9 @@ class Engine:
         probe = partial(diagnostics.write_and_delete, number=number, now=self.clock())
         self.db.submit([Submission(EVERY_ACCOUNT, probe, reply)])
 
-    def find_key_owner(self, key: str, address: str = "") -> keys.KeyOwner | None:
+    def find_key_owner(self, key: str, address: str = "", *, counts_use: bool = True) -> keys.KeyOwner | None:
         """Return the owner of an API key that was sent from an address, or None if the key is not valid."""
-        return keys.find_owner(self.db, key, self.clock(), self.audit_log, address)
+        return keys.find_owner(self.db, key, self.clock(), self.audit_log, address, counts_use=counts_use)
 
     def count_tasks(self) -> dict[str, int]:
         """The number of tasks of all accounts in each state."""

@@ -88,17 +88,20 @@ class Authenticator:
         self._cache: dict[str, tuple[AuthenticatedCaller, int]] = {}
         """Callers by the hash of their key, each with the time until which the entry is valid."""
 
-    async def identify(self, headers: Headers, address: str = "") -> AuthenticatedCaller:
-        caller = await self._identify(headers, address)
+    async def identify(
+        self, headers: Headers, address: str = "", *, is_new_request: bool = True
+    ) -> AuthenticatedCaller:
+        """Return the caller of a request. With `is_new_request=False`, a request that was counted asks again."""
+        caller = await self._identify(headers, address, is_new_request=is_new_request)
         agent = headers.get(AGENT)
         return caller if agent is None or caller.is_operator else _with_agent(caller, agent)
 
-    async def _identify(self, headers: Headers, address: str) -> AuthenticatedCaller:
+    async def _identify(self, headers: Headers, address: str, *, is_new_request: bool) -> AuthenticatedCaller:
         key = _key_from_headers(headers)
         if self.mode == "dev":
             _require_local(headers.get(b"host", b""), headers.get(b"origin"), headers.get(b"sec-fetch-site"))
         if key is not None and keys.is_link(key):
-            return await self._caller_of_link(key, address)
+            return await self._caller_of_link(key, address, is_new_request=is_new_request)
         if self.mode == "dev":
             return _dev_caller(headers.get(ACCOUNT, b"default"), headers.get(USER, b"default"))
         if key is None:
@@ -133,18 +136,18 @@ class Authenticator:
             self._cache[hashed] = (caller, min(valid_until, owner.expires_at or valid_until))
         return caller
 
-    async def _caller_of_link(self, link: str, address: str) -> AuthenticatedCaller:
-        """Look up a share link, each time: every use is counted, and a revoked link ends at once."""
-        owner = await self._look_up(link, address)
+    async def _caller_of_link(self, link: str, address: str, *, is_new_request: bool) -> AuthenticatedCaller:
+        """Look up a share link, each time: every request is counted, and a revoked link ends at once."""
+        owner = await self._look_up(link, address, counts_use=is_new_request)
         if owner is None:
             raise UnauthenticatedError("this share link is not valid; it may be wrong, expired or revoked")
         return AuthenticatedCaller(owner.principal, key_id=owner.key_id)
 
-    async def _look_up(self, key: str, address: str) -> KeyOwner | None:
+    async def _look_up(self, key: str, address: str, *, counts_use: bool = True) -> KeyOwner | None:
         try:
             async with asyncio.timeout(self._timeout):
                 owner: KeyOwner | None = await self._executor.in_thread(
-                    functools.partial(self._executor.engine.find_key_owner, key, address)
+                    functools.partial(self._executor.engine.find_key_owner, key, address, counts_use=counts_use)
                 )
                 return owner
         except TimeoutError:
@@ -185,6 +188,8 @@ def _with_agent(caller: AuthenticatedCaller, agent: bytes) -> AuthenticatedCalle
 @functools.lru_cache(maxsize=1024)
 def _user_caller(account: bytes, user: bytes, role: bytes) -> AuthenticatedCaller:
     access: AccessRole = role.decode("latin-1")  # type: ignore[assignment]  # Principal validates its fields
+    if access == "guest":
+        raise InvalidArgumentError("X-OpenViking-Role", "guest is the role of share links; send user, auditor or admin")
     return AuthenticatedCaller(Principal(account.decode("latin-1"), user.decode("latin-1"), access))
 
 

@@ -200,7 +200,7 @@ class Endpoint:
         op = validate_operation(ReadEvents, fields, strict=False)
         with state.stream_limit.reserve(caller.principal):
             address = _address(scope)
-            identify = partial(state.authenticator.identify, headers, address)
+            identify = partial(state.authenticator.identify, headers, address, is_new_request=False)
             origin = Origin(address, caller.key_id)
             with state.responses_memory.new_reservation(caller.principal) as reservation:
                 stream = SessionStream(

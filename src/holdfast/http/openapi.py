@@ -271,7 +271,14 @@ def _message(schema: Schema, provider_fields: Schema) -> Schema:
     part_types = ("TextPart", "ContextPart", "ImagePart", "ImageUrlGiven", "ToolGiven", "ProviderPart")
     parts = {"type": "array", "items": {"anyOf": [_ref(name) for name in part_types]}, "minItems": 1, "maxItems": 1000}
     with_parts = {**own_fields, "parts": parts}
-    content = _any_of_or_null({**_BLOCKS, "type": "array"}, {"type": "string", "pattern": NO_NUL})
+    content = {
+        "anyOf": [
+            {**_BLOCKS, "type": "array"},
+            {"type": "string", "pattern": NO_NUL},
+            _ref("AnyObject"),
+            {"type": "null"},
+        ]
+    }
     from_provider = {**own_fields, **provider_fields, "content": content, "parts": {"type": "null"}}
     item = {name: value for name, value in own_fields.items() if name not in {"role", "content", "parts", "id"}}
     forms = [
@@ -300,10 +307,6 @@ _ITEM_TYPE: Schema = {
         {"type": "string", "pattern": f"^[^\\u0000]*({'|'.join(RESPONSE_ITEM_SUFFIXES)})$"},
     ]
 }
-
-
-def _any_of_or_null(*choices: Schema) -> Schema:
-    return {"anyOf": [*choices, _ref("AnyObject"), {"type": "null"}]}
 
 
 def _open_object(properties: Schema, required: list[str]) -> Schema:

@@ -24,15 +24,34 @@ OWNER_RIGHTS = sum(RIGHT_BITS.values())
 
 INTERNAL_ID_SEPARATOR = "~"
 """Between a name and what tells its holders apart, in an internal id. No name contains it."""
+_USER_PATTERN = rf"^{NAME_PATTERN}(~[0-9a-f]{{1,32}})?$(?!\n)"
+_MAX_USER_LENGTH = 161
 Owner = Annotated[
     str,
     msgspec.Meta(
-        pattern=rf"^{NAME_PATTERN}(~[0-9a-f]{{1,32}})?$(?!\n)",
-        max_length=161,
+        pattern=_USER_PATTERN,
+        max_length=_MAX_USER_LENGTH,
         description="use the owner of a session as a list of sessions shows it",
     ),
 ]
 """A user, as the address of a session names its owner: by name, or by internal id."""
+NamedUser = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=_USER_PATTERN,
+        max_length=_MAX_USER_LENGTH,
+        description="use the name of a user, or a user_id from the list of collaborators",
+    ),
+]
+"""A user that a session is, was or will be shared with: by name, or by internal id."""
+InternalId = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=_USER_PATTERN,
+        max_length=_MAX_USER_LENGTH,
+        description="use the internal_id that the deletion of the user has returned",
+    ),
+]
 
 
 def to_bits(rights: Iterable[str]) -> int:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.model.access import Owner
+from holdfast.model.access import InternalId
 from holdfast.model.base import Name
 from holdfast.model.identity import (
     Account,
@@ -63,7 +63,7 @@ class CreateUser(Operation[UserCreated], frozen=True, kw_only=True):
     user_id: Name
     role: TenantRole = "user"
     expires_in_seconds: LifetimeSeconds | None = None
-    internal_id: Owner | None = None
+    internal_id: InternalId | None = None
 
 
 @operation(f"GET {ACCOUNT}/users", role="admin", scope="account")

@@ -19,7 +19,8 @@ SessionIds = Annotated[list[Name], msgspec.Meta(max_length=10_000)]
 class ListAudit(Operation[AuditPage], frozen=True, kw_only=True):
     """List the audit lines of the account, newest first.
 
-    `resource` finds lines that name it first. `since` is included, `until` is not.
+    `resource` finds lines about it: their own `resource` is this name, or begins with it and a space. `since` is
+    included, `until` is not.
     """
 
     limit: PageLimit = 100

@@ -98,6 +98,10 @@ class UpdateSession(Operation[SessionInfo], frozen=True, kw_only=True):
     state: SessionState | None = None
 
     @property
+    def returns_content(self) -> bool:
+        return True
+
+    @property
     def needs_ownership(self) -> bool:
         return self.state is not None
 

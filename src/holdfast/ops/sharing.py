@@ -8,6 +8,7 @@ from holdfast.model.access import (
     Collaborator,
     CollaboratorPage,
     CollaboratorRef,
+    NamedUser,
     Owner,
     Right,
     ShareLinkCreated,
@@ -36,7 +37,7 @@ class ShareSession(Operation[Collaborator], frozen=True, kw_only=True):
 
     session_id: Name
     owner: Owner | None = None
-    user_id: Owner
+    user_id: NamedUser
     rights: Rights = msgspec.field(default_factory=lambda: ["read"])
     agent_id: Name | None = None
     """Limits the rights to calls of the user with this agent."""
@@ -49,7 +50,7 @@ class UnshareSession(Operation[CollaboratorRef], frozen=True, kw_only=True):
 
     session_id: Name
     owner: Owner | None = None
-    user_id: Owner
+    user_id: NamedUser
 
 
 @operation(f"GET {COLLABORATORS}", right="read", result_field="collaborators", answer="bounded")
@@ -59,7 +60,7 @@ class ListCollaborators(Operation[CollaboratorPage], frozen=True, kw_only=True):
     session_id: Name
     owner: Owner | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
-    cursor: Owner | None = None
+    cursor: NamedUser | None = None
 
 
 @operation(f"POST {LINKS}", right="own", audit="{session_id} link={result.id} rights={rights}")
@@ -97,7 +98,7 @@ class TransferSession(Operation[SessionInfo], frozen=True, kw_only=True):
 
     session_id: Name
     owner: Owner | None = None
-    user_id: Owner
+    user_id: NamedUser
     keep_rights: Annotated[list[Right], msgspec.Meta(max_length=3)] = msgspec.field(
         default_factory=lambda: ["read", "write", "invoke"]
     )

@@ -56,6 +56,11 @@ class Operation(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
         return False
 
     @property
+    def returns_content(self) -> bool:
+        """Whether a change returns what only readers of the session may see. It then needs the right `read`, too."""
+        return False
+
+    @property
     def needs_ownership(self) -> bool:
         """Whether these values of its fields are only for the owner of the session."""
         return False
@@ -171,7 +176,8 @@ def rights_needed(op: Operation[Any]) -> int:
     """Return the rights on its session that an operation needs, as a number."""
     right = "own" if op.needs_ownership else OPERATIONS[type(op)].right
     bits = 0 if right is None else RIGHT_BITS[right]
-    return bits | RIGHT_BITS["invoke"] if op.invokes_tools else bits
+    bits |= RIGHT_BITS["read"] if op.returns_content else 0
+    return bits | (RIGHT_BITS["invoke"] if op.invokes_tools else 0)
 
 
 def _check_audit(cls: type[Operation[Any]], audit: str | None) -> None:

@@ -83,5 +83,5 @@ def test_an_auditor_exports_and_verifies_with_the_command_line(
     file.write_text(file.read_text().replace("carol", "eve", 1))
     changed = run("audit", "verify", str(file))
     assert changed.returncode == 1
-    assert "The chain of account acme is changed: the content of line" in changed.stdout
+    assert "The chain of account acme is not intact (changed): the content of line" in changed.stdout
     assert run("audit", "verify", "--url", server.url, "--api-key", key).returncode == 0

@@ -14,16 +14,17 @@ released = threading.Event()
 
 def hold_the_lock() -> None:
     def hold() -> None:
-        with holder[0]:
+        with to_hold[0]:
             held.set()
             released.wait(20)
 
-    if holder:
+    if to_hold:
         threading.Thread(target=hold).start()
         held.wait(20)
 
 
-holder: list[threading.Lock] = []
+to_hold: list[threading.Lock] = []
+"""The lock to hold during the fork. Empty before and after it."""
 # Functions that run before a fork run in reverse order. This one runs last, after all others have taken their locks.
 os.register_at_fork(before=hold_the_lock, after_in_parent=released.set)
 
@@ -39,7 +40,7 @@ def main() -> None:
     target, path = sys.argv[1:]
     with holdfast.connect(target) as client:
         attempt(client, Append("chat", "before", 1), report)
-        holder.append(operator.attrgetter(path)(client))
+        to_hold.append(operator.attrgetter(path)(client))
         pid = os.fork()
         if pid == 0:
             signal.alarm(TIMEOUT_SECONDS)
@@ -48,7 +49,7 @@ def main() -> None:
             client.get_messages("chat")
             client.close()
             os._exit(0)
-        holder.clear()
+        to_hold.clear()
         attempt(client, Append("chat", "parent", 1), report)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     with suppress(BrokenPipeError):

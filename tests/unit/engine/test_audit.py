@@ -1,8 +1,10 @@
 """Sealing, retention and saved heads of the audit log, and what it records without being waited for."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,15 +18,17 @@ from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.gate import audit_log
 from holdfast.engine.gate.audit_log import HourlyFilter
-from holdfast.errors import PermissionDeniedError
+from holdfast.errors import NotFoundError, PermissionDeniedError, UnavailableError
 from holdfast.model.audit import AuditVerification
 from holdfast.model.identity import Origin, Principal
-from holdfast.ops.administration import CreateUser, ListAccounts
+from holdfast.ops.administration import CreateUser, DeleteAccount, ListAccounts
 from holdfast.ops.audit import ListAudit
-from holdfast.ops.sessions import CreateSession, GetSession, UpdateSession
-from holdfast.store.database import EVERY_ACCOUNT, Database, read_time
+from holdfast.ops.files import ReadFile
+from holdfast.ops.sessions import CreateSession, DeleteSession, GetSession, UpdateSession
+from holdfast.ops.sharing import ShareSession
+from holdfast.store.access import audit
+from holdfast.store.database import EVERY_ACCOUNT, Database, Tx, read_time
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
-from holdfast.store.tables import audit
 from holdfast.testing.contract.submissions import insert_record
 
 ALICE = Principal("acme", "alice", "root")
@@ -89,6 +93,31 @@ def test_lines_are_sealed_without_a_reader(database: Database) -> None:
         engine.call(ALICE, CreateSession(session_id=f"s{number}"))
     engine.audit_log.settle()
     assert unsealed(database) == 0
+
+
+def test_an_account_that_is_deleted_while_its_lines_are_sealed_leaves_nothing(database: Database) -> None:
+    """An account of the same name would otherwise begin with a broken chain."""
+    engine = Engine(database)
+    engine.call(Principal("acme", "alice", "root"), CreateSession(session_id="s"))
+    database.write("acme", lambda tx: tx.execute("DELETE FROM audit_heads WHERE account_id = 'acme'"))
+    database.write("acme", lambda tx: tx.execute("DELETE FROM audit WHERE account_id = 'acme'"))
+    database.write("acme", partial(insert_record, id="aud_1", resource="s"))
+    is_sealed, may_commit = threading.Event(), threading.Event()
+
+    def seal(tx: Tx) -> None:
+        engine.audit_log._seal(tx)
+        is_sealed.set()
+        may_commit.wait(30)
+
+    with ThreadPoolExecutor() as threads:
+        sealing = threads.submit(database.write, "acme", seal)
+        assert is_sealed.wait(30)
+        deleting = threads.submit(engine.call, Principal("globex", "boss", "root"), DeleteAccount(account_id="acme"))
+        wait([deleting], timeout=0.5)
+        may_commit.set()
+        sealing.result()
+        deleting.result()
+    assert database.read("acme", lambda tx: (audit.find_head(tx), audit.page(tx, 10))) == (None, [])
 
 
 def test_the_cleanup_seals_what_was_left(database: Database) -> None:
@@ -179,6 +208,31 @@ def test_heads_are_saved_at_close(database: Database, tmp_path: Path) -> None:
     assert len(file.read_bytes().splitlines()) == 2
 
 
+def test_heads_are_saved_to_a_named_pipe_without_waiting_for_its_reader(database: Database, tmp_path: Path) -> None:
+    pipe = tmp_path / "heads"
+    os.mkfifo(pipe)
+    engine = Engine(database, Settings(audit_head_file=str(pipe)))
+    engine.call(ALICE, CreateSession(session_id="a"))
+    with pytest.raises(UnavailableError, match="audit_head_file"):
+        engine.save_audit_heads()
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    engine.save_audit_heads()
+    assert b'"account_id":"acme"' in os.read(reader, 10_000)
+    engine.save_audit_heads()
+    assert os.read(reader, 10_000) == b"", "nothing has changed"
+    os.close(reader)
+
+
+def test_a_saved_head_that_a_full_disk_has_cut_does_not_spoil_the_file(database: Database, tmp_path: Path) -> None:
+    file = tmp_path / "heads.jsonl"
+    file.write_text('{"account_id":"acme","num')
+    engine = Engine(database, Settings(audit_head_file=str(file)))
+    engine.call(ALICE, CreateSession(session_id="a"))
+    engine.save_audit_heads()
+    result = verify(engine, heads=file)
+    assert (result.problem, result.heads_checked) == (None, 1)
+
+
 def test_denied_attempts_are_limited(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_log, "MAX_DENIED_PER_USER", 5)
     engine = Engine(database)
@@ -191,6 +245,60 @@ def test_denied_attempts_are_limited(database: Database, monkeypatch: pytest.Mon
     assert sorted({record.user_id for record in denied}) == ["eve", "mallory"]
     assert len(denied) == 10
     assert verify(engine).is_intact
+
+
+def test_wrong_keys_do_not_use_up_the_limits_of_denied_attempts(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can send keys of made-up accounts, also of this one."""
+    monkeypatch.setattr(audit_log, "MAX_DENIED", 20)
+    engine = Engine(database)
+    engine.call(ALICE, CreateSession(session_id="a"))
+    for number in range(50):
+        engine.audit_log.record_denied_key(f"made-up-{number}", "0123456789abcdef", "")
+    for number in range(50):
+        engine.audit_log.record_denied_key("acme", f"{number:016x}", "")
+    with pytest.raises(PermissionDeniedError):
+        engine.call(Principal("acme", "eve", "user"), CreateUser(account_id="acme", user_id="mallory"))
+    denied = engine.call(ALICE, ListAudit(outcome="denied", limit=1000)).records
+    assert [record.action for record in denied if record.user_id == "eve"] == ["CreateUser"]
+    assert sum(record.action == "UseKey" for record in denied) == 20
+
+
+def test_denied_attempts_in_one_account_do_not_use_up_the_limit_of_another(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_log, "MAX_DENIED", 20)
+    engine = Engine(database)
+    for account in ("acme", "globex"):
+        engine.call(Principal(account, "alice", "root"), CreateSession(session_id="a"))
+    for account, attempts in (("globex", 50), ("acme", 1)):
+        for number in range(attempts):
+            with pytest.raises(PermissionDeniedError):
+                engine.call(Principal(account, f"u{number}", "user"), ListAccounts())
+    assert len(engine.call(ALICE, ListAudit(outcome="denied")).records) == 1
+
+
+def test_what_is_done_to_a_session_of_another_names_its_owner(database: Database) -> None:
+    engine = Engine(database)
+    bob = Principal("acme", "bob", "user")
+    engine.call(ALICE, CreateSession(session_id="plan"))
+    for uri in ("viking://user/alice/sessions/plan/messages.jsonl", "viking://user/alice/sessions/none"):
+        with pytest.raises(NotFoundError):
+            engine.call(bob, ReadFile(uri=uri))
+    engine.call(ALICE, ShareSession(session_id="plan", user_id="bob", rights=["read", "write"]))
+    engine.call(bob, UpdateSession(session_id="plan", owner="alice", title="Plan B"))
+    with pytest.raises(PermissionDeniedError):
+        engine.call(bob, DeleteSession(session_id="plan", owner="alice"))
+    with pytest.raises(NotFoundError):  # a file that is missing in a session that is open to the caller is not denied
+        engine.call(bob, ReadFile(uri="viking://user/alice/sessions/plan/history"))
+    records = engine.call(ALICE, ListAudit(user_id="bob")).records
+    assert sorted((record.action, record.resource, record.outcome) for record in records) == [
+        ("DeleteSession", "plan owner=alice", "denied"),
+        ("ReadFile", "none owner=alice", "denied"),
+        ("ReadFile", "plan owner=alice", "denied"),
+        ("UpdateSession", "plan owner=alice", "done"),
+    ]
 
 
 def test_an_attempt_in_an_account_that_does_not_exist_is_not_recorded(database: Database) -> None:
@@ -218,6 +326,17 @@ def test_an_open_is_recorded_once_an_hour(database: Database) -> None:
             engine.call(ALICE, GetSession(session_id="s"))
         now[0] += HOUR
     assert len(engine.call(ALICE, ListAudit(action="OpenSession")).records) == 3
+
+
+def test_uses_at_the_same_time_are_one_line(database: Database) -> None:
+    """All of them have read that the key, or the link, was not used in this hour."""
+    engine = Engine(database)
+    engine.call(ALICE, CreateSession(session_id="s"))
+    for _ in range(5):
+        engine.audit_log.record_key_use(ALICE, "0123456789abcdef", "", HOUR, is_first_in_hour=True)
+        engine.audit_log.record_link_use(ALICE, "fedcba9876543210", "", HOUR, None)
+    records = engine.call(ALICE, ListAudit(limit=100)).records
+    assert sorted(record.action for record in records if record.action.startswith("Use")) == ["UseKey", "UseLink"]
 
 
 def test_a_read_succeeds_if_it_cannot_be_recorded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from holdfast.errors import InvalidArgumentError
 from holdfast.model.audit import AuditVerification
 from holdfast.model.identity import Principal
 from holdfast.store.database import Database, Tx
+from holdfast.store.drivers.sqlite.database import SqliteDatabase
 
 ALICE = Principal("acme", "alice", "root")
 KEY = "a key for tests"
@@ -73,6 +74,38 @@ def test_a_changed_number_in_any_column_is_found_in_its_line(
 ) -> None:
     database.write("*", lambda tx: tx.execute(f"UPDATE audit SET {assignment} WHERE number = ?", (PLACE,)))
     assert problem(client.verify_audit()) == (kind, PLACE)
+
+
+@pytest.mark.parametrize("column", TEXT_COLUMNS)
+def test_a_text_that_is_not_utf8_is_found_in_its_line(tmp_path: Path, column: str) -> None:
+    """A flipped bit of an ASCII character makes one. Only SQLite stores it."""
+    database = SqliteDatabase(str(tmp_path / "holdfast.db"))
+    database.migrate(0)
+    client = Client(LocalTransport(Engine(database), ALICE))
+    for number in range(1, LINES):
+        client.create_session(f"s{number}")
+    change(database, f"UPDATE audit SET {column} = CAST(x'e1' AS TEXT) WHERE number = ?", PLACE)
+    assert problem(client.verify_audit()) == ("changed", PLACE)
+    client.export_audit(tmp_path / "audit.jsonl")
+    assert problem(verify_file(tmp_path / "audit.jsonl")) == ("changed", PLACE)
+    assert len(client.list_audit().records) == LINES
+    client.close()
+
+
+def test_lines_are_listed_although_the_time_of_one_is_damaged(client: Client, database: Database) -> None:
+    change(database, "UPDATE audit SET at = 9223372036854775807, outcome = 'x' WHERE number = ?", PLACE)
+    assert len(client.list_audit().records) == LINES
+
+
+def test_a_copy_of_a_line_that_was_inserted_to_be_sealed_is_found_and_stops_nothing(
+    client: Client, database: Database
+) -> None:
+    columns = "account_id, id, at, user_id, role, action, resource, agent_id, salt, digest"
+    change(database, f"INSERT INTO audit_unsealed ({columns}) SELECT {columns} FROM audit WHERE number = ?", PLACE)
+    assert problem(client.verify_audit()) == ("changed", LINES + 1)
+    client.create_session("next")
+    result = client.verify_audit()
+    assert (result.lines, result.unsealed) == (LINES + 2, 0)
 
 
 DROPPED = [(1, ("missing", 1)), (PLACE, ("missing", PLACE)), (LINES, ("truncated", LINES))]

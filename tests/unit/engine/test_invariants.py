@@ -80,13 +80,13 @@ from holdfast.ops.system import (
 )
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
+from holdfast.store.access import audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
 from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.store.drivers.postgres.transactions import PostgresTx
 from holdfast.store.drivers.sqlite.clock import BootClock
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.store.drivers.sqlite.transactions import SqliteTx
-from holdfast.store.tables import audit
 from holdfast.testing.postgres import PostgresServer
 
 ALICE = Principal("acme", "alice", "root")

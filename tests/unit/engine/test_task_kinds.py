@@ -17,8 +17,8 @@ from holdfast.model.summaries import Cost, TokenUsage
 from holdfast.model.tasks import Task
 from holdfast.ops.system import ObserveComponent
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
+from holdfast.store.access import accounts
 from holdfast.store.database import Database, Tx
-from holdfast.store.tables import accounts
 from holdfast.store.tables.tasks import Failure, StoredTask
 from holdfast.testing.clocks import advance_clock
 

@@ -14,6 +14,7 @@ from holdfast.cli.output import Column
 from holdfast.cli.progress import progress_bar
 from holdfast.engine.gate.ids import system_clock
 from holdfast.model.audit import AuditVerification
+from holdfast.store.database import EVERY_ACCOUNT
 
 app = help_texts.group("List, export and verify the audit log.")
 
@@ -61,7 +62,12 @@ def list_(
     ctx: typer.Context,
     resource: Annotated[
         str | None,
-        typer.Option("--resource", metavar="ID", help="Only lines that name this first.", show_default=False),
+        typer.Option(
+            "--resource",
+            metavar="ID",
+            help="Only lines about this session, user, account or task: the first word of their resource.",
+            show_default=False,
+        ),
     ] = None,
     user_id: Annotated[
         str | None, typer.Option("--user-id", metavar="ID", help="Only lines of this user.", show_default=False)
@@ -124,7 +130,7 @@ def export(
     with options.get(ctx).open_client() as client, progress_bar("exporting") as progress:
         head = client.export_audit(file, operator=operator, progress=progress)
     count = head.number - head.start_number
-    output.print_result(ctx, head, f"{count:,} lines of account {head.account_id} were written to {file}")
+    output.print_result(ctx, head, f"{count:,} lines of {_log_of(head.account_id)} were written to {file}")
 
 
 @app.command(
@@ -151,7 +157,7 @@ def verify(
         else:
             with shared.open_client(settings) as client:
                 result = client.verify_audit(heads=heads, key=key, operator=operator, progress=progress)
-    output.print_result(ctx, result, _describe(result))
+    output.print_result(ctx, result, _describe(result, with_heads=heads is not None))
     if result.problem is not None:
         raise typer.Exit(1)
 
@@ -168,7 +174,10 @@ def head(ctx: typer.Context, operator: Operator = False) -> None:
 def erase(
     ctx: typer.Context,
     ids: Annotated[
-        list[str], typer.Argument(metavar="ID...", help="The ids of the lines to erase.", show_default=False)
+        list[str],
+        typer.Argument(
+            metavar="ID...", help="The ids of the lines to erase, from `audit list -o json`.", show_default=False
+        ),
     ],
     yes: help_texts.Yes = False,
 ) -> None:
@@ -176,19 +185,25 @@ def erase(
     confirm(f"Erase the content of {len(ids)} audit lines?", yes=yes)
     with options.get(ctx).open_client() as client:
         result = client.admin.erase_audit(ids)
-    output.print_result(ctx, result, f"erased {', '.join(map(str, result.numbers))}")
+    output.print_result(ctx, result, f"erased the content of line {', '.join(map(str, result.numbers))}")
 
 
-def _describe(result: AuditVerification) -> str:
+def _log_of(account_id: str) -> str:
+    return "the log of operators" if account_id == EVERY_ACCOUNT else f"account {account_id}"
+
+
+def _describe(result: AuditVerification, *, with_heads: bool) -> str:
+    chain = f"The chain of {_log_of(result.account_id)}"
     if result.problem is not None:
         place = "" if result.problem.file_line is None else f" (line {result.problem.file_line} of the file)"
-        return f"The chain of account {result.account_id} is {result.problem.kind}: {result.problem.message}{place}."
-    facts = [f"{result.lines:,} lines from {result.first_number} to {result.last_number}"]
+        return f"{chain} is not intact ({result.problem.kind}): {result.problem.message}{place}."
+    numbers = f" from {result.first_number} to {result.last_number}" if result.lines else ""
+    facts = [f"{result.lines:,} lines{numbers}"]
     facts += [f"{result.erased:,} erased"] if result.erased else []
     facts += [f"{result.unsealed:,} not sealed yet"] if result.unsealed else []
-    facts += [f"{result.heads_checked:,} saved heads found"] if result.heads_checked else []
+    facts += [f"{result.heads_checked:,} saved heads found"] if with_heads else []
     facts += {"checked": ["signatures checked"], "not checked": ["signature not checked"], "none": []}[result.signature]
-    return f"The chain of account {result.account_id} is intact: {', '.join(facts)}; its last link is {result.link}."
+    return f"{chain} is intact: {', '.join(facts)}; its last link is {result.link}."
 
 
 def _parse_time(value: str | None, hint: str) -> datetime | None:

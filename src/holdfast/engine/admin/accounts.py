@@ -27,9 +27,8 @@ from holdfast.ops.administration import (
     RotateKey,
     SetRole,
 )
-from holdfast.store.access import user_ids, users
+from holdfast.store.access import accounts, user_ids, users
 from holdfast.store.database import Tx
-from holdfast.store.tables import accounts
 from holdfast.store.timestamps import from_micros
 
 INTERNAL_ID_BYTES = 6

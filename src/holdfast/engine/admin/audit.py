@@ -13,8 +13,8 @@ from holdfast.ops.audit import (
     ListOperatorAudit,
     RecordExport,
 )
+from holdfast.store.access import audit
 from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.store.tables import audit
 from holdfast.store.timestamps import storable_micros
 
 MAX_NAMED_SESSIONS = 10

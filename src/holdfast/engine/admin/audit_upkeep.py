@@ -1,6 +1,7 @@
 """Upkeep of the audit log: it removes old lines, and saves the heads of chains to a file."""
 
 import os
+import stat
 from contextlib import suppress
 from functools import partial
 
@@ -13,9 +14,9 @@ from holdfast.engine.gate.ids import Clock, Ids
 from holdfast.errors import UnavailableError
 from holdfast.model.audit import SavedHead
 from holdfast.model.identity import OPERATOR
+from holdfast.store.access import audit
+from holdfast.store.access.audit import NewLine
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx, read_time
-from holdfast.store.tables import audit
-from holdfast.store.tables.audit import NewLine
 
 MICROS_PER_DAY = 86_400_000_000
 HEADS_PER_READ = 1_000
@@ -60,10 +61,7 @@ class AuditUpkeep:
         if not lines:
             return
         try:
-            with open(file, "ab") as opened:  # noqa: PTH123 - it may be a pipe or a device
-                opened.write(b"".join(lines))
-                opened.flush()
-                os.fsync(opened.fileno())
+            _append_lines(file, lines)
         except OSError as error:
             raise UnavailableError(
                 f"the audit heads cannot be saved to {file!r}: {error.strerror}; check audit_head_file",
@@ -102,16 +100,43 @@ class AuditUpkeep:
         audit.set_pruned(tx, *last)
 
 
+def _append_lines(file: str, lines: list[bytes]) -> None:
+    """Write lines to the end of a file, or to a named pipe. It does not wait for the reader of a pipe."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o600)
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            # A disk that was full may have cut the last line.
+            unfinished = b"" if _tail(file, 1) in {b"", b"\n"} else b"\n"
+            _write_all(descriptor, unfinished + b"".join(lines))
+            os.fsync(descriptor)
+        else:
+            for line in lines:  # a pipe takes a short line as a whole, or not at all
+                _write_all(descriptor, line)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _tail(file: str, size: int) -> bytes:
+    """The last bytes of a file. Empty if it is missing, or a pipe: opening one to read would wait for a writer."""
+    try:
+        if not stat.S_ISREG(os.stat(file).st_mode):  # noqa: PTH116 - it may be a pipe or a device
+            return b""
+        with open(file, "rb") as opened:  # noqa: PTH123 - as above
+            opened.seek(max(0, os.fstat(opened.fileno()).st_size - size))
+            return opened.read(size)
+    except OSError:
+        return b""
+
+
 def _last_saved(file: str) -> dict[str, str]:
     """The last head of each account in the last part of the file. A head that is not found is saved again."""
-    try:
-        with open(file, "rb") as opened:  # noqa: PTH123 - as above
-            opened.seek(max(0, os.path.getsize(file) - MAX_TAIL_BYTES))  # noqa: PTH202 - as above
-            tail = opened.read(MAX_TAIL_BYTES)
-    except OSError:
-        return {}
     saved: dict[str, str] = {}
-    for line in tail.splitlines():
+    for line in _tail(file, MAX_TAIL_BYTES).splitlines():
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             head = msgspec.json.decode(line, type=SavedHead)
             saved[head.account_id] = head.link

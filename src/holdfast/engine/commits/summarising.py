@@ -70,7 +70,8 @@ def summarise_archive(
         return claimed.run_step(f"{prefix}summarise", SummaryResult, summarise, replace_source_ids)
     # The model's tokens may be larger or smaller than the estimated ones; the ratio is measured from its usage figures.
     input_tokens = round(claimed.settings.model_input_tokens / max(model.token_ratio, MIN_TOKEN_RATIO))
-    piece_tokens = prompts.tokens_for_messages(input_tokens, "of " * (MAX_EARLIER_CHARS // 3))
+    longest_earlier = "of " * (MAX_EARLIER_CHARS // 3)  # of short words, so that few summaries have more tokens
+    piece_tokens = prompts.tokens_for_messages(input_tokens, longest_earlier)
     pieces = claimed.compute(SPLIT, MessagesToSplit(messages, piece_tokens))
     # The split also truncates a message that is too long for one call.
     truncated = [message for piece in pieces for message in piece]

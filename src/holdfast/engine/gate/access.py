@@ -9,8 +9,9 @@ from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.errors import NotFoundError, PermissionDeniedError
 from holdfast.model.identity import OPERATOR, AccessRole, Principal
 from holdfast.ops.table import Operation, OperationEntry, RequiredRole
+from holdfast.store.access import accounts, audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
-from holdfast.store.tables import accounts, audit, tasks
+from holdfast.store.tables import tasks
 
 R = TypeVar("R")
 
@@ -28,9 +29,10 @@ ALLOWED_ROLES: dict[RequiredRole, frozenset[AccessRole]] = {
 def require_role(principal: Principal, entry: OperationEntry, name: str) -> None:
     """Refuse a caller whose role may not call the operation, before any work is done for it."""
     if principal.role not in ALLOWED_ROLES[entry.role]:
+        required = "user" if entry.role == "guest" else entry.role  # nobody can be given the role guest
         raise PermissionDeniedError(
-            f"{name} needs the role {entry.role}; {principal.user_id} of {principal.account_id} has {principal.role}",
-            required=entry.role,
+            f"{name} needs the role {required}; {principal.user_id} of {principal.account_id} has {principal.role}",
+            required=required,
             role=principal.role,
         )
 
@@ -84,6 +86,9 @@ def record_audit(tx: Tx, principal: Principal, action: str, resource: str, conte
         context.signals.has_unsealed_lines = True
 
 
-def audited_resource(audit: str, op: Operation[R], result: R) -> str:
-    """Fill in what the operation declares for its audit record."""
-    return audit.format(result=result, **asdict(op))
+def audited_resource(audit: str, principal: Principal, op: Operation[R], result: R) -> str:
+    """Fill in what the operation declares for its audit record, and the owner of a session of another user."""
+    session, resource = audit_lines.noted_session(), audit.format(result=result, **asdict(op))
+    if session is None or session.owner_id == principal.internal_id:
+        return resource
+    return f"{resource} owner={session.owner_id}"

@@ -4,7 +4,7 @@ import threading
 
 from holdfast.engine.gate.ids import Ids
 from holdfast.model.identity import Origin, Principal
-from holdfast.store.tables.audit import NewLine
+from holdfast.store.access.audit import NewLine
 from holdfast.store.tables.sessions import StoredSession
 
 SALT_BYTES = 16

@@ -15,14 +15,14 @@ from holdfast import forking
 from holdfast.engine.gate import audit_lines
 from holdfast.engine.gate.ids import Clock, Ids
 from holdfast.errors import HoldfastError
+from holdfast.model.access import INTERNAL_ID_SEPARATOR
 from holdfast.model.base import is_name
 from holdfast.model.identity import OPERATOR, Origin, Principal
 from holdfast.model.uris import parse_uri
 from holdfast.ops.table import Operation
-from holdfast.store.access import share_links, users
+from holdfast.store.access import accounts, audit, share_links, users
+from holdfast.store.access.audit import NewLine, Sealed
 from holdfast.store.database import EVERY_ACCOUNT, Database, Submission, Tx
-from holdfast.store.tables import accounts, audit
-from holdfast.store.tables.audit import NewLine, Sealed
 
 MICROS_PER_HOUR = 3_600_000_000
 MAX_KEYS = 50_000
@@ -30,12 +30,14 @@ MAX_KEYS = 50_000
 MAX_DENIED_PER_USER = 100
 """How many denied attempts of a user are recorded in an hour, by each process."""
 MAX_DENIED = 10_000
-"""How many denied attempts are recorded in an hour, by each process."""
+"""How many denied attempts in an account are recorded in an hour, by each process."""
 MAX_WAITING = 1_000
 """How many lines may wait to be written. Further ones are dropped: the database is down."""
 MAX_BUSY_ATTEMPTS = 5
 MAX_SLICES = 20
 """How many slices of lines a reader seals before it reads. The rest is sealed in the background."""
+MAX_WAIT_MICROS = 60_000_000
+"""How long a line may wait to be written. A larger difference of times comes from a wrong clock."""
 SETTLE_SECONDS = 2.0
 OPEN = "OpenSession"
 _RESOURCE_FIELDS = ("session_id", "task_id", "user_id", "account_id")
@@ -59,14 +61,16 @@ class HourlyFilter:
         self._seen.add(mark)
         return True
 
-    def admits_limited(self, key: Hashable, group: Hashable, now: int) -> bool:
-        """As `admits`, but at most `MAX_DENIED_PER_USER` keys of a group, and `MAX_DENIED` in total."""
+    def admits_limited(self, key: Hashable, account: str, user: str, now: int) -> bool:
+        """As `admits`, but at most `MAX_DENIED_PER_USER` keys of a user, and `MAX_DENIED` of an account."""
         self._begin_hour(now)
-        total = self._counts[None]
-        if total >= MAX_DENIED or self._counts[group] >= MAX_DENIED_PER_USER or not self.admits(key, now):
+        groups = {account: MAX_DENIED, (account, user): MAX_DENIED_PER_USER}
+        is_full = any(self._counts[group] >= limit for group, limit in groups.items())
+        if is_full or not self.admits((account, user, key), now):
             return False
-        self._counts[None] = total + 1
-        self._counts[group] += 1
+        if len(self._counts) >= MAX_KEYS:
+            self._counts.clear()
+        self._counts.update(groups.keys())
         return True
 
     def _begin_hour(self, now: int) -> None:
@@ -85,7 +89,10 @@ class AuditLog:
         self._ids = ids
         self._clock = clock
         self._opened = HourlyFilter()
+        self._used = HourlyFilter()
+        """Keys and links. Many requests may read the time of the last use before the first of them is stored."""
         self._denied = HourlyFilter()
+        self._denied_keys = HourlyFilter()
         self.reset()
         _all_logs.add(self)
 
@@ -112,16 +119,20 @@ class AuditLog:
         The same attempt is recorded once an hour, and the attempts of a user up to a limit.
         """
         account = EVERY_ACCOUNT if principal.account_id == OPERATOR.account_id else principal.account_id
-        resource, now = _named_resource(named), self._clock()
-        user = (account, principal.user_id)
-        if self._denied.admits_limited((user, action, resource), user, now):
+        resource, now = _named_resource(named, principal), self._clock()
+        if self._denied.admits_limited((action, resource), account, principal.user_id, now):
             line = audit_lines.new_line(principal, action, resource, self._ids, now, origin, outcome="denied")
             self._submit_line(account, line)
 
     def record_denied_key(self, account: str, key_id: str, address: str) -> None:
-        """Record the use of a key that is not valid, if the account that it names exists."""
+        """Record the use of a key that is not valid, if the account that it names exists.
+
+        Anybody can send such keys. They count against no limit of users, and made-up accounts against none at all.
+        """
         now = self._clock()
-        if self._denied.admits_limited((account, key_id), (account, ""), now):
+        if not self._db.read(account, lambda tx: accounts.exists(tx, account)):
+            return
+        if self._denied_keys.admits_limited(key_id, account, "", now):
             line = NewLine(
                 id=self._ids.new("aud"),
                 at=now,
@@ -139,7 +150,7 @@ class AuditLog:
     ) -> None:
         """Store when a key was used. The first use in an hour is also a line, written in the same transaction."""
         line = None
-        if is_first_in_hour:
+        if is_first_in_hour and self._used.admits((principal.account_id, key_id), now):
             origin = Origin(address, key_id)
             line = audit_lines.new_line(principal, "UseKey", principal.user_id, self._ids, now, origin)
         self._submit_line(principal.account_id, line, first=lambda tx: users.touch_key(tx, key_id, now))
@@ -147,7 +158,8 @@ class AuditLog:
     def record_link_use(self, guest: Principal, link_id: str, address: str, now: int, last_used_at: int | None) -> None:
         """Count the use of a share link. The first use in an hour is also a line, written in the same transaction."""
         line = None
-        if now // MICROS_PER_HOUR != (last_used_at or 0) // MICROS_PER_HOUR:
+        is_first_in_hour = now // MICROS_PER_HOUR != (last_used_at or 0) // MICROS_PER_HOUR
+        if is_first_in_hour and self._used.admits((guest.account_id, link_id), now):
             line = audit_lines.new_line(guest, "UseLink", link_id, self._ids, now, Origin(address, link_id))
         self._submit_line(guest.account_id, line, first=lambda tx: share_links.count_use(tx, link_id, now))
 
@@ -163,7 +175,7 @@ class AuditLog:
         salt = audit_lines.new_salt(self._ids)
 
         def write(tx: Tx) -> bool | None:
-            if account != EVERY_ACCOUNT and not accounts.exists(tx, account):
+            if account != EVERY_ACCOUNT and not (accounts.hold(tx, account) and _existed(tx, account, line)):
                 return None
             first(tx)
             return None if line is None or unless(tx) else audit.record(tx, line, salt)
@@ -192,11 +204,14 @@ class AuditLog:
         with suppress(HoldfastError):
             if not self._db.read(account, audit.count_unsealed):
                 return
-            for _ in range(MAX_SLICES):
+            slices, deadline = 0, time.monotonic() + SETTLE_SECONDS
+            while slices < MAX_SLICES and time.monotonic() < deadline:
                 sealed = self._db.write(account, self._seal)
                 if not sealed.has_more:
                     return
-                if not sealed.lines:
+                if sealed.lines:
+                    slices += 1
+                else:
                     time.sleep(0.005)  # another transaction seals
 
     def settle(self) -> None:
@@ -215,6 +230,7 @@ class AuditLog:
                     pass
 
     def _seal(self, tx: Tx) -> Sealed:
+        accounts.hold(tx, tx.account)  # else a deletion at the same time would leave a part of the chain
         return audit.seal(tx, partial(audit_lines.new_salt, self._ids))
 
     def _submit_seal(self, account: str, attempts: int) -> None:
@@ -255,24 +271,32 @@ class AuditLog:
         return True
 
 
-def _named_resource(named: Any) -> str:
+def _existed(tx: Tx, account: str, line: NewLine | None) -> bool:
+    """Whether an account exists, and was not deleted and created again while a line waited to be written."""
+    created_at = accounts.find_creation_time(tx, account)
+    return created_at is not None and (line is None or not 0 < created_at - line.at < MAX_WAIT_MICROS)
+
+
+def _named_resource(named: Any, principal: Principal) -> str:
     """The session, task, user or account that an operation names. Other fields may have any text."""
-    for name in _RESOURCE_FIELDS:
-        value = named.get(name) if isinstance(named, dict) else getattr(named, name, None)
-        if is_name(value):
-            return str(value)
-    return ""
+    if not isinstance(named, dict):
+        return _opened_session(named, principal) or _first_name(lambda field: getattr(named, field, None))
+    return _first_name(named.get)
+
+
+def _first_name(value_of: Callable[[str], Any]) -> str:
+    return next((str(value) for value in map(value_of, _RESOURCE_FIELDS) if is_name(value)), "")
 
 
 def _opened_session(op: Operation[Any], principal: Principal) -> str:
-    """The session that an operation reads, by its id or by the URI of a file of it. Empty if it reads none."""
+    """The session that an operation names, by its id or by the URI of a file of it. Empty if it names none."""
     session_id, owner = getattr(op, "session_id", None), getattr(op, "owner", None)
     uri = getattr(op, "uri", None)
     if session_id is None and uri is not None:
         names = parse_uri(uri)
         if names[2:3] == ("sessions",) and len(names) > 3 and is_name(names[3]):  # noqa: PLR2004 - user/ID/sessions/ID
             session_id, owner = names[3], names[1]
-    if session_id is None:
+    if session_id is None or not is_name((owner or principal.user_id).partition(INTERNAL_ID_SEPARATOR)[0]):
         return ""
     return str(session_id) if owner in (None, "", principal.user_id) else f"{session_id} owner={owner}"
 

@@ -124,7 +124,7 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         result: R = call.handler.handle(tx, self.principal, call.op, self.prepared, call.context)
         call.context.signals.session = audit_lines.noted_session()
         if call.entry.audit is not None:
-            resource = access.audited_resource(call.entry.audit, call.op, result)
+            resource = access.audited_resource(call.entry.audit, self.principal, call.op, result)
             access.record_audit(tx, self.principal, type(call.op).__name__, resource, call.context)
         return result
 

@@ -86,14 +86,19 @@ def is_same_secret(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(), other.encode())
 
 
-def find_owner(db: Database, key: str, now: int, audit_log: AuditLog, address: str) -> KeyOwner | None:
-    """Return the owner of a key or a share link, or None if it is malformed, unknown, wrong or expired."""
+def find_owner(
+    db: Database, key: str, now: int, audit_log: AuditLog, address: str, *, counts_use: bool
+) -> KeyOwner | None:
+    """Return the owner of a key or a share link, or None if it is malformed, unknown, wrong or expired.
+
+    `counts_use` is False if a request asks again, such as a stream before each page.
+    """
     parsed = parse_key(key)
     if parsed is None:
         return None
     account, key_id = parsed
     if is_link(key):
-        return _find_link(db, account, key_id, key, now, audit_log, address)
+        return _find_link(db, account, key_id, key, now, audit_log, address, counts_use=counts_use)
     stored = db.read(account, lambda tx: users.find_key(tx, key_id))
     is_valid = stored is not None and is_same_secret(stored.hash, hash_of(key))
     if stored is None or not is_valid or (stored.expires_at is not None and stored.expires_at <= now):
@@ -109,14 +114,23 @@ def find_owner(db: Database, key: str, now: int, audit_log: AuditLog, address: s
 
 
 def _find_link(
-    db: Database, account: str, link_id: str, key: str, now: int, audit_log: AuditLog, address: str
+    db: Database,
+    account: str,
+    link_id: str,
+    key: str,
+    now: int,
+    audit_log: AuditLog,
+    address: str,
+    *,
+    counts_use: bool,
 ) -> KeyOwner | None:
-    """Return a guest whose only access is the grant of the link. Each use is counted."""
+    """Return a guest whose only access is the grant of the link."""
     stored = db.read(account, lambda tx: share_links.find(tx, link_id))
     is_valid = stored is not None and is_same_secret(stored.hash, hash_of(key))
     if stored is None or not is_valid or (stored.expires_at is not None and stored.expires_at <= now):
         audit_log.record_denied_key(account, link_id, address)
         return None
     guest = Principal(account, link_user_name(link_id), "guest", internal_id=link_internal_id(link_id))
-    audit_log.record_link_use(guest, link_id, address, now, stored.last_used_at)
+    if counts_use:
+        audit_log.record_link_use(guest, link_id, address, now, stored.last_used_at)
     return KeyOwner(guest, stored.expires_at, link_id)

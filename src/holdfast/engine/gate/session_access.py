@@ -11,10 +11,10 @@ import msgspec
 from holdfast.engine.gate import access, audit_lines
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.errors import ConflictError, NotFoundError, PermissionDeniedError
-from holdfast.model.access import INTERNAL_ID_SEPARATOR, RIGHT_BITS, to_rights
+from holdfast.model.access import RIGHT_BITS, to_rights
 from holdfast.model.identity import Principal
 from holdfast.ops.table import rights_needed
-from holdfast.store.access import grants, shared_sessions, user_ids
+from holdfast.store.access import grants, shared_sessions
 from holdfast.store.access.grants import Grantee
 from holdfast.store.database import Tx
 from holdfast.store.tables import changes
@@ -106,28 +106,15 @@ def get_or_create_session(tx: Tx, principal: Principal, op: SessionOperation, co
 
 
 def _find(tx: Tx, principal: Principal, op: SessionOperation, *, lock: bool) -> StoredSession | None:
-    if principal.role == "guest":
-        if op.owner is None:
-            return shared_sessions.find_of_link(tx, grantee_of(principal), op.session_id, lock=lock)
-        return shared_sessions.find(tx, grantee_of(principal), op.owner, op.session_id, lock=lock)
-    if op.owner is None or op.owner == principal.user_id:
+    """Find the session at an address. An owner in an address is an internal id: it means one user for ever."""
+    grantee = grantee_of(principal)
+    if op.owner is None and principal.role == "guest":
+        return shared_sessions.find_of_link(tx, grantee, op.session_id, lock=lock)
+    if principal.role != "guest" and op.owner in {None, principal.user_id, principal.internal_id}:
         own = store.find(tx, principal.internal_id, op.session_id, lock=lock)
-        if own is not None or op.owner is None:
+        if own is not None or op.owner in {None, principal.internal_id}:
             return own
-    shared = shared_sessions.find(tx, grantee_of(principal), op.owner, op.session_id, lock=lock)
-    if shared is None and op.owner == principal.internal_id != principal.user_id:
-        return store.find(tx, principal.internal_id, op.session_id, lock=lock)
-    return shared
-
-
-def owner_ids(tx: Tx, owner: str) -> list[str]:
-    """Return the internal ids that an owner in an address may mean.
-
-    A name means the user who has it now. It is also the internal id of the first user who had it.
-    """
-    if INTERNAL_ID_SEPARATOR in owner:
-        return [owner]
-    return list(dict.fromkeys([user_ids.current(tx, owner), owner]))
+    return None if op.owner is None else shared_sessions.find(tx, grantee, op.owner, op.session_id, lock=lock)
 
 
 def new_session(principal: Principal, session_id: str, context: CallContext) -> StoredSession:

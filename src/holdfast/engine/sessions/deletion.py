@@ -12,8 +12,9 @@ from holdfast.model.identity import Principal
 from holdfast.model.sessions import SessionRef
 from holdfast.model.tasks import DELETION
 from holdfast.ops.sessions import DeleteSession
+from holdfast.store.access import accounts
 from holdfast.store.database import Tx
-from holdfast.store.tables import accounts, auto_commit_checks, deleted_logs, lineage, sessions, tasks
+from holdfast.store.tables import auto_commit_checks, deleted_logs, lineage, sessions, tasks
 from holdfast.store.tables.tasks import StoredTask
 from holdfast.validation import prebuild_decoder
 

@@ -16,7 +16,7 @@ from holdfast.json_documents import decode_json
 from holdfast.model.identity import DEFAULT_AGENT, Principal
 from holdfast.model.messages import Appended, Message, MessagePage, NewMessage, message_id
 from holdfast.ops.sessions import AddMessage, AddMessages, GetMessages
-from holdfast.store.checked.message_rows import set_author
+from holdfast.store.checked.message_rows import find_author, set_author
 from holdfast.store.database import Tx
 from holdfast.store.tables import append_results, lineage, tool_results
 from holdfast.store.tables import messages as store
@@ -43,7 +43,7 @@ def _append(
     tx.limit_to(op.session_id)
     session = session_access.get_or_create_session(tx, principal, op, context)
     if op.idempotency_key is not None or checked.given_ids:
-        earlier_result = _find_earlier_result(tx, session, op, checked)
+        earlier_result = _find_earlier_result(tx, principal, session, op, checked)
         if earlier_result is not None:
             return earlier_result
     last = session.last_seq
@@ -72,17 +72,23 @@ def _append(
         updated = msgspec.structs.replace(session, own_seq=result.seq, own_tokens=tokens_total, own_added=now)
         auto_commits.commit_after_append(tx, updated, context)
     if op.idempotency_key is not None:
-        append_results.insert(tx, session.log_id, op.idempotency_key, _fingerprint(op, checked), result)
+        fingerprint = _fingerprint(op, checked, _author(principal, session))
+        append_results.insert(tx, session.log_id, op.idempotency_key, fingerprint, result)
     return result
 
 
 def _with_author(drafts: list[Draft], principal: Principal, session: StoredSession) -> list[Draft]:
     """Return the messages with their author, unless the owner adds them with the default agent."""
-    author = None if principal.internal_id == session.owner_id else principal.user_id
+    author = _author(principal, session)
     agent_id = None if principal.agent_id == DEFAULT_AGENT else principal.agent_id
     if author is None and agent_id is None:
         return drafts
     return [msgspec.structs.replace(draft, extra=set_author(draft.extra, author, agent_id)) for draft in drafts]
+
+
+def _author(principal: Principal, session: StoredSession) -> str | None:
+    """Return who adds a message, or None for the owner of the session."""
+    return None if principal.internal_id == session.owner_id else principal.user_id
 
 
 def _require_appendable(session: StoredSession, expected_seq: int | None, last: int) -> None:
@@ -101,16 +107,17 @@ def _require_appendable(session: StoredSession, expected_seq: int | None, last: 
 
 
 def _find_earlier_result(
-    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, checked: CheckedMessages
+    tx: Tx, principal: Principal, session: StoredSession, op: AddMessage | AddMessages, checked: CheckedMessages
 ) -> Appended | None:
     """Return the result of the original append if this one is a retry."""
     if op.idempotency_key is not None:
         found = append_results.find(tx, session.log_id, op.idempotency_key)
         if found is not None:
             fingerprint, result = found
-            if fingerprint != _fingerprint(op, checked):
+            if fingerprint != _fingerprint(op, checked, _author(principal, session)):
                 raise ConflictError(
-                    f"idempotency_key: {op.idempotency_key!r} was used for another body; use a new key",
+                    f"idempotency_key: {op.idempotency_key!r} was used for another body or by another user; use a new"
+                    " key",
                     resource=op.idempotency_key,
                     type="idempotency_key",
                 )
@@ -119,16 +126,23 @@ def _find_earlier_result(
     for id, index in checked.given_ids.items():  # noqa: A001
         seq = store.find_seq(tx, log_ranges, id)
         if seq is not None:
-            return _result_if_same(tx, session, op, checked, seq - index, id)
+            return _result_if_same(tx, session, op, checked, seq - index, id, _author(principal, session))
     return None
 
 
 def _result_if_same(
-    tx: Tx, session: StoredSession, op: AddMessage | AddMessages, checked: CheckedMessages, first: int, id: str
+    tx: Tx,
+    session: StoredSession,
+    op: AddMessage | AddMessages,
+    checked: CheckedMessages,
+    first: int,
+    id: str,
+    author: str | None,
 ) -> Appended:
     """Return the result of the append that stored messages from `first` on.
 
-    Raise a conflict for the message `id` if the stored messages differ from the new ones.
+    Raise a conflict for the message `id` if the stored messages differ from the new ones. To a collaborator, messages
+    of others differ in any case: a guessed message must not be confirmed to somebody who may not read it.
     """
     last = first + len(checked.drafts) - 1
     stored_messages = store.read_stored(tx, lineage.log_ranges(tx, session, first, last))
@@ -138,6 +152,7 @@ def _result_if_same(
             stored.is_damaged
             or (
                 (stored.role, _without_author(stored.extra)) == (draft.role, draft.extra)
+                and (author is None or find_author(stored.extra) == author)
                 and _same_parts(stored.parts_json, draft.parts_json)
                 and (message.created_at is None or stored.created_at == draft.created_at)
             )
@@ -180,12 +195,14 @@ def _new_messages(op: AddMessage | AddMessages) -> Sequence[NewMessage]:
     return [op] if isinstance(op, AddMessage) else op.messages
 
 
-def _fingerprint(op: AddMessage | AddMessages, checked: CheckedMessages) -> str:
-    """Hash everything that the caller gave, and no generated value."""
-    given = [
+def _fingerprint(op: AddMessage | AddMessages, checked: CheckedMessages, author: str | None) -> str:
+    """Hash everything that the caller gave, and no generated value. Two authors with one key have sent two messages."""
+    given: list[Any] = [
         (message.id, draft.role, draft.parts, draft.extra, draft.created_at if message.created_at else None)
         for message, draft in zip(_new_messages(op), checked.drafts, strict=True)
     ]
+    if author is not None:
+        given.append(author)
     return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
 
 

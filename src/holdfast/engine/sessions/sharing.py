@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from holdfast.engine.gate import keys
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
-from holdfast.engine.gate.session_access import owner_ids, require_rights, require_session
+from holdfast.engine.gate.session_access import require_rights, require_session
 from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from holdfast.model.access import (
     INTERNAL_ID_SEPARATOR,
@@ -20,6 +20,7 @@ from holdfast.model.access import (
     link_internal_id,
     to_bits,
     to_rights,
+    user_name,
 )
 from holdfast.model.identity import Principal
 from holdfast.model.sessions import SessionInfo
@@ -68,14 +69,14 @@ def _unshare(
     tx: Tx, principal: Principal, op: UnshareSession, _prepared: None, context: CallContext
 ) -> CollaboratorRef:
     session = require_session(tx, principal, op, lock=True)
-    ids = owner_ids(tx, op.user_id)
-    if session.owner_id != principal.internal_id and principal.internal_id in ids:
-        ids = [principal.internal_id]  # the caller leaves; an earlier holder of the name stays
+    is_owner = session.owner_id == principal.internal_id
+    if not is_owner and op.user_id in {principal.user_id, principal.internal_id}:
+        grants.delete(tx, session.log_id, principal.internal_id)  # the caller leaves
     else:
         require_rights(principal, session, RIGHT_BITS["own"])
-    deleted = [internal_id for internal_id in ids if grants.delete(tx, session.log_id, internal_id)]
-    if not deleted:
-        raise NotFoundError("collaborator", op.user_id)
+        # As the list of collaborators shows it, or the name of a user who has another internal id.
+        if not any(grants.delete(tx, session.log_id, user) for user in (op.user_id, user_ids.current(tx, op.user_id))):
+            raise NotFoundError("collaborator", op.user_id)
     _record(tx, principal, session, "unshared", context, {"user_id": op.user_id})
     return CollaboratorRef(session.session_id, op.user_id)
 
@@ -141,13 +142,16 @@ def _revoke_link(
 def _transfer(tx: Tx, principal: Principal, op: TransferSession, _prepared: None, context: CallContext) -> SessionInfo:
     session = require_session(tx, principal, op, lock=True)
     new_owner = _require_user(tx, session, op.user_id)
+    if users.find_role(tx, user_name(op.user_id)) == "auditor":
+        raise InvalidArgumentError("user_id", f"{op.user_id} is an auditor, who cannot open sessions; name a user")
     if not store.transfer(tx, session, new_owner, context.now):
         raise AlreadyExistsError(
-            f"{op.user_id} already has a session {session.session_id}; one of them must be renamed by forking it",
+            f"{op.user_id} already has a session {session.session_id}; transfer a fork of this one with another id",
             resource=session.session_id,
             type="session",
         )
     tasks.transfer(tx, session.log_id, new_owner, session.uri, replace(session, owner_id=new_owner).uri, context.now)
+    share_links.delete_all(tx, session.log_id)  # whoever has one may be the owner of before
     grants.delete(tx, session.log_id, new_owner)
     grants.set_owner(tx, session.log_id, new_owner)
     kept = to_bits(op.keep_rights)

@@ -40,10 +40,11 @@ def _require(tx: Tx, principal: Principal, task_id: str) -> StoredTask:
 
 
 def _may_see(tx: Tx, principal: Principal, task: StoredTask) -> bool:
-    """Whether a task is visible to the caller: its session is the caller's own, or one that the caller may read."""
+    """Whether a task is visible: its session is the caller's own, or one that the caller may read or write."""
     if task.kind not in _visible_kinds():
         return False
-    return task.user_id == principal.internal_id or _has_right(tx, principal, task, "read")
+    is_own = task.user_id == principal.internal_id
+    return is_own or _has_right(tx, principal, task, "read") or _has_right(tx, principal, task, "write")
 
 
 def _has_right(tx: Tx, principal: Principal, task: StoredTask, right: str) -> bool:

@@ -21,6 +21,8 @@ from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
 MAX_DEPTH = 100
+SESSION_DEPTH = 4
+"""The number of names in the path of a session: `user/{owner}/sessions/{id}`."""
 _OVERHEAD_BYTES = 150
 """The approximate size of an entry in a response, without its texts."""
 
@@ -75,7 +77,10 @@ def _require_node(tx: Tx, principal: Principal, uri: str, names: Names) -> Node:
     if names[0] not in scopes:
         allowed = ", ".join(scopes)
         raise InvalidUriError(uri, f"begins with {names[0]!r}, which is not a scope; use one of {allowed}")
-    raise NotFoundError("file", uri)
+    error = NotFoundError("file", uri)
+    is_of_another = names[0] == mounts.USERS and names[1:2] not in {(), ("",), (principal.user_id,)}
+    error.denies_access = is_of_another and mounts.find(tx, principal, names[:SESSION_DEPTH]) is None
+    raise error
 
 
 def _require_file(tx: Tx, principal: Principal, uri: str, names: Names) -> File:

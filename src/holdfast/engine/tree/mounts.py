@@ -5,7 +5,7 @@ from functools import partial
 
 import msgspec
 
-from holdfast.engine.gate.session_access import grantee_of, owner_ids
+from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.tree.nodes import Folder, Node, small_folder
 from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
 from holdfast.model.identity import Principal
@@ -56,11 +56,8 @@ def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
         return _find_in(tx, principal, _own_mounts(principal), path)
     if path[1] == principal.internal_id:
         return _find_in(tx, principal, _own_mounts(principal), (USERS, principal.user_id, *path[2:]))
-    for owner_id in owner_ids(tx, path[1]):
-        node = _find_in(tx, principal, _shared_mounts(owner_id), (USERS, owner_id, *path[2:]))
-        if node is not None and node.changed_at:  # the folders of a user who shares nothing have never changed
-            return node
-    return None
+    node = _find_in(tx, principal, _shared_mounts(path[1]), path)
+    return node if node is not None and node.changed_at else None  # the folders of a user who shares nothing
 
 
 def _find_in(tx: Tx, principal: Principal, mounts: dict[Names, FolderBuilder], path: Names) -> Node | None:

@@ -59,7 +59,7 @@ def shared_sessions_folder(owner_id: str, tx: Tx, principal: Principal, uri: str
     """Return the folder of the sessions that a user lets the caller read, newest first."""
     grantee = grantee_of(principal)
     read_page = partial(shared_sessions.readable_page, tx, grantee, owner_id)
-    return _folder_of_sessions(tx, uri, read_page, partial(shared_sessions.find_of_owner, tx, grantee, owner_id))
+    return _folder_of_sessions(tx, uri, read_page, partial(shared_sessions.find, tx, grantee, owner_id))
 
 
 def _folder_of_sessions(

@@ -68,6 +68,13 @@ def count_use(tx: Tx, link_id: str, now: int) -> None:
     )
 
 
+def delete_all(tx: Tx, log_id: int) -> None:
+    """Delete all links of the session of a log, and their grants."""
+    of_log = "account_id = ? AND log_id = ?"
+    tx.execute(f"DELETE FROM share_links WHERE {of_log}", (tx.account, log_id))
+    tx.execute(f"DELETE FROM grants WHERE {of_log} AND SUBSTR(user_id, 1, 1) = '~'", (tx.account, log_id))
+
+
 def delete(tx: Tx, log_id: int, link_id: str) -> bool:
     """Delete a link and its grant. Return False if the session of the log has no such link."""
     row = tx.one(

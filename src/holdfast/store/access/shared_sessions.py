@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model.access import INTERNAL_ID_SEPARATOR, OWNER_RIGHTS
-from holdfast.store.access import user_ids
+from holdfast.model.access import OWNER_RIGHTS
 from holdfast.store.access.grants import IS_READABLE, OF_GRANTEE, Grantee
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import (
@@ -39,27 +38,12 @@ def _select(tx: Tx, condition: str, sessions: str = "sessions s", rights: str = 
     return select_sessions(condition, sessions, rights, has_lateral_joins=tx.dialect.has_lateral_joins)
 
 
-def find(tx: Tx, grantee: Grantee, owner: str, session_id: str, *, lock: bool = False) -> StoredSession | None:
-    """Find a session that its owner shares with the grantee.
+def find(tx: Tx, grantee: Grantee, owner_id: str, session_id: str, *, lock: bool = False) -> StoredSession | None:
+    """Find a session that the owner with an internal id shares with the grantee.
 
-    `owner` is a name or an internal id. A name means the user who has it now, before the first one who had it.
     With `lock`, no other transaction adds to the session or changes it until this one ends.
     """
-    address = (tx.account, owner, session_id)
-    if INTERNAL_ID_SEPARATOR in owner:
-        return _find(tx, grantee, _OF_OWNER, address, lock=lock)
-    # Most users have their name as internal id, so both are read in one round trip.
-    read = _statements(tx, grantee, _OF_OWNER, address, lock=lock)
-    current, *rows = tx.all_of([user_ids.select_current(tx, owner), *read])
-    named = None
-    if current and current[0][0] != owner:
-        named = _find(tx, grantee, _OF_OWNER, (tx.account, current[0][0], session_id), lock=lock)
-    return named or _session(rows)
-
-
-def find_of_owner(tx: Tx, grantee: Grantee, owner_id: str, session_id: str) -> StoredSession | None:
-    """Find a session that the owner with an internal id shares with the grantee."""
-    return _find(tx, grantee, _OF_OWNER, (tx.account, owner_id, session_id), lock=False)
+    return _find(tx, grantee, _OF_OWNER, (tx.account, owner_id, session_id), lock=lock)
 
 
 def find_of_link(tx: Tx, grantee: Grantee, session_id: str, *, lock: bool = False) -> StoredSession | None:
@@ -142,6 +126,8 @@ def _select_listed(
     sometimes go through all sessions of the account instead.
     """
     filters, filter_params = filter_conditions(msgspec.structs.replace(wanted, before=None))
+    if wanted.q is not None:  # a title that the grantee may not read is not searched
+        condition += f" AND {IS_READABLE}"
     before, before_params = ("", []) if wanted.before is None else (" AND g.log_id < ?", [wanted.before])
     session = f"SELECT {' AND '.join(['TRUE', *filters])} FROM sessions s WHERE {_OF_GRANT}"
     listed = f"SELECT g.log_id, g.rights FROM grants g WHERE {OF_GRANTEE}{condition}{before} AND ({session})"

@@ -3,16 +3,18 @@
 from collections.abc import Collection
 
 from holdfast.store.access import grants
-from holdfast.store.access.grants import IS_READABLE, OF_GRANTEE, Grantee
+from holdfast.store.access.grants import OF_GRANTEE, Grantee
 from holdfast.store.database import NOW, Tx
 from holdfast.store.tables.tasks import COLUMNS, IS_OPEN, OPEN_STATUSES, StoredTask, is_one_of
 
 _SHARED = (
-    f"account_id = ? AND user_id <> ? AND (SELECT TRUE FROM grants g WHERE {OF_GRANTEE} AND {IS_READABLE}"
+    f"account_id = ? AND user_id <> ? AND (SELECT TRUE FROM grants g WHERE {OF_GRANTEE} AND g.rights % 4 > 0"
     " AND g.log_id = CASE WHEN t.order_key LIKE 'log:' || '_%' THEN CAST(SUBSTR(t.order_key, 5) AS bigint) END)"
 )
-"""The tasks `t` of sessions of others that the grantee may read. It has a subquery and no join, so that the databases
-go through the tasks in their order."""
+"""The tasks `t` of sessions of others that the grantee may read or write.
+
+It has a subquery and no join, so that the databases go through the tasks in their order.
+"""
 
 
 def page(

@@ -7,13 +7,8 @@ _CURRENT = "account_id = ? AND user_id = ? AND removed_at IS NULL"
 
 def current(tx: Tx, user_id: str) -> str:
     """Return the internal id of the user who has a name now, or will have it next."""
-    row = tx.one(*select_current(tx, user_id))
+    row = tx.one(f"SELECT internal_id FROM user_ids WHERE {_CURRENT}", (tx.account, user_id))
     return str(row[0]) if row else user_id
-
-
-def select_current(tx: Tx, user_id: str) -> tuple[str, tuple[str, str]]:
-    """Return a statement that selects the internal id of a name, if it is not the name itself, and its parameters."""
-    return f"SELECT internal_id FROM user_ids WHERE {_CURRENT}", (tx.account, user_id)
 
 
 def retire(tx: Tx, user_id: str, new_id: str, now: int) -> None:

@@ -43,6 +43,11 @@ def find(tx: Tx, user_id: str, now: int, *, lock: bool = False) -> User | None:
     return next(iter(_select_users(tx, now, user_id)), None)
 
 
+def find_role(tx: Tx, user_id: str) -> TenantRole | None:
+    row = tx.one("SELECT role FROM users WHERE account_id = ? AND user_id = ?", (tx.account, user_id))
+    return None if row is None else row[0]
+
+
 def is_possible(tx: Tx, user_id: str) -> bool:
     """Whether a user of this name can call: it exists, or the account has no users, so that names are not checked."""
     known = "SELECT 1 FROM users WHERE account_id = ?"

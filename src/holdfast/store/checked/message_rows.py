@@ -46,6 +46,11 @@ def set_author(extra: str | None, author: str | None, agent_id: str | None) -> s
     return None if changed == Extra() else _encode_extra(changed).decode()
 
 
+def find_author(extra: str | None) -> str | None:
+    """Return the author in the column `extra`, or None if the owner of the session added the message."""
+    return None if extra is None else _decode_extra(extra).author
+
+
 def decode(rows: Sequence[Row]) -> list[Message]:
     """Convert rows with `COLUMNS`. Raises an error if one of them is invalid."""
     if len(rows) <= PAGE_ROWS:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from holdfast.json_documents import decode_json, json_decoder
-from holdfast.model.access import OWNER_RIGHTS, to_rights
+from holdfast.model.access import OWNER_RIGHTS, RIGHT_BITS, to_rights
 from holdfast.model.sessions import SessionConfig, SessionRow, SessionState, session_uri
 from holdfast.store.database import Dialect, Tx
 from holdfast.store.timestamps import from_micros
@@ -120,9 +120,10 @@ def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> 
 def select_sessions(
     condition: str, sessions: str = "sessions s", rights: str = str(OWNER_RIGHTS), *, has_lateral_joins: bool
 ) -> str:
-    """Select sessions, each with columns of its last message, and the caller's rights."""
+    """Select sessions, each with columns of its last message, and with rights."""
     last_message = _LATERAL if has_lateral_joins else _JOINED
-    return f"SELECT {_SESSION_COLUMNS}, {_MESSAGE_COLUMNS}, {rights} FROM {sessions}{last_message} WHERE {condition}"
+    columns = f"{_SESSION_COLUMNS}, {_MESSAGE_COLUMNS}, {rights}"
+    return f"SELECT {columns} FROM {sessions}{last_message} WHERE {condition}"
 
 
 @functools.lru_cache(1_000)
@@ -228,15 +229,17 @@ def _like_pattern(q: str) -> str:
 
 
 def to_row(session: StoredSession) -> SessionRow:
+    """Return a session as lists show it. Without the right to read, its title and counts are not shown."""
+    can_read = bool(session.rights & RIGHT_BITS["read"])
     return SessionRow(
         session_id=session.session_id,
         uri=session.uri,
-        mod_time=from_micros(session.changed_at),
+        mod_time=from_micros(session.changed_at if can_read else session.created_at),
         created_at=from_micros(session.created_at),
-        title=session.title,
+        title=session.title if can_read else "",
         state=session.state,
-        message_count=session.live_count,
-        total_message_count=session.last_seq,
+        message_count=session.live_count if can_read else 0,
+        total_message_count=session.last_seq if can_read else 0,
         owner=session.owner_id,
         rights=to_rights(session.rights),
     )

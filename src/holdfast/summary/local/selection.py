@@ -92,7 +92,8 @@ class Selection:
     def to_lines(self, chosen: Sequence[tuple[Sentence, float]], width: int) -> list[Line]:
         """Mark sentences as used and return them as lines in their order.
 
-        A line also cites the messages that repeat its sentence. A line of a routine shows how often it occurred.
+        A line also cites the messages that repeat its sentence. If many sentences differ only in literals, a line
+        of theirs shows how many there are.
         """
         max_weight = max((weight for _, weight in chosen), default=1.0) or 1.0
         lines: list[Line] = []

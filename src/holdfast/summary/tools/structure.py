@@ -46,7 +46,7 @@ class ShownValues:
     """The values shown so far, which need not be repeated: headings, rows, and pairs that are always the same."""
 
     def __init__(self, leaves: Sequence[tuple[str, str, str]] | None = None, detail: int = MAX_DETAIL) -> None:
-        """Take all values that will be shown as `leaves` (owner, path, text). A lower `detail` leaves out minor fields.
+        """Take all values that will be shown as `leaves` (tool, path, text). A lower `detail` leaves out minor fields.
 
         Without `leaves` all fields are shown, and no pair is assumed to be constant.
         """
@@ -55,11 +55,11 @@ class ShownValues:
         self._stated_keys: set[str] = set()
         self._constants: dict[str, str | None] = {}
         self._kept: set[tuple[str, str]] | None = None if leaves is None or detail == MAX_DETAIL else set()
-        for owner, path, text in leaves or ():
+        for tool, path, text in leaves or ():
             key = path.rpartition(".")[2]
             self._constants[key] = text if self._constants.get(key, text) == text else None
             if self._kept is not None and (_detail_level(text) <= detail or _NAMING_KEY.search(key)):
-                self._kept.add((owner, path))
+                self._kept.add((tool, path))
 
     def is_constant(self, key: str, text: str) -> bool:
         """Return whether the key has this value wherever it occurs."""
@@ -77,9 +77,9 @@ class ShownValues:
     def keeps_all(self) -> bool:
         return self._kept is None
 
-    def keeps(self, owner: str, path: str) -> bool:
+    def keeps(self, tool: str, path: str) -> bool:
         """Return whether the level of detail includes a field, because one of its values is important enough."""
-        return self._kept is None or (owner, path) in self._kept
+        return self._kept is None or (tool, path) in self._kept
 
 
 _decode = json_decoder().decode
@@ -146,23 +146,23 @@ def _join_path(path: str, name: Any) -> str:
 
 
 def format_fields(
-    value: Any, implied: Mapping[str, str] | None = None, shown: ShownValues | None = None, owner: str = ""
+    value: Any, implied: Mapping[str, str] | None = None, shown: ShownValues | None = None, tool: str = ""
 ) -> list[Field]:
     """Format the pairs and tables of a value in order, without pairs in `implied` and constants in `shown`.
 
-    The heading of columns is not repeated for values of the same `owner`.
+    The heading of columns is not repeated for values of the same `tool`.
     """
-    formatter = _Formatter(implied or {}, shown or ShownValues(), owner)
+    formatter = _Formatter(implied or {}, shown or ShownValues(), tool)
     return list(formatter.fields("", value, MAX_DEPTH))[:MAX_FIELDS]
 
 
 class _Formatter:
     """Formats one value."""
 
-    def __init__(self, implied: Mapping[str, str], shown: ShownValues, owner: str) -> None:
+    def __init__(self, implied: Mapping[str, str], shown: ShownValues, tool: str) -> None:
         self._implied = implied
         self._shown = shown
-        self._owner = owner
+        self._tool = tool
 
     def fields(self, path: str, value: Any, depth: int) -> Iterator[Field]:
         if isinstance(value, dict):
@@ -188,7 +188,7 @@ class _Formatter:
                 yield from self.fields(_join_path(path, name), inner, depth - 1)
 
     def _pairs(self, value: dict[Any, Any]) -> Iterator[Field]:
-        """Format `key=value` pairs; only the values if the owner's last pairs had the same keys in the same order."""
+        """Format `key=value` pairs; only the values if the tool's last pairs had the same keys in the same order."""
         texts = {
             key: text
             for name, inner in value.items()
@@ -198,8 +198,8 @@ class _Formatter:
         }
         if not texts:
             return
-        has_same_keys = self._shown.columns.get(self._owner) == tuple(texts)
-        self._shown.columns[self._owner] = tuple(texts)
+        has_same_keys = self._shown.columns.get(self._tool) == tuple(texts)
+        self._shown.columns[self._tool] = tuple(texts)
         items = list(texts.values()) if has_same_keys else [f"{key}={text}" for key, text in texts.items()]
         yield Field("", items, ", ")
 
@@ -239,9 +239,9 @@ class _Formatter:
         yield Field(self._heading(path, columns, shared_pairs), items, "; ")
 
     def _heading(self, path: str, columns: "Sequence[_Column]", shared_pairs: Sequence[str]) -> str:
-        """Return the heading of a table; without its labels if the owner's last table at `path` had the same."""
+        """Return the heading of a table; without its labels if the tool's last table at `path` had the same."""
         labels = tuple(column.label for column in columns)
-        table = f"{self._owner} {path}"
+        table = f"{self._tool} {path}"
         has_same_labels = self._shown.columns.get(table) == labels
         self._shown.columns[table] = labels
         shared = f"all {', '.join(shared_pairs)}" if shared_pairs else ""
@@ -252,13 +252,13 @@ class _Formatter:
         return f"{path} ({inner}): " if path else f"({inner}): "
 
     def _keeps(self, name: Any) -> bool:
-        return self._shown.keeps(self._owner, _join_path("", name))
+        return self._shown.keeps(self._tool, _join_path("", name))
 
     def _keeps_column(self, path: str, name: Any, rows: Sequence[dict[Any, Any]]) -> bool:
         if self._shown.keeps_all:
             return True
         paths = {leaf for row in rows for leaf, _ in _leaves(_join_path(path, name), row.get(name), 2)}
-        return any(self._shown.keeps(self._owner, leaf) for leaf in paths)
+        return any(self._shown.keeps(self._tool, leaf) for leaf in paths)
 
     def _is_shared(self, column: "_Column") -> bool:
         """Return whether a column has the same value in all rows, and to state it once is shorter."""

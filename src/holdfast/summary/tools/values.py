@@ -23,7 +23,8 @@ from holdfast.text.shortening import shorten
 from holdfast.text.tokens import estimate
 
 MAX_LINE_CHARS = 280
-_MAX_ARGUMENTS_WIDTH, _MAX_OWNER_WIDTH = 150, 40
+_MAX_ARGUMENTS_WIDTH, _MAX_SHORT_ARGUMENTS_WIDTH = 150, 40
+"""Characters of the arguments with their keys, and of their values alone, with which further lines of a call begin."""
 _MAX_OUTCOME_WIDTH = 160
 _MIN_MENTIONED_CHARS = 4
 """Length from which a value that a user or the assistant mentions raises the weight of its line."""
@@ -101,7 +102,7 @@ def _table_lines(group: Sequence[ToolCall], weights: "_LineWeights") -> Iterator
     note = "" if len(kept) == len(rows) else f", {len(kept)} shown"
     items = [
         _Item(field.separator, field.heading if number == 0 else "", "", text)
-        for field in format_fields(kept, owner=label)
+        for field in format_fields(kept, tool=label)
         for number, text in enumerate(field.items)
     ]
     separator = " " if items and items[0].heading else ": "
@@ -182,7 +183,7 @@ def source_seqs(call: ToolCall, messages: Sequence[Message]) -> list[int]:
 def format_call(call: ToolCall, width: int = _MAX_ARGUMENTS_WIDTH) -> str:
     """Format a call with its arguments: `book_car(day=Friday, class=compact)`."""
     if call.earlier_line is not None:
-        return shorten(call.earlier_line.text.rpartition(" → ")[0], width + _MAX_OWNER_WIDTH)
+        return shorten(call.earlier_line.text.rpartition(" → ")[0], width + _MAX_SHORT_ARGUMENTS_WIDTH)
     return f"{tool_label(call.name)}({_format_arguments(call.arguments, width)})"
 
 
@@ -195,10 +196,10 @@ def _format_arguments(arguments: Any, width: int) -> str:
 def _call_lines(call: ToolCall, shown: ShownValues, seen_tools: set[str]) -> Iterator[str]:
     """Format the answer of a call as lines that name the call. A single argument of a tool seen before has no key."""
     implied = dict(scalars(call.arguments))
-    owner = f"{tool_label(call.name)}({shorten(', '.join(implied.values()), _MAX_OWNER_WIDTH)}): "
-    start = owner if call.name in seen_tools and len(implied) == 1 else f"{format_call(call)}: "
+    short_call = f"{tool_label(call.name)}({shorten(', '.join(implied.values()), _MAX_SHORT_ARGUMENTS_WIDTH)}): "
+    start = short_call if call.name in seen_tools and len(implied) == 1 else f"{format_call(call)}: "
     seen_tools.add(call.name)
-    return _pack_lines(start, owner, _items(call, implied, shown))
+    return _pack_lines(start, short_call, _items(call, implied, shown))
 
 
 def _pack_lines(first_start: str, next_start: str, items: "Iterable[_Item]") -> Iterator[str]:

@@ -10,8 +10,9 @@ import pytest
 
 from holdfast.errors import ConflictError, FailedPreconditionError
 from holdfast.store import migrations
+from holdfast.store.access import accounts, audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, Params, Row, Tx, in_transaction, read_time
-from holdfast.store.tables import accounts, audit, messages
+from holdfast.store.tables import messages
 from holdfast.store.tables.lineage import LogRange
 from holdfast.testing.contract.submissions import ACME, SubmissionContract, insert_record, record_ids
 

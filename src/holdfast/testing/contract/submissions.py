@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from holdfast.errors import ConflictError, FailedPreconditionError
+from holdfast.store.access import accounts, audit
 from holdfast.store.database import Database, ReplyCallback, Submission, Tx
-from holdfast.store.tables import accounts, audit
 
 ACME = "acme"
 

@@ -47,8 +47,10 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that differ from the defaults."""
     processes: int = 1
     kill_points: dict[str, str] = {}
-    """By session: the boundary at which a worker on its first archive, or on another task of it, is killed, or
-    `inside STEP`."""
+    """By session: where its worker is killed, at a boundary or `inside STEP`.
+
+    That is the worker that summarises the first archive of the session, or that runs a task of it of another kind.
+    """
     kill_folder: str
     """A folder with one file for each session whose worker was killed."""
     clock_shifts: tuple[tuple[float, ...], ...] = ((0.0,),)

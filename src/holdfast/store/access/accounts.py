@@ -41,9 +41,23 @@ def exists(tx: Tx, account_id: str) -> bool:
     return tx.one("SELECT 1 FROM accounts WHERE account_id = ?", (account_id,)) is not None
 
 
+def find_creation_time(tx: Tx, account_id: str) -> int | None:
+    row = tx.one("SELECT created_at FROM accounts WHERE account_id = ?", (account_id,))
+    return None if row is None else int(row[0])
+
+
 def lock(tx: Tx, account_id: str) -> bool:
     """Lock the account until the transaction ends. Return False if there is no such account."""
     return tx.one(f"SELECT 1 FROM accounts WHERE account_id = ?{tx.dialect.lock_row}", (account_id,)) is not None
+
+
+def hold(tx: Tx, account_id: str) -> bool:
+    """Keep the account from being deleted until the transaction ends. Return False if there is no such account.
+
+    Others may hold it, too. A transaction that locks a session or a user of the account need not hold it.
+    """
+    share = " FOR SHARE" if tx.dialect.lock_row else ""
+    return tx.one(f"SELECT 1 FROM accounts WHERE account_id = ?{share}", (account_id,)) is not None
 
 
 def insert(tx: Tx, account_id: str, now: int) -> bool:

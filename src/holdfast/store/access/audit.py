@@ -6,14 +6,15 @@ writers of an account do not wait for each other, and a later transaction seals 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, get_args
 
 import msgspec
 
 from holdfast import audit_chain
 from holdfast.audit_chain import LineContent
-from holdfast.model.audit import AuditLine, AuditRecord
-from holdfast.store.database import Row, Statement, Tx
+from holdfast.model.audit import AuditLine, AuditOutcome, AuditRecord
+from holdfast.store.database import Row, Tx
 from holdfast.store.timestamps import from_micros
 
 SLICE_LINES = 500
@@ -23,10 +24,14 @@ MAX_COUNTED = 10_001
 _CONTENT = "id, at, user_id, role, action, resource, agent_id, address, key_id, version, outcome"
 _RECORD = f"{_CONTENT}, erased_at, number"
 _UNSEALED_RECORD = f"{_CONTENT}, NULL, NULL"
+_PROVEN = f"{_CONTENT}, salt, digest, link, erased_at, number"
+_TEXTS = {*_CONTENT.split(", "), "salt", "digest", "link"} - {"at"}
 _ID_TIME_DIGITS = 12
 _DAY_MILLIS = 86_400_000
 
 NewSalt = Callable[[], str]
+Selection = tuple[str, str, tuple[Any, ...]]
+"""The columns that a query selects, the rest of the query, and its parameters."""
 
 
 class NewLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +60,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which lines are listed. `resource` also finds lines that name it first, such as `chat_001 rights=read`."""
+    """Which lines are listed. `chat_001` as `resource` also finds `chat_001 rights=read`."""
 
     resource: str | None = None
     user_id: str | None = None
@@ -125,7 +130,11 @@ def seal(tx: Tx, new_salt: NewSalt, limit: int = SLICE_LINES) -> Sealed:
     if head is None:
         _insert_head(tx)
         head = lock_head(tx, wait=True) or empty_head(tx.account)
-    _append(tx, head, [_with_digest(tx, row, new_salt) for row in sorted(rows)])
+    lines = [_with_digest(tx, row, new_salt) for row in sorted(rows)]
+    known = find_numbers(tx, [row[0] for row in lines])
+    # A line with the id of another was inserted by hand. It must not stop the sealing. Under another id, its digest is
+    # wrong, so that it is found.
+    _append(tx, head, [(f"{row[0]}~{place}", *row[1:]) if row[0] in known else row for place, row in enumerate(lines)])
     return Sealed(len(rows), has_more=len(rows) == limit)
 
 
@@ -232,11 +241,8 @@ def count_unsealed(tx: Tx) -> int:
 def lines_after(tx: Tx, after: int | None, limit: int) -> list[AuditLine]:
     """Sealed lines in the order of the chain, with everything that proves them."""
     condition, params = ("", []) if after is None else (" AND number > ?", [after])
-    rows = tx.all(
-        f"SELECT {_CONTENT}, salt, digest, link, erased_at, number FROM audit"
-        f" WHERE account_id = ?{condition} AND number > COALESCE({_PRUNED}, 0) ORDER BY number LIMIT ?",
-        (tx.account, *params, tx.account, limit),
-    )
+    rest = f" FROM audit WHERE account_id = ?{condition} AND number > COALESCE({_PRUNED}, 0) ORDER BY number LIMIT ?"
+    rows = _select(tx, [(_PROVEN, rest, (tx.account, *params, tx.account, limit))])
     return [
         AuditLine(
             **dict(zip(LineContent.__struct_fields__, row, strict=False))
@@ -261,26 +267,45 @@ def page(tx: Tx, limit: int, filter: Filter = NO_FILTER) -> list[AuditRecord]:
     sealed = f" FROM audit WHERE account_id = ? AND number + 0 > COALESCE({_PRUNED}, 0){conditions}"
     unsealed = f" FROM audit_unsealed WHERE account_id = ?{conditions}"
     own, order = (tx.account, tx.account), " ORDER BY id DESC LIMIT ?"
-    statements: list[Statement] = []
+    statements: list[Selection] = []
     name = filter.resource
     if name is None:
-        statements.append((f"SELECT {_RECORD}{sealed}{order}", (*own, *params, limit)))
-        statements.append((f"SELECT {_UNSEALED_RECORD}{unsealed}{order}", (tx.account, *params, limit)))
+        statements.append((_RECORD, f"{sealed}{order}", (*own, *params, limit)))
+        statements.append((_UNSEALED_RECORD, f"{unsealed}{order}", (tx.account, *params, limit)))
     else:
         # Two statements: the first one reads the index in its order. `!` is the character after the space.
         statements = [
-            (f"SELECT {_RECORD}{sealed} AND resource = ?{order}", (*own, *params, name, limit)),
+            (_RECORD, f"{sealed} AND resource = ?{order}", (*own, *params, name, limit)),
             (
-                f"SELECT {_RECORD}{sealed} AND resource >= ? AND resource < ?{order}",
+                _RECORD,
+                f"{sealed} AND resource >= ? AND resource < ?{order}",
                 (*own, *params, f"{name} ", f"{name}!", limit),
             ),
             (
-                f"SELECT {_UNSEALED_RECORD}{unsealed} AND (resource = ? OR substr(resource, 1, ?) = ?){order}",
+                _UNSEALED_RECORD,
+                f"{unsealed} AND (resource = ? OR substr(resource, 1, ?) = ?){order}",
                 (tx.account, *params, name, len(name) + 1, f"{name} ", limit),
             ),
         ]
-    rows = [row for found in tx.all_of(statements) for row in found]
+    rows = _select(tx, statements)
     return [_to_record(row) for row in sorted(rows, key=lambda row: str(row[0]), reverse=True)[:limit]]
+
+
+def _select(tx: Tx, selections: Sequence[Selection]) -> list[Row]:
+    """Return the rows of all selections. In a damaged text, a replacement character stands for what is not UTF-8."""
+    try:
+        found = tx.all_of([(f"SELECT {columns}{rest}", params) for columns, rest, params in selections])
+    except tx.dialect.unreadable_row:
+        found = tx.all_of([(f"SELECT {_as_bytes(columns)}{rest}", params) for columns, rest, params in selections])
+    return [_as_text(row) for rows in found for row in rows]
+
+
+def _as_bytes(columns: str) -> str:
+    return ", ".join(f"CAST({name} AS BLOB)" if name in _TEXTS else name for name in columns.split(", "))
+
+
+def _as_text(row: Row) -> Row:
+    return tuple(value.decode(errors="replace") if isinstance(value, bytes) else value for value in row)
 
 
 def _conditions(filter: Filter) -> tuple[str, list[Any]]:
@@ -311,8 +336,16 @@ def first_id(micros: int) -> str:
 def _to_record(row: Row) -> AuditRecord:
     line_id, at, *texts, erased_at, number = row
     fields = dict(zip(NewLine.__struct_fields__[2:], texts, strict=True))
-    fields["outcome"] = fields["outcome"] or "done"  # an erased line has none
-    return AuditRecord(id=line_id, at=from_micros(at), **fields, erased=erased_at is not None, number=number)
+    if fields["outcome"] not in get_args(AuditOutcome):
+        fields["outcome"] = "done"  # an erased line has none
+    return AuditRecord(id=line_id, at=_readable_time(at), **fields, erased=erased_at is not None, number=number)
+
+
+def _readable_time(micros: int) -> datetime:
+    try:
+        return from_micros(micros)
+    except OverflowError:  # the row was damaged; verifying the chain names it
+        return from_micros(0)
 
 
 def find_numbers(tx: Tx, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
