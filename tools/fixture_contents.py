@@ -291,11 +291,21 @@ def _fill_task_kinds(target: FixtureTarget) -> None:
         client.delete_session("erased")
 
 
+def _fill_access(target: FixtureTarget) -> None:
+    """A shared session with messages of two users, and a share link. The removed user `gone` had no sessions."""
+    with target.connect("acme", "ada") as client:
+        client.share_session("shared-name", "bob", ["read", "write"])
+        client.create_share_link("shared-name")
+    with target.connect("acme", "bob") as client:
+        client.add_message("shared-name", "user", "I have read your notes.", owner="ada")
+
+
 PARTS: dict[int, Callable[[FixtureTarget], None]] = {
     1: _fill_sessions,
     2: _fill_accounts,
     3: _fill_commits,
     5: _fill_task_kinds,
+    7: _fill_access,
 }
 """What each schema added. A part runs for its schema and all later ones."""
 

@@ -6,6 +6,7 @@ import msgspec
 
 from fixture_contents import FixtureTarget
 from holdfast import Client
+from holdfast.model.sessions import SessionRow
 
 SEARCHES = ("copper", "limpets", "plan deadline", "\u4f60\u597d")
 
@@ -27,7 +28,10 @@ def describe(target: FixtureTarget) -> dict[str, Any]:
 def _describe_user(client: Client, schema: int) -> dict[str, Any]:
     rows = client.list_sessions(limit=1_000)
     described: dict[str, Any] = {"list": _plain(list(rows))}
-    described["sessions"] = {row.session_id: _describe_session(client, row.session_id, schema) for row in rows}
+    own = client.list_sessions(limit=1_000, shared=False)
+    described["sessions"] = {row.session_id: _describe_session(client, row.session_id, schema) for row in own}
+    if schema >= 7:
+        described["shared"] = [_describe_shared(client, row) for row in client.list_sessions(limit=1_000, shared=True)]
     if schema >= 3:
         tasks = [_plain(task) for task in client.list_tasks(limit=1_000)]
         described["tasks"] = [{name: task[name] for name in TASK_FIELDS} for task in tasks]
@@ -64,7 +68,15 @@ def _describe_session(client: Client, session_id: str, schema: int) -> dict[str,
         described["events"] = _plain(client.read_events(session_id, limit=1_000).events)
     if schema >= 3:
         described |= _describe_archives(client, session_id)
+    if schema >= 7:
+        described["collaborators"] = _plain(client.list_collaborators(session_id).collaborators)
+        described["links"] = _plain(client.list_share_links(session_id).links)
     return described
+
+
+def _describe_shared(client: Client, row: SessionRow) -> dict[str, Any]:
+    messages = client.get_messages(row.session_id, owner=row.owner).messages
+    return {"row": _plain(row), "messages": _plain(messages), "files": list(client.ls(row.uri, simple=True))}
 
 
 def _describe_archives(client: Client, session_id: str) -> dict[str, Any]:

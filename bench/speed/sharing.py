@@ -173,14 +173,14 @@ def _of_lists(
             lambda: reader.ls("viking://user", limit=PAGE),
             f"ls {PAGE} own sessions",
             lambda: alone.ls(f"viking://user/{ALONE}/sessions", limit=PAGE),
-            2.0,
+            5.0,
         ),
         Comparison(
             f"ls viking://user, the last {PAGE} owners",
             lambda: reader.ls("viking://user", offset=max(0, counts.owners - PAGE), limit=PAGE),
             "the last own sessions",
             lambda: alone.ls(f"viking://user/{ALONE}/sessions", offset=max(0, counts.own - PAGE), limit=PAGE),
-            2.0,
+            5.0,
         ),
     ]
 
