@@ -65,8 +65,9 @@ def _measure_on(database: str, target: str, setup: Setup) -> list[Figure]:
             owner.batch_add_messages(session, [{"role": "user", "content": text} for text in texts])
         _add_collaborators(target, "shared", scale.collaborators)
         shared_rows.insert(target, counts)
-        for user, address in ((reader, "owner-1"), (alone, None)):
-            user.batch_add_messages("session-1", [{"role": "user", "content": text} for text in texts], owner=address)
+        for user in ("owner-1", ALONE):
+            with holdfast.connect(target, user=user) as client:
+                client.batch_add_messages("session-1", [{"role": "user", "content": text} for text in texts])
         comparisons = [
             *_of_collaborators(owner, collaborator, scale.collaborators),
             *_of_lists(reader, alone, busy, counts),
