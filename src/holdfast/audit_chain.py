@@ -5,11 +5,12 @@ its digest. The content of a line can therefore be erased: its digest proves tha
 salt the digest reveals nothing of it.
 """
 
+import functools
 import hashlib
 import hmac
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -20,7 +21,7 @@ ERASURE = "EraseAudit"
 CHECKPOINT = "Checkpoint"
 """The action of a line that records what retention has removed: `through=3 link=... signature=...`."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC
 _ERASED_NUMBERS = re.compile(r"numbers=\[([0-9, ]*)\]")
 _CHECKPOINT = re.compile(r"through=([0-9]+) link=([0-9a-f]{64})(?: signature=([0-9a-f]{64}))?")
 _encode = msgspec.json.Encoder().encode
@@ -48,11 +49,16 @@ def time_text(micros: int) -> str:
     >>> time_text(1_700_000_000_000_000)
     '2023-11-14T22:13:20.000000Z'
     """
+    seconds, fraction = divmod(micros, 1_000_000)
     try:
-        time = _EPOCH + timedelta(microseconds=micros)
+        return f"{_second_text(seconds)}.{fraction:06}Z"
     except OverflowError:  # the row was damaged; its digest will not match
         return str(micros)
-    return f"{time.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+
+
+@functools.lru_cache(16)
+def _second_text(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()
 
 
 def digest_of(account_id: str, content: LineContent, salt: str) -> str:

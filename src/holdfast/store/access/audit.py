@@ -26,6 +26,7 @@ _RECORD = f"{_CONTENT}, erased_at, number"
 _UNSEALED_RECORD = f"{_CONTENT}, NULL, NULL"
 _PROVEN = f"{_CONTENT}, salt, digest, link, erased_at, number"
 _TEXTS = {*_CONTENT.split(", "), "salt", "digest", "link"} - {"at"}
+_HEAD = "number, link, pruned_number, pruned_link"
 _ID_TIME_DIGITS = 12
 _DAY_MILLIS = 86_400_000
 
@@ -92,23 +93,31 @@ def record(tx: Tx, line: NewLine, salt: str) -> bool:
     """Write a line, and return whether it is sealed."""
     values = msgspec.structs.astuple(line)
     digest = _digest(tx, values, salt)
-    if not tx.dialect.lock_row:
-        number, link, has_unsealed = tx.all(
-            "SELECT (SELECT number FROM audit_heads WHERE account_id = ?),"
-            " (SELECT link FROM audit_heads WHERE account_id = ?),"
-            " EXISTS (SELECT 1 FROM audit_unsealed WHERE account_id = ?)",
-            (tx.account, tx.account, tx.account),
-        )[0]
-        if not has_unsealed:
-            head = empty_head(tx.account) if number is None else Head(number, link, 0, "")
-            _append(tx, head, [(*values, salt, digest)])
-            return True
+    head = None if tx.dialect.lock_row else _head_to_append_to(tx)
+    if head is not None:
+        _append(tx, head, [(*values, salt, digest)])
+        return True
     tx.execute(
         f"INSERT INTO audit_unsealed (account_id, {_CONTENT}, salt, digest)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (tx.account, *values, salt, digest),
     )
     return False
+
+
+def _head_to_append_to(tx: Tx) -> Head | None:
+    """The head of the chain, or None if other lines must be sealed first."""
+    row = tx.one(
+        f"SELECT {_HEAD}, EXISTS (SELECT 1 FROM audit_unsealed WHERE account_id = ?) FROM audit_heads"
+        " WHERE account_id = ?",
+        (tx.account, tx.account),
+    )
+    if row is not None:
+        return None if row[-1] else Head(*row[:-1])
+    if count_unsealed(tx):
+        return None
+    _insert_head(tx)
+    return empty_head(tx.account)
 
 
 def seal(tx: Tx, new_salt: NewSalt, limit: int = SLICE_LINES) -> Sealed:
@@ -155,9 +164,7 @@ def find_head(tx: Tx) -> Head | None:
 
 
 def _head(tx: Tx, lock: str) -> Head | None:
-    row = tx.one(
-        f"SELECT number, link, pruned_number, pruned_link FROM audit_heads WHERE account_id = ?{lock}", (tx.account,)
-    )
+    row = tx.one(f"SELECT {_HEAD} FROM audit_heads WHERE account_id = ?{lock}", (tx.account,))
     return None if row is None else Head(*row)
 
 
@@ -179,11 +186,7 @@ def _append(tx: Tx, head: Head, rows: Sequence[Row]) -> Head:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (tx.account, number, *row, link),
         )
-    tx.execute(
-        "INSERT INTO audit_heads (account_id, number, link, pruned_link) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (account_id) DO UPDATE SET number = excluded.number, link = excluded.link",
-        (tx.account, number, link, audit_chain.first_link(tx.account)),
-    )
+    tx.execute("UPDATE audit_heads SET number = ?, link = ? WHERE account_id = ?", (number, link, tx.account))
     return msgspec.structs.replace(head, number=number, link=link)
 
 

@@ -82,7 +82,6 @@ CREATE TABLE audit (
 
 CREATE UNIQUE INDEX audit_by_id ON audit (account_id, id);
 CREATE INDEX audit_by_user ON audit (account_id, user_id, id);
-CREATE INDEX audit_by_action ON audit (account_id, action, id);
 CREATE INDEX audit_by_resource ON audit (account_id, resource, id);
 CREATE INDEX audit_denied ON audit (account_id, id) WHERE outcome = 'denied';
 
