@@ -24,35 +24,36 @@ class UserIds:
         self._cache_seconds = cache_seconds
         self._elapsed = elapsed
         self._version = 0
-        self._cache: dict[tuple[str, str], tuple[str, float]] = {}
-        """Internal ids, each with the time until which it is used."""
+        self._cache: dict[Principal, tuple[Principal, float]] = {}
+        """Principals with their internal ids, by those without, and until when each is used."""
 
     def is_known(self, principal: Principal) -> bool:
         """Whether `resolve` needs no database access."""
-        return principal == OPERATOR or bool(principal.internal_id) or self._cached(principal) is not None
+        return bool(principal.internal_id) or self._cached(principal) is not None or principal == OPERATOR
 
     def resolve(self, principal: Principal) -> Principal:
         """Return the principal with its internal id."""
-        if principal.internal_id or principal == OPERATOR:
+        if principal.internal_id:
             return principal
-        internal_id = self._cached(principal) or self._read(principal)
-        return replace(principal, internal_id=internal_id)
+        return self._cached(principal) or self._read(principal)
 
     def clear(self) -> None:
         """Forget the cached ids. Called after a change of users."""
         self._version += 1
         self._cache.clear()
 
-    def _cached(self, principal: Principal) -> str | None:
-        internal_id, valid_until = self._cache.get((principal.account_id, principal.user_id), ("", 0.0))
-        return internal_id if internal_id and self._elapsed() < valid_until else None
+    def _cached(self, principal: Principal) -> Principal | None:
+        found = self._cache.get(principal)
+        return found[0] if found is not None and self._elapsed() < found[1] else None
 
-    def _read(self, principal: Principal) -> str:
+    def _read(self, principal: Principal) -> Principal:
+        if principal == OPERATOR:
+            return principal
         version = self._version
         internal_id = self._db.read(principal.account_id, lambda tx: user_ids.current(tx, principal.user_id))
+        resolved = replace(principal, internal_id=internal_id)
         if self._cache_seconds and version == self._version:  # else the result may predate a change of users
             if len(self._cache) >= MAX_CACHED:
                 self._cache.clear()
-            key = principal.account_id, principal.user_id
-            self._cache[key] = internal_id, self._elapsed() + self._cache_seconds
-        return internal_id
+            self._cache[principal] = resolved, self._elapsed() + self._cache_seconds
+        return resolved
