@@ -110,21 +110,25 @@ def test_after_a_kill_of_a_worker_with_several_threads_each_archive_is_done_once
     client: Client, target: str, tmp_path: Path
 ) -> None:
     kill_points = {session_of(boundary): boundary for boundary in LOCAL_BOUNDARIES}
+    last = "last-session"
     options = WorkerOptions(
         target=target,
         settings={**WORKER_SETTINGS, "task_lease_seconds": 0.5, "worker_threads": 4},
-        kill_points=kill_points,
+        kill_points={**kill_points, last: "finish is committed"},
         kill_folder=str(tmp_path / "killed"),
     )
     for session_id in kill_points:
         add_and_commit(client, session_id, ARCHIVES)
     with ContextWatcher(client, list(kill_points), ARCHIVES * MESSAGES), run_workers(options) as supervisor:
         wait_for_archives(client, list(kill_points), ARCHIVES)
-        # A step may end before the kill inside it. The kill of another thread may come between the last commit and its
-        # own kill; the test of a worker with one thread has this kill point.
+        # A step may end before the kill inside it. The kill of another thread may come right after the last commit.
         certain = set(kill_points) - {"inside-summarise", "finish-is-committed"}
         wait_for(lambda: supervisor.killed_sessions() >= certain)
-    for session_id in kill_points:
+        # Now no other thread kills, so the kill after the last commit is certain, too.
+        add_and_commit(client, last, ARCHIVES)
+        wait_for_archives(client, [last], ARCHIVES)
+        wait_for(lambda: last in supervisor.killed_sessions())
+    for session_id in (*kill_points, last):
         check_archived_once(client, session_id, ARCHIVES)
 
 
