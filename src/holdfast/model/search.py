@@ -1,0 +1,128 @@
+"""What a search returns: hits with their reasons, and how the query was understood."""
+
+from datetime import datetime
+from typing import Literal
+
+from holdfast.model.base import WireStruct
+from holdfast.model.messages import Message
+
+ContextType = Literal["memory", "resource", "skill", "message", "overview"]
+Signal = Literal[
+    "words", "previous", "meaning", "neighbours", "speaker", "role", "time", "name", "recency", "use", "kind", "rerank"
+]
+"""Why a document was found:
+
+- `words`: words of the query, or similar ones, occur in it; `previous`: in the turn before it; `neighbours`: around it.
+- `meaning`: its vector is close to that of the query.
+- `speaker`: the query names who wrote it; `name`: a name of the query occurs in it; `role`: who usually states facts.
+- `time`: it is of, or names, the time of the query; `recency`: it is new; `use`: it was used before.
+- `kind`: documents of its kind are preferred; `rerank`: the rerank service preferred it.
+"""
+
+
+class Reason(WireStruct, frozen=True):
+    signal: Signal
+    share: float
+    """How much of the score it explains. The shares of a hit add up to its score."""
+
+
+class Hit(WireStruct, frozen=True, kw_only=True):
+    """A memory, a resource, a skill or an overview that was found."""
+
+    context_type: ContextType
+    uri: str
+    level: int
+    score: float
+    abstract: str
+    reasons: list[Reason]
+    tags: list[str] = []
+    content: str | None = None
+    """The whole text, if it was asked for."""
+
+
+class MessageHit(WireStruct, frozen=True, kw_only=True):
+    """A message that was found."""
+
+    context_type: ContextType = "message"
+    uri: str
+    level: int = 2
+    session_id: str
+    owner: str
+    """The owner of the session, as its address names it."""
+    seq: int
+    score: float
+    reasons: list[Reason]
+    message: Message
+    around: list[Message]
+    """The messages before and after it, in order, without the message itself."""
+
+
+class SearchedTime(WireStruct, frozen=True):
+    """A time expression of the query."""
+
+    text: str
+    since: datetime
+    until: datetime
+
+
+class QueryPlan(WireStruct, frozen=True, kw_only=True):
+    """How a query was understood, and what was searched."""
+
+    query: str
+    """What was asked."""
+    added: list[str]
+    """What was added to it from the session."""
+    searched: str
+    """What was searched for."""
+    kinds: list[ContextType]
+    times: list[SearchedTime]
+    notes: list[str]
+    """What could not be done, such as a model that did not answer."""
+
+
+class FindResult(WireStruct, frozen=True, kw_only=True):
+    memories: list[Hit]
+    resources: list[Hit]
+    skills: list[Hit]
+    total: int
+
+
+class RecalledEntry(WireStruct, frozen=True, kw_only=True):
+    """An entry of a block that is ready for a prompt."""
+
+    uri: str
+    category: ContextType
+    score: float
+    detail: str
+    text: str
+    origin: str
+    created_at: datetime
+
+
+class RecallStats(WireStruct, frozen=True, kw_only=True):
+    """The receipt of a block: how many hits there were, and what was left out."""
+
+    searched: int
+    candidates: int
+    max_tokens: int
+    used_tokens: int
+    returned: int
+    dropped: int
+    deduped: int
+    left_out: list[str]
+    """The addresses of hits that did not fit."""
+
+
+class SearchResult(WireStruct, frozen=True, kw_only=True):
+    memories: list[Hit]
+    resources: list[Hit]
+    skills: list[Hit]
+    messages: list[MessageHit]
+    overviews: list[Hit]
+    total: int
+    query_plan: QueryPlan
+    entries: list[RecalledEntry] = []
+    """With `mode="context"`: the hits that fit into the token budget, oldest first."""
+    rendered: str | None = None
+    """With `mode="context"`: the entries as one text for a prompt."""
+    stats: RecallStats | None = None

@@ -1,0 +1,1 @@
+"""Search: what is known of a document and of a query, and how documents are ranked. Pure functions."""
