@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Literal
 
+from msgspec import field
+
 from holdfast.model.base import WireStruct
 from holdfast.model.messages import Message
 
@@ -35,7 +37,7 @@ class Hit(WireStruct, frozen=True, kw_only=True):
     score: float
     abstract: str
     reasons: list[Reason]
-    tags: list[str] = []
+    tags: list[str] = field(default_factory=list)
     content: str | None = None
     """The whole text, if it was asked for."""
 
@@ -121,7 +123,7 @@ class SearchResult(WireStruct, frozen=True, kw_only=True):
     overviews: list[Hit]
     total: int
     query_plan: QueryPlan
-    entries: list[RecalledEntry] = []
+    entries: list[RecalledEntry] = field(default_factory=list)
     """With `mode="context"`: the hits that fit into the token budget, oldest first."""
     rendered: str | None = None
     """With `mode="context"`: the entries as one text for a prompt."""

@@ -1,0 +1,1 @@
+"""Recall: the index of documents, and the operations that search it."""

@@ -1,0 +1,64 @@
+"""Finds and ranks the documents that a caller may read."""
+
+import msgspec
+
+from holdfast.engine.gate.operation_handler import EngineResources
+from holdfast.model.identity import Principal
+from holdfast.model.search import ContextType, Reason, SearchedTime
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Where to search. Without one, everything that the caller may read is searched."""
+
+    owner_id: str | None = None
+    """The internal id of the owner of the documents."""
+    session_id: str | None = None
+    """The session of the documents. It needs an owner."""
+    uri_prefix: str | None = None
+    """Documents with an address of their own, such as resources, have an address below this one."""
+
+
+class RetrievalRequest(msgspec.Struct, frozen=True, kw_only=True):
+    query: str
+    """What to search for, completed from the session if there is one."""
+    kinds: list[ContextType]
+    limit: int
+    """How many documents of each kind to return."""
+    targets: list[Target]
+    """Where to search; empty for everywhere."""
+    since: int | None
+    until: int | None
+    levels: list[int]
+    tags: list[str]
+    now: int
+    """The time that expressions such as "yesterday" are relative to, in microseconds."""
+
+
+class RankedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    kind: ContextType
+    owner_id: str
+    log_id: int | None
+    number: int
+    """The sequence number of a message, or the number of the archive of an overview."""
+    level: int
+    uri: str | None
+    tags: list[str]
+    created_at: int
+    score: float
+    reasons: list[Reason]
+
+
+class Retrieval(msgspec.Struct, frozen=True, kw_only=True):
+    documents: list[RankedDocument]
+    """Best first."""
+    times: list[SearchedTime]
+    notes: list[str]
+    searched: int
+    """How many documents could have been found."""
+    candidates: int
+    """How many of them were ranked."""
+
+
+def retrieve(resources: EngineResources, principal: Principal, request: RetrievalRequest) -> Retrieval:
+    """Find and rank documents. It reads the database and may embed the query: call it outside a transaction."""
+    raise NotImplementedError
