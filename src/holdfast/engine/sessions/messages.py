@@ -23,12 +23,10 @@ from holdfast.store.tables import messages as store
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.messages import Draft
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
-from holdfast.text.words import split_words
+from holdfast.text.words import indexed_words
 
 MAX_QUERY_WORDS = 100
 """Different words of a search."""
-MAX_UNDERSCORES = 20
-"""Underscores of a word that is searched. The text index stores the parts between them as words in sequence."""
 
 
 def _check(context: CallContext, op: AddMessage | AddMessages) -> CheckedMessages:
@@ -246,11 +244,9 @@ def _page(
 
 def _query_words(q: str) -> list[str]:
     """Return the distinct words of a query. The time of a search grows with their number."""
-    words = list(dict.fromkeys(split_words(q)))
+    words = list(dict.fromkeys(indexed_words(q)))
     if len(words) > MAX_QUERY_WORDS:
         raise InvalidArgumentError("q", f"has {len(words)} different words; give at most {MAX_QUERY_WORDS}")
-    if any(word.count("_") > MAX_UNDERSCORES for word in words):
-        raise InvalidArgumentError("q", f"has a word with more than {MAX_UNDERSCORES} underscores; shorten it")
     return words
 
 

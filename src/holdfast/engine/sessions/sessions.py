@@ -139,6 +139,7 @@ def _fork(tx: Tx, principal: Principal, op: ForkSession, _prepared: None, contex
         tokens_archived=_state_at(tx, parent, archived_through)[0],
         forked_from=parent.session_id,
         fork_seq=at,
+        indexed_seq=at,
         fork_tokens=tokens,
         fork_time=time,
         fork_added=added_at,

@@ -13,7 +13,7 @@ from holdfast.store.timestamps import from_micros
 
 _COLUMNS = (
     "user_id, session_id, log_id, title, metadata, state, created_at, updated_at, live_from, tokens_archived,"
-    " forked_from, fork_seq, fork_tokens, fork_time, fork_added, config"
+    " forked_from, fork_seq, fork_tokens, fork_time, fork_added, config, indexed_seq"
 )
 _LAST_SEQ, _LAST_TOKENS = (
     f"(SELECT m.{column} FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id"
@@ -58,6 +58,8 @@ class StoredSession(msgspec.Struct, frozen=True):
     fork_time: int | None
     fork_added: int | None
     config: str
+    indexed_seq: int
+    """Messages up to here are indexed. It is `fork_seq` if none of its own log is."""
     own_seq: int | None = None
     own_tokens: int | None = None
     own_time: int | None = None
