@@ -3,15 +3,18 @@
 import re
 from typing import NamedTuple
 
+from holdfast.search.time_expressions import find_times
 from holdfast.text.words import split_words
 
 MAX_TERMS = 2_000
 """Terms of a document that are ranked. The text index has the words of longer documents, too."""
 MAX_IDENTIFIER_CHARS = 100
+MAX_DATES = 20
+"""Times in a text that are stored."""
 ASKS = 1
 """The flag of a document that asks something."""
 
-_IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[._/@:#+\-][A-Za-z0-9]+)+")
+_IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]++(?:[._/@:#+\-][A-Za-z0-9]++)++")
 
 
 class Analysis(NamedTuple):
@@ -24,8 +27,8 @@ class Analysis(NamedTuple):
 
 def analyse(text: str, created_at: int) -> Analysis:
     """Analyse the text of a document that was written at `created_at`, in microseconds since 1970."""
-    del created_at  # times relative to it are resolved in `time_expressions`
-    return Analysis(terms_of(text), [], ASKS if "?" in text or "？" in text else 0)  # noqa: RUF001
+    dates = [(time.first_day, time.last_day) for time in find_times(text, created_at, MAX_DATES)]
+    return Analysis(terms_of(text), dates, ASKS if "?" in text or "？" in text else 0)  # noqa: RUF001
 
 
 def terms_of(text: str) -> list[str]:

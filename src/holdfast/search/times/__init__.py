@@ -1,0 +1,1 @@
+"""How time expressions are read: periods of days, and the rules of each language. Pure functions."""
