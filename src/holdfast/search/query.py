@@ -1,0 +1,46 @@
+"""A query, and what it asks for: its words, its times, and whether it asks for a time."""
+
+from typing import NamedTuple
+
+from holdfast.search.analysis import terms_of
+from holdfast.search.stop_words import QUESTION_WORDS, STOP_WORDS
+from holdfast.search.time_expressions import TimeRange, asks_for_time, find_times
+
+MAX_QUERY_CHARS = 5_000
+"""How much of a query is searched for."""
+MAX_QUERY_WORDS = 32
+"""Different words that are searched for."""
+
+
+class Query(NamedTuple):
+    text: str
+    words: list[str]
+    """The words that are searched for, without stop words. An identifier is there whole and in pieces."""
+    names: frozenset[str]
+    """All words, to recognise the names of speakers."""
+    times: list[TimeRange]
+    asks_for_time: bool
+
+
+def parse_query(text: str, now: int) -> Query:
+    """Parse a query that is asked at `now`, in microseconds since 1970.
+
+    >>> parse_query("Where did they put config.yaml?", 0).words
+    ['put', 'config', 'yaml', 'config.yaml']
+    """
+    text = text[:MAX_QUERY_CHARS]
+    words = list(dict.fromkeys(terms_of(text)))
+    telling = [word for word in words if word not in STOP_WORDS and word not in QUESTION_WORDS]
+    return Query(
+        text=text,
+        words=(telling or words)[:MAX_QUERY_WORDS],
+        names=frozenset(words),
+        times=find_times(text, now),
+        asks_for_time=asks_for_time(text),
+    )
+
+
+def without_speakers(query: Query, speakers: frozenset[str]) -> Query:
+    """Return the query without the names of speakers: they tell who said something, not what was said."""
+    words = [word for word in query.words if word not in speakers]
+    return query._replace(words=words or query.words)
