@@ -68,7 +68,8 @@ def summarise_figures(figures: Figures) -> dict[str, float]:
     scores = figures.scores
     return {
         **{f"{letter}@{k}": value for k, value in scores.any.items()},
-        **{f"all@{CUTOFF}": scores.all[CUTOFF], f"share@{CUTOFF}": scores.share[CUTOFF]},
+        f"all@{CUTOFF}": scores.all[CUTOFF],
+        f"share@{CUTOFF}": scores.share[CUTOFF],
         "NDCG": scores.ndcg,
         "MRR": scores.mrr,
     }

@@ -89,4 +89,5 @@ class Report(WireStruct, frozen=True, kw_only=True):
     seconds_per_question: float
     figures: list[Figures]
     answers: list[Answer]
-    notes: list[str] = []
+    notes: list[str] = msgspec.field(default_factory=list)
+    """Which questions were answered with which weights."""

@@ -90,7 +90,9 @@ def ask_questions(
     dataset: Dataset, ask: Ask, progress: ProgressCallback, clock: Callable[[], float] = time.perf_counter
 ) -> tuple[list[Answer], float]:
     """Ask all questions. Return the answers, and the mean time of one in seconds."""
-    questions = [(conversation, question) for conversation in dataset.conversations for question in conversation.questions]
+    questions = [
+        (conversation, question) for conversation in dataset.conversations for question in conversation.questions
+    ]
     if not questions:
         raise FailedPreconditionError("there are no questions with evidence; check the file")
     answers: list[Answer] = []

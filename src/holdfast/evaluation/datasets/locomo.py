@@ -17,7 +17,9 @@ _TURN_ID = re.compile(r"D:?([0-9]{1,6}):([0-9]{1,6})")
 def read_dataset(samples: Any) -> Dataset:
     """Read the samples of a LoCoMo file. Each becomes the conversation of its own user."""
     samples = samples if isinstance(samples, list) else [samples]
-    conversations = [_read_sample(f"[{number}]", sample, f"sample-{number}") for number, sample in enumerate(samples, 1)]
+    conversations = [
+        _read_sample(f"[{number}]", sample, f"sample-{number}") for number, sample in enumerate(samples, 1)
+    ]
     asked = sum(len(conversation.questions) for conversation in conversations)
     in_scope = sum(_category(question) is not None for sample in samples for question in sample["qa"])
     return Dataset(name="locomo", conversations=conversations, left_out=in_scope - asked)
