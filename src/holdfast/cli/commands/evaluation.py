@@ -212,7 +212,7 @@ def _print_report(ctx: typer.Context, report: "Report", chosen: EvalOptions) -> 
 
 def _columns(level: str) -> list[Column]:
     def share(measure: str, cutoff: int | None = None) -> Callable[[Any], str]:
-        def cell(row: "Figures") -> str:
+        def cell(row: Any) -> str:
             value = getattr(row.scores, measure)
             return format_share(value if cutoff is None else value[cutoff])
 
