@@ -17,7 +17,7 @@ from holdfast.model.search import ContextType, FindResult, Hit, QueryPlan, Searc
 from holdfast.ops.search import TIME_HINT, Find, FoundKind, Search, SearchedKind
 from holdfast.search.addresses import canonical_address
 from holdfast.search.analysis import terms_of
-from holdfast.search.times import parse_time
+from holdfast.search.time_limits import parse_time
 from holdfast.storable import storable_text
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
