@@ -114,7 +114,10 @@ class _Matched:
         codes = {log_id: code for code, log_id in enumerate(self._logs.tolist())}
         del known
         return np.array(
-            [(codes[log] << _NUMBER_BITS) | number for log, number in zip(log_ids.tolist(), numbers.tolist(), strict=True)],
+            [
+                (codes[log] << _NUMBER_BITS) | number
+                for log, number in zip(log_ids.tolist(), numbers.tolist(), strict=True)
+            ],
             dtype=np.int64,
         )
 

@@ -65,6 +65,12 @@ def find(tx: Tx, log_id: int, number: int) -> StoredArchive | None:
     return found[0] if found else None
 
 
+def find_intact(tx: Tx, log_id: int, number: int) -> StoredArchive | None:
+    """Find an archive, or None if it does not exist or is damaged."""
+    found = archive_rows.select(tx, log_id, "number = ?", (number,))
+    return found[0] if found and not found[0].is_damaged else None
+
+
 def page(tx: Tx, log_id: int, *, after: int, limit: int, with_overviews: bool = True) -> list[StoredArchive]:
     """Return up to `limit` archives with a number greater than `after`, in order, with damaged ones.
 
