@@ -16,6 +16,7 @@ RESUMMARY = "resummarise"
 BACKFILL = "backfill"
 EMBEDDING = "embed"
 REEMBEDDING = "reembed"
+INDEX = "index"
 
 
 class TotalUsage(WireStruct, frozen=True):

@@ -59,6 +59,8 @@ class Dialect(msgspec.Struct, frozen=True):
     """The parameters of that condition for documents of any of some scopes that have all of some words."""
     match_text: "Callable[[Tx, int, list[str]], tuple[str, Params]]"
     """For a log and words: an SQL condition on `messages m` that all the words occur, and its parameters."""
+    ranges: str
+    """A query of log ranges, given as a JSON list: its columns are `log_id`, `first_seq` and `last_seq`."""
     unreadable_row: tuple[type[Exception], ...]
     """Errors of a statement that reads a damaged row. The transaction can go on after them."""
 

@@ -3,8 +3,10 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from holdfast.engine.recall.document_kinds import MESSAGE, OVERVIEW
+from holdfast.store.checked import archive_rows
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, messages
+from holdfast.store.tables import messages
 from holdfast.store.tables.vectors import DocumentToEmbed
 from holdfast.text.words import searchable_text
 
@@ -26,7 +28,7 @@ def read_texts(tx: Tx, documents: Sequence[DocumentToEmbed]) -> list[str]:
     sizes = {
         (log_id, seq): size
         for (kind, log_id), seqs in numbers.items()
-        if kind == "message"
+        if kind == MESSAGE
         for seq, size in messages.sizes(tx, log_id, seqs).items()
     }
     fitting = _fitting(documents, sizes)
@@ -50,10 +52,10 @@ def _fitting(documents: Sequence[DocumentToEmbed], sizes: dict[tuple[int, int], 
 def _texts_of_log(tx: Tx, kind: str, log_id: int, numbers: list[int]) -> dict[int, str]:
     if not numbers:
         return {}
-    if kind == "message":
-        found = messages.read_seqs(tx, log_id, sorted(set(numbers)))
-        return {message.seq: searchable_text(message.parts) for message in found if not message.damaged}
-    if kind == "overview":
-        stored = (archives.find_intact(tx, log_id, number) for number in numbers)
-        return {archive.number: archive.overview for archive in stored if archive is not None}
+    if kind == MESSAGE:
+        stored = messages.read_seqs(tx, log_id, sorted(set(numbers)))
+        return {message.seq: searchable_text(message.parts) for message in stored if not message.damaged}
+    if kind == OVERVIEW:
+        found = [archive for number in numbers for archive in archive_rows.select(tx, log_id, "number = ?", (number,))]
+        return {archive.number: archive.overview for archive in found if not archive.is_damaged}
     return {}

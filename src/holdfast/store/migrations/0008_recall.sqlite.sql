@@ -95,11 +95,13 @@ CREATE TABLE unindexed (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX unindexed_due ON unindexed (due_at);
+CREATE INDEX unindexed_of_account ON unindexed (account_id, due_at);
 CREATE INDEX unindexed_stale ON unindexed (account_id, log_id) WHERE is_stale = 1;
 
 -- Messages of the session's own log up to here are in `documents`.
 ALTER TABLE sessions ADD COLUMN indexed_seq INTEGER NOT NULL DEFAULT 0;
 UPDATE sessions SET indexed_seq = fork_seq WHERE fork_seq > 0;
+CREATE INDEX sessions_of_forks ON sessions (account_id, user_id, log_id) WHERE fork_seq > 0;
 
 -- How often and when a user has used the document of an address.
 CREATE TABLE document_uses (

@@ -65,12 +65,6 @@ def find(tx: Tx, log_id: int, number: int) -> StoredArchive | None:
     return found[0] if found else None
 
 
-def find_intact(tx: Tx, log_id: int, number: int) -> StoredArchive | None:
-    """Find an archive, or None if it does not exist or is damaged."""
-    found = archive_rows.select(tx, log_id, "number = ?", (number,))
-    return found[0] if found and not found[0].is_damaged else None
-
-
 def page(tx: Tx, log_id: int, *, after: int, limit: int, with_overviews: bool = True) -> list[StoredArchive]:
     """Return up to `limit` archives with a number greater than `after`, in order, with damaged ones.
 
@@ -141,6 +135,17 @@ def done_numbers(tx: Tx, log_id: int) -> list[int]:
     """Return the numbers of the finished archives, in order."""
     rows = tx.all(
         f"SELECT number FROM archives WHERE {_OF_LOG} AND state = 'done' ORDER BY number", (tx.account, log_id)
+    )
+    return [row[0] for row in rows]
+
+
+def numbers_to_index(tx: Tx, log_id: int, limit: int) -> list[int]:
+    """Return the numbers of the first finished archives that have no document."""
+    rows = tx.all(
+        "SELECT a.number FROM archives a WHERE a.account_id = ? AND a.log_id = ? AND a.state = 'done' AND NOT EXISTS"
+        " (SELECT 1 FROM documents d WHERE d.account_id = a.account_id AND d.log_id = a.log_id AND d.kind = 'overview'"
+        " AND d.number = a.number) ORDER BY a.number LIMIT ?",
+        (tx.account, log_id, limit),
     )
     return [row[0] for row in rows]
 

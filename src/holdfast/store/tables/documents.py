@@ -7,6 +7,7 @@ import msgspec
 
 from holdfast.store.database import TextEntry, Tx
 from holdfast.store.index import scopes
+from holdfast.store.tables import unindexed
 
 MAX_ROWS = 100
 """How many documents one statement inserts or deletes."""
@@ -15,6 +16,17 @@ _COLUMNS = (
     " words"
 )
 _OF_OWNER = "account_id = ? AND owner_id = ?"
+_FORGET_ALL = (
+    "DELETE FROM documents",
+    "DELETE FROM vectors",
+    "UPDATE index_owners SET version = version + 1, removed_version = version + 1, documents = 0, words = 0",
+    "UPDATE sessions SET indexed_seq = fork_seq",
+    "DELETE FROM unindexed",
+    (
+        "INSERT INTO unindexed (account_id, log_id, due_at, is_stale)"
+        " SELECT account_id, log_id, 0, 0 FROM sessions UNION SELECT account_id, base_id, 0, 0 FROM lineage"
+    ),
+)
 
 
 class NewDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,7 +169,7 @@ def last_number(tx: Tx, log_id: int, kind: str = "message") -> int:
 
 def delete_messages_after(tx: Tx, log_id: int, seq: int) -> None:
     """Delete the documents of messages of a log after `seq`."""
-    while _delete(tx, "log_id = ? AND kind = 'message' AND number > ?", (log_id, seq), MAX_ROWS):
+    while _delete(tx, "log_id = ? AND kind = 'message' AND number > ?", (log_id, seq), MAX_ROWS) == MAX_ROWS:
         pass
 
 
@@ -166,11 +178,23 @@ def delete_slice(tx: Tx, log_id: int, limit: int) -> int:
     return _delete(tx, "log_id = ?", (log_id,), limit)
 
 
-def delete_numbers(tx: Tx, log_id: int, kind: str, numbers: Sequence[int]) -> None:
-    """Delete documents of a log by kind and number."""
+def delete_others(tx: Tx, log_id: int, limit: int) -> int:
+    """Delete up to `limit` documents of a log that are no messages. Return how many."""
+    return _delete(tx, "log_id = ? AND kind <> 'message'", (log_id,), limit)
+
+
+def forget_overviews(tx: Tx, log_id: int, numbers: Sequence[int]) -> None:
+    """Let the overviews of some archives be indexed, again if they were before."""
+    unindexed.add(tx, log_id)
     for first in range(0, len(numbers), MAX_ROWS):
         chunk = numbers[first : first + MAX_ROWS]
-        _delete(tx, f"log_id = ? AND kind = ? AND number IN ({_marks(chunk)})", (log_id, kind, *chunk), MAX_ROWS)
+        _delete(tx, f"log_id = ? AND kind = 'overview' AND number IN ({_marks(chunk)})", (log_id, *chunk), MAX_ROWS)
+
+
+def forget_all(tx: Tx) -> None:
+    """Delete all documents and vectors of all accounts, whose text index is empty. Everything is indexed again."""
+    for sql in _FORGET_ALL:
+        tx.execute(sql)
 
 
 def _delete(tx: Tx, condition: str, params: Sequence[str | int], limit: int) -> int:

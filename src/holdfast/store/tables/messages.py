@@ -218,6 +218,25 @@ def read_seqs(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[Message]:
     return [salvage.read_one(tx, log_id, seq) for seq in seqs] if intact is None else intact
 
 
+def last_fitting(tx: Tx, log_range: LogRange, limit: int, max_bytes: int) -> int:
+    """Return the last sequence number so that a read from the first one on is limited in messages and in bytes."""
+    fitting, has_more = _fitting(tx, log_range, limit, None, max_bytes)
+    if not fitting:
+        return min(log_range.last, log_range.first + limit - 1)
+    # Up to the end, missing messages are damage: placeholders take their places.
+    return fitting[-1][0] if has_more or len(fitting) == limit else log_range.last
+
+
+def newest_sizes(tx: Tx, log_range: LogRange, limit: int) -> list[tuple[int, int]]:
+    """List the sequence number and the approximate size of the last messages of a range, newest first."""
+    rows = tx.all(
+        f"SELECT m.seq, {_SIZE} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ?"
+        " ORDER BY m.seq DESC LIMIT ?",
+        (tx.account, log_range.log_id, log_range.first, log_range.last, limit),
+    )
+    return [(seq, size) for seq, size in rows]
+
+
 def token_counts(tx: Tx, log_ranges: Sequence[LogRange], limit: int) -> list[tuple[int, int]]:
     """List the sequence number and the tokens of up to `limit` messages in order, without reading the messages."""
     counts: list[tuple[int, int]] = []

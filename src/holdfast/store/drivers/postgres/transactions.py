@@ -40,6 +40,10 @@ DIALECT = Dialect(
     text_hits=postgres_text.HITS,
     text_query=postgres_text.query,
     match_text=postgres_text.match,
+    ranges=(
+        "SELECT (value ->> 0)::bigint AS log_id, (value ->> 1)::bigint AS first_seq, (value ->> 2)::bigint AS last_seq"
+        " FROM json_array_elements(?::json)"
+    ),
     unreadable_row=(),
 )
 

@@ -35,6 +35,7 @@ DIALECT = Dialect(
     text_hits=sqlite_text.HITS,
     text_query=sqlite_text.query,
     match_text=sqlite_text.match,
+    ranges="SELECT value ->> 0 AS log_id, value ->> 1 AS first_seq, value ->> 2 AS last_seq FROM json_each(?)",
     unreadable_row=(apsw.CorruptError, UnicodeDecodeError),
 )
 
