@@ -11,7 +11,7 @@ from holdfast.engine.recall.search_scope import Scope
 from holdfast.search.documents import Document, Place
 from holdfast.search.features import Pool
 from holdfast.search.matches import Candidates
-from holdfast.store.access import text_hits
+from holdfast.store.access import accounts, text_hits
 from holdfast.store.database import Tx
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ _cached_messages: dict[tuple[str, int | None, Place], Document] = {}
 class DocumentReader:
     """Reads documents of one kind that the caller may read. Pending ones come from memory."""
 
-    def __init__(self, tx: Tx, scope: Scope, kind: str, pending: dict[Place, Document], created_at: int | None) -> None:
+    def __init__(self, tx: Tx, scope: Scope, kind: str, pending: dict[Place, Document]) -> None:
         self._tx = tx
         self._scope = scope
         self._kind = kind
         self._pending = pending
-        self._created_at = created_at
+        self._created_at = accounts.find_creation_time(tx, tx.account)
 
     def read(self, places: Sequence[Place]) -> dict[Place, Document]:
         found = {place: self._pending[place] for place in places if place in self._pending}
@@ -76,8 +76,10 @@ class DocumentReader:
         return self._kind == MESSAGE
 
     def _is_readable(self, document: Document) -> bool:
-        return document.owner_id == self._scope.grantee.internal_id or (
-            document.log_id is not None and search_scope.is_readable(self._scope, document.log_id, document.number)
+        return (
+            document.n < 0
+            or document.owner_id == self._scope.grantee.internal_id
+            or (document.log_id is not None and search_scope.is_readable(self._scope, document.log_id, document.number))
         )
 
 
@@ -102,7 +104,9 @@ def build_pool(
             position[place] = len(documents)
             documents.append(document)
     previous, following = (
-        np.array([position.get(Place(place.log_id, place.number + step), -1) if place.log_id else -1 for place in chosen])
+        np.array(
+            [position.get(Place(place.log_id, place.number + step), -1) if place.log_id else -1 for place in chosen]
+        )
         for step in (-1, 1)
     )
     return Pool(

@@ -8,8 +8,9 @@ import numpy as np
 from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.recall.matrices import matrices_of
 from holdfast.engine.recall.owner_tables import OwnerTable
-from holdfast.errors import UnavailableError
+from holdfast.errors import HoldfastError
 from holdfast.store.database import Tx
+from holdfast.store.tables import vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,17 +24,22 @@ class QueryVector(NamedTuple):
 
 
 def embed_query(resources: EngineResources, account: str, text: str) -> tuple[QueryVector | None, list[str]]:
-    """Return the vector of a query, or None with a note that says why there is none."""
-    del account
-    embedder = resources.models.embedder
+    """Return the vector of a query in the space that serves, or None with a note that says why there is none."""
+    spaces = resources.db.read(account, vectors.find_spaces)
+    if spaces is None:
+        return None, []
     try:
-        vector = embedder.embed([text]).vectors[0]
-    except UnavailableError as error:
+        embedder = resources.models.embedder_of(spaces.space)
+        if embedder is None:
+            return None, [f"ranked without vectors, which are of the embedder {spaces.space}; run holdfast reembed"]
+        return QueryVector(spaces.space, embedder.embed([text]).vectors[0]), []
+    except HoldfastError as error:
         return None, [f"ranked without vectors: {error.message}"]
-    return QueryVector(embedder.space, vector), []
 
 
-def cosines_of_table(tx: Tx, resources: EngineResources, owner_id: str, table: OwnerTable, query: QueryVector | None) -> "Array":
+def cosines_of_table(
+    tx: Tx, resources: EngineResources, owner_id: str, table: OwnerTable, query: QueryVector | None
+) -> "Array":
     """Return the cosine of each document of an owner, or not a number for one without a vector."""
     cosines = np.full(len(table.numbers), np.nan, dtype=np.float32)
     if query is None or not len(table.numbers):

@@ -41,7 +41,9 @@ def find_numbers(
     return [[] if len(each) == MAX_HITS else [row[0] for row in each] for each in rows]
 
 
-def read_columns(tx: Tx, owner_id: str, after_version: int) -> list[tuple[int, int, int | None, int, str, int, int, str, str]]:
+def read_columns(
+    tx: Tx, owner_id: str, after_version: int
+) -> list[tuple[int, int, int | None, int, str, int, int, str, str]]:
     """Read what a search filters by of an owner's documents that were added after a version, by number."""
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM documents WHERE account_id = ? AND owner_id = ? AND version > ? ORDER BY n",
