@@ -20,6 +20,7 @@ NOT_IN_DISCOVERED_FILES = {
     # where keys and texts are sent, and which provider is used
     *("path", "url", "api_key", "model_provider", "model_name", "model_base_url", "model_api_key"),
     *("embedder", "embedding_model", "embedding_base_url", "embedding_api_key"),
+    *("embedding_model_path", "rerank_base_url", "rerank_model", "rerank_api_key"),
     # access to a server and its protection
     *("auth_mode", "root_api_key", "key_cache_seconds", "max_message_bytes", "max_body_bytes"),
     *("request_timeout_seconds", "slow_client_seconds", "rate_limit_per_second", "rate_limit_burst", "max_streams"),
@@ -35,7 +36,7 @@ NOT_IN_DISCOVERED_FILES = {
     # settings with values that stop the program or keep it from ending
     *("http_timeout_seconds", "http_attempts", "token_counter", "shutdown_seconds", "worker_threads"),
     *("worker_poll_seconds", "close_seconds", "sqlite_busy_timeout_ms", "postgres_pool_max", "postgres_wait_seconds"),
-    *("compute", "compute_seconds", "compute_memory_mb"),
+    *("compute", "compute_seconds", "compute_memory_mb", "vector_memory_bytes", "exact_vectors"),
 }
 
 

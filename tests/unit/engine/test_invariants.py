@@ -41,6 +41,7 @@ from holdfast.ops.commits import (
     RetryArchive,
 )
 from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
+from holdfast.ops.search import Find, Search
 from holdfast.ops.sessions import (
     AddMessage,
     AddMessages,
@@ -164,6 +165,8 @@ def all_operations() -> list[Operation[Any]]:
         ResummariseSession(session_id="a"),
         ReadAbstract(uri="viking://session/a"),
         ReadOverview(uri="viking://session/a/history/archive_001"),
+        Find(query="hello"),
+        Search(query="hello", session_id="a", target_uri="viking://user/alice/sessions"),
         DeleteSession(session_id="a"),
         DeleteSession(session_id="c"),
         RecordExport(session_ids=["a", "b"]),
@@ -453,7 +456,7 @@ def audit_records(engine: Engine) -> set[tuple[str, str]]:
 def test_every_operation_that_changes_something_declares_what_its_audit_record_names() -> None:
     """The record names the new role and each field of the route, except the account: each account has its own audit."""
     for cls, entry in OPERATIONS.items():
-        changes = entry.verb != "GET" and entry.scope != "system" and cls.__name__ not in RECORDED_ELSEWHERE
+        changes = not entry.reads and entry.scope != "system" and cls.__name__ not in RECORDED_ELSEWHERE
         assert (entry.audit is not None) == changes, cls.__name__
         identifying = set(re.findall(r"{(\w+)}", entry.path)) | ({"role"} & set(cls.__struct_fields__))
         identifying -= {"account_id"} if entry.scope == "account" else set()
@@ -506,7 +509,6 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
             fields = {**fields_of(op), **ids}
             call = engine.check(principal, type(op), fields)
             waits_for_account = principal == OPERATOR and hasattr(op, "task_id")
-            prepares = isinstance(op, GetMessages) and op.q is not None
             seals_first = type(op).__name__ in {
                 "ListAudit",
                 "ListOperatorAudit",
@@ -514,4 +516,5 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
                 "ExportOperatorAudit",
                 "EraseAudit",
             }
-            assert call.may_wait == (waits_for_account or prepares or seals_first), op
+            searches = type(op).__name__ in {"Find", "Search"} or (isinstance(op, GetMessages) and op.q is not None)
+            assert call.may_wait == (waits_for_account or seals_first or searches), op

@@ -24,6 +24,8 @@ class CallSignals(msgspec.Struct):
     """Whether it wrote an audit line that is to be sealed."""
     session: StoredSession | None = None
     """The session that it acted on, as it was before."""
+    opened: list[StoredSession] = []
+    """The sessions that it read without having named them, such as those of the hits of a search."""
 
 
 class CallContext(msgspec.Struct, frozen=True):

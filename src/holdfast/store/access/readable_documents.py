@@ -166,6 +166,7 @@ def _candidates(
     if not within:
         return [[] for _ in terms]
     table, condition, params = readable
+<<<<<<< HEAD
     filters, filter_params = _filter_conditions(wanted)
     # If no hit is filtered afterwards, the index need not return more than the limit.
     max_hits = limit if is_exact and not filters else WHOLE_LOG
@@ -175,6 +176,12 @@ def _candidates(
         f"SELECT {_COLUMNS} FROM ({tx.dialect.text_hits} LIMIT {_LIMIT}) AS h CROSS JOIN documents d{table}"
         f" WHERE {where} ORDER BY h.n DESC LIMIT ?"
     )
+=======
+    hits, number, match = tx.dialect.text_hits
+    filters, filter_params = filter_conditions(wanted)
+    where = " AND ".join([match, f"d.n = {number}", "d.account_id = ?", condition, *filters, _NOT_STALE])
+    sql = f"SELECT {_COLUMNS} FROM {hits} CROSS JOIN documents d{table} WHERE {where} ORDER BY {number} DESC LIMIT ?"
+>>>>>>> 48436e6f2d7a63a3ba376d1bebd56059a8ac6798
     json_first, rest = (params[:1], params[1:]) if table else ([], params)
     after = [tx.account, WHOLE_LOG, max_hits, *json_first, tx.account, *rest, *filter_params, limit]
     statements = [(sql, [*tx.dialect.text_query([within, *kinds], words), *after]) for words in terms if words]
@@ -182,8 +189,13 @@ def _candidates(
     return [[Candidate(*row) for row in next(found)] if words else [] for words in terms]
 
 
+<<<<<<< HEAD
 def _filter_conditions(wanted: DocumentFilter) -> tuple[list[str], list[str | int]]:
     """Return SQL conditions on `documents d`, with their parameters, except for the kinds, which the index knows."""
+=======
+def filter_conditions(wanted: DocumentFilter) -> tuple[list[str], list[str | int]]:
+    """Return SQL conditions on `documents d`, with their parameters."""
+>>>>>>> 48436e6f2d7a63a3ba376d1bebd56059a8ac6798
     where, params = list[str](), list[str | int]()
     if wanted.levels:
         where.append(f"d.level IN ({_marks(wanted.levels)})")
