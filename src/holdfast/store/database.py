@@ -54,7 +54,7 @@ class Dialect(msgspec.Struct, frozen=True):
     delete_account_text: str
     """Removes all documents of an account from the text index."""
     text_hits: str
-    """A query of the numbers `n` of documents with some words, the newest first. Its limit is added to it."""
+    """A query of the numbers `n` of documents with some words. An order and a limit can be added to it."""
     text_query: "Callable[[Sequence[Sequence[str]], Sequence[str]], Params]"
     """The parameters of `text_hits` for documents that have a term of each list, and all of some words."""
     match_text: "Callable[[Tx, int, list[str]], tuple[str, Params]]"

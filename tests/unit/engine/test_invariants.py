@@ -319,8 +319,8 @@ def names_its_account(sql: str) -> bool:
 def _names_its_account(statement: str, own_names: set[str]) -> bool:
     found = re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)\b(?!\()", statement)  # a function is not a table
     tables = [name for name in found if name not in own_names]
-    if tables in (["document_text"], ["document_words"]) and statement.startswith("DELETE"):
-        return True  # the text index has only row numbers, which come from a statement that names the account
+    if tables in (["document_text"], ["document_words"]):
+        return True  # the text index has only row numbers; the rows are read by a statement that names the account
     return not set(tables) - OPERATOR_TABLES or re.search(r"WHERE .*?\baccount_id = ", statement) is not None
 
 

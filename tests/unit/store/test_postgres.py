@@ -13,6 +13,7 @@ import pytest
 
 import holdfast
 from holdfast import Settings, ToolPart
+from holdfast.client.local import LocalTransport
 from holdfast.errors import UnavailableError
 from holdfast.store.database import EVERY_ACCOUNT, Submission, Tx
 from holdfast.store.drivers.postgres.database import PostgresDatabase

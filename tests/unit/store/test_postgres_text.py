@@ -6,14 +6,14 @@ import pytest
 
 import holdfast
 from holdfast import Settings
-from holdfast.store.access import readable_documents
-from holdfast.store.access.grants import Grantee
+from holdfast.store.access import readable_documents, text_hits
 from holdfast.store.access.readable_documents import DocumentFilter
 from holdfast.store.database import Tx
 from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.store.index import postgres_text
 from holdfast.store.tables import documents
 from holdfast.store.tables.documents import NewDocument
+from holdfast.store.tables.lineage import LogRange
 from holdfast.testing.postgres import PostgresServer
 
 NO_WORKERS = Settings(worker_threads=0)
@@ -99,9 +99,10 @@ def explain(tx: Tx, sql: str, params: tuple[object, ...]) -> str:
     return "\n".join(line[0] for line in tx.all(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}", params))
 
 
+@pytest.mark.parametrize("is_shared", [True, False])
 @pytest.mark.parametrize("is_analysed", [True, False])
 def test_a_search_of_20000_documents_uses_the_index_although_the_rows_are_protected(
-    database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch, *, is_analysed: bool
+    database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch, *, is_analysed: bool, is_shared: bool
 ) -> None:
     database.migrate(0)
     for owner in range(OWNERS):
@@ -117,11 +118,12 @@ def test_a_search_of_20000_documents_uses_the_index_although_the_rows_are_protec
             return self.all_of(statements)
 
         monkeypatch.setattr(type(tx), "all_of", all_of)
-        grantee = Grantee("user3", "default")
-        (candidates,) = readable_documents.own_candidates(tx, grantee, [["fox"]], DocumentFilter(), 100)
-        return len(candidates)
+        if is_shared:
+            shared = [LogRange(4, 1, readable_documents.WHOLE_LOG), LogRange(7, 1, 100)]
+            return len(readable_documents.shared_candidates(tx, shared, [["fox"]], DocumentFilter(), 100)[0])
+        return len(text_hits.find_numbers(tx, "user3", [["fox"]], None)[0])
 
-    assert database.read("acme", search) == 10
+    assert database.read("acme", search) == (11 if is_shared else 10)
     assert "Bitmap Index Scan on document_words_by_word" in plans[0], plans[0]
     assert "Seq Scan on documents" not in plans[0], plans[0]
 

@@ -11,12 +11,11 @@ from holdfast.store.index.scopes import of_log
 from holdfast.text.words import indexed_words, searchable_text
 
 DELETE_ACCOUNT = "DELETE FROM document_words w USING documents d WHERE d.n = w.n AND d.account_id = ?"
-_HITS = "SELECT n FROM document_words WHERE words @@ (?::tsquery && to_tsquery('holdfast_text', ?))"
-HITS = f"{_HITS} ORDER BY n DESC"
+HITS = "SELECT n FROM document_words WHERE words @@ (?::tsquery && to_tsquery('holdfast_text', ?))"
 # Arrays, so that the words are compared once for each document. A join would compare them once for each pair of
 # messages in a table that has not been analysed yet.
 _MATCH = (
-    f"m.seq = ANY(ARRAY(SELECT d.number FROM documents d WHERE d.n = ANY(ARRAY({_HITS}))"
+    f"m.seq = ANY(ARRAY(SELECT d.number FROM documents d WHERE d.n = ANY(ARRAY({HITS}))"
     " AND d.account_id = ? AND d.log_id = ? AND d.kind = 'message'))"
 )
 _MATCH_TEXTS = (

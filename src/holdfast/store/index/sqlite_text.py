@@ -14,7 +14,7 @@ from holdfast.store.index.scopes import of_log
 from holdfast.text.words import indexed_words, searchable_text
 
 DELETE_ACCOUNT = "DELETE FROM document_text WHERE rowid IN (SELECT n FROM documents WHERE account_id = ?)"
-HITS = "SELECT rowid AS n FROM document_text WHERE document_text MATCH ? ORDER BY rowid DESC"
+HITS = "SELECT rowid AS n FROM document_text WHERE document_text MATCH ?"
 _MATCH = (
     "m.seq IN (SELECT d.number FROM document_text h CROSS JOIN documents d ON d.n = h.rowid"
     " WHERE h.document_text MATCH ? AND d.account_id = ? AND d.log_id = ? AND d.kind = 'message' UNION ALL"
