@@ -141,9 +141,8 @@ class Engine:
         context = self.new_context(origin)
         self._poll_if_due()
         checked = handler.check(context, op)
-        may_wait = (
-            account is None or handler.prepare is not None or self._has_hooks or not self._user_ids.is_known(principal)
-        )
+        prepares = handler.prepare is not None and handler.prepares(op)
+        may_wait = account is None or prepares or self._has_hooks or not self._user_ids.is_known(principal)
         return CheckedCall(principal, op, entry, handler, account, checked, context, may_wait)
 
     def prepare(self, call: CheckedCall[R]) -> PreparedCall[R]:
@@ -153,7 +152,7 @@ class Engine:
         account = call.account or access.find_account_of_task(self.db, call.op)
         principal = self._user_ids.resolve(call.principal)
         prepared, prepare = call.checked, call.handler.prepare
-        if prepare is not None:
+        if prepare is not None and call.handler.prepares(call.op):
             prepared = prepare(self._resources, principal, call.op, prepared)
         return PreparedCall(call, self._resources, principal, account, prepared)
 
