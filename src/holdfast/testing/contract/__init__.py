@@ -30,6 +30,7 @@ from holdfast.testing.contract.commits.long_archives import LongArchiveContract
 from holdfast.testing.contract.commits.resummaries import ResummaryContract
 from holdfast.testing.contract.commits.tasks import TaskContract
 from holdfast.testing.contract.input import InputContract
+from holdfast.testing.contract.recall.contexts import SearchContextContract
 from holdfast.testing.contract.recall.searches import SearchContract, SharedSearchContract
 from holdfast.testing.contract.sessions.events import EventContract
 from holdfast.testing.contract.sessions.exactly_once import ExactlyOnceContract
@@ -69,6 +70,7 @@ class ClientContract(
     BackgroundContract,
     SearchContract,
     SharedSearchContract,
+    SearchContextContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 
