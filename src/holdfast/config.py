@@ -21,7 +21,7 @@ LogFormat = Literal["auto", "json", "console"]
 TokenCounter = Literal["estimate", "o200k_base", "cl100k_base"]
 FailurePolicy = Literal["refuse", "wait", "proceed"]
 ModelProvider = Literal["none", "openai", "anthropic"]
-EmbedderKind = Literal["static", "openai"]
+EmbedderKind = Literal["static", "minilm", "openai"]
 ComputePlace = Literal["thread", "process"]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
@@ -230,16 +230,29 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How long a search waits for the model to complete its query; 0 never asks the model."""
 
     embedder: EmbedderKind = "static"
-    """Which embedder computes vectors: static (on this machine, no network) or openai (or a compatible server)."""
+    """Which embedder computes vectors: static (on this machine, no network), minilm (on this machine; better and much
+    slower) or openai (or a compatible server)."""
 
     embedding_model: str | None = None
-    """The name of the embedding model."""
+    """The name of the embedding model of a server."""
+
+    embedding_model_path: str | None = None
+    """The folder with the files model.safetensors and tokenizer.json of all-MiniLM-L6-v2, for the embedder minilm."""
 
     embedding_base_url: str | None = None
     """The URL of the embedding model; by default OpenAI's own."""
 
     embedding_api_key: str | None = None
     """The API key for the embedding model; by default from `OPENAI_API_KEY`."""
+
+    rerank_base_url: str | None = None
+    """The URL of a service with the endpoint `/rerank` that ranks what a search found; by default none."""
+
+    rerank_model: str | None = None
+    """The name of the service's model, if it needs one."""
+
+    rerank_api_key: str | None = None
+    """The API key for that service."""
 
     def __repr__(self) -> str:
         """Hides keys and passwords, since settings appear in logs and tracebacks."""

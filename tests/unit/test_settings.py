@@ -20,6 +20,7 @@ NOT_IN_DISCOVERED_FILES = {
     # where keys and texts are sent, and which provider is used
     *("path", "url", "api_key", "model_provider", "model_name", "model_base_url", "model_api_key"),
     *("embedder", "embedding_model", "embedding_base_url", "embedding_api_key"),
+    *("embedding_model_path", "rerank_base_url", "rerank_model", "rerank_api_key"),
     # access to a server and its protection
     *("auth_mode", "root_api_key", "key_cache_seconds", "max_message_bytes", "max_body_bytes"),
     *("request_timeout_seconds", "slow_client_seconds", "rate_limit_per_second", "rate_limit_burst", "max_streams"),

@@ -14,6 +14,7 @@ COMMIT = "session_commit"
 DELETION = "session_delete"
 RESUMMARY = "resummarise"
 BACKFILL = "backfill"
+INDEX = "index"
 
 
 class TotalUsage(WireStruct, frozen=True):

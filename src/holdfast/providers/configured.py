@@ -1,4 +1,4 @@
-"""Opens the model and the embedder that the settings name."""
+"""Opens the model, the embedder and the reranker that the settings name."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,9 @@ from holdfast.errors import FailedPreconditionError
 from holdfast.providers import anthropic, openai
 from holdfast.providers.base import ChatModel, Embedder
 from holdfast.providers.limits import RateLimitedModel, RateLimiter
+from holdfast.providers.minilm import MiniLmEmbedder
+from holdfast.providers.remote_embedder import OpenAIEmbedder
+from holdfast.providers.rerank import Reranker
 from holdfast.providers.static_vectors import StaticEmbedder
 
 _limiters: dict[tuple[object, ...], RateLimiter] = {}
@@ -27,12 +30,30 @@ def open_model(settings: Settings, estimate: Callable[[str], int]) -> RateLimite
 def open_embedder(settings: Settings) -> Embedder:
     if settings.embedder == "static":
         return StaticEmbedder()
+    if settings.embedder == "minilm":
+        if not settings.embedding_model_path:
+            raise FailedPreconditionError(
+                "embedder minilm needs the folder of its model; set HOLDFAST_EMBEDDING_MODEL_PATH"
+            )
+        return MiniLmEmbedder(settings.embedding_model_path)
     if not settings.embedding_model:
         raise FailedPreconditionError("embedder openai needs a model; set HOLDFAST_EMBEDDING_MODEL")
-    return openai.OpenAIEmbedder(
+    return OpenAIEmbedder(
         settings.embedding_model,
         base_url=settings.embedding_base_url or openai.URL,
         api_key=settings.embedding_api_key,
+        timeout=settings.model_timeout_seconds,
+    )
+
+
+def open_reranker(settings: Settings) -> Reranker | None:
+    """Open the configured reranker, or return None if no URL is set."""
+    if not settings.rerank_base_url:
+        return None
+    return Reranker(
+        settings.rerank_base_url,
+        model=settings.rerank_model,
+        api_key=settings.rerank_api_key,
         timeout=settings.model_timeout_seconds,
     )
 

@@ -51,16 +51,24 @@ class HttpResponse(NamedTuple):
 
 
 class HttpService:
-    """Posts JSON and decodes JSON responses. It can be used from any thread and does not retry."""
+    """Posts JSON and decodes JSON responses. It can be used from any thread and does not retry.
 
-    def __init__(self, url: str, key: str | None, headers: dict[str, str], timeout: float) -> None:
+    `settings_prefix` is how the names of the settings begin that describe the service, for advice.
+    """
+
+    def __init__(
+        self, url: str, key: str | None, headers: dict[str, str], timeout: float, settings_prefix: str = "model"
+    ) -> None:
         if not re.match(r"https?://[^/]", url):
             raise InvalidArgumentError(
-                "model_base_url", f"{short_repr(without_secrets(url))} is not an http or https URL"
+                f"{settings_prefix}_base_url", f"{short_repr(without_secrets(url))} is not an http or https URL"
             )
         if any(not re.fullmatch(r"[ -~]+", value) for value in headers.values()):
-            raise InvalidArgumentError("model_api_key", "has a character that cannot be sent; check for a line break")
+            raise InvalidArgumentError(
+                f"{settings_prefix}_api_key", "has a character that cannot be sent; check for a line break"
+            )
         self._httpx = lazy.httpx2
+        self._has_prompts = settings_prefix == "model"
         self._url = url.rstrip("/")
         self._key = key
         self._headers = headers
@@ -72,7 +80,14 @@ class HttpService:
         return f"HttpService({without_secrets(self._url)!r})"
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and decode the response. Raises `RequestRejectedError` for an invalid request."""
+        """Send a request and decode the JSON object. Raises `RequestRejectedError` for an invalid request."""
+        decoded = self.post_for_json(path, body)
+        if not isinstance(decoded, dict):
+            raise FailedPreconditionError(f"{self} answered with JSON that is not an object; check the base URL")
+        return decoded
+
+    def post_for_json(self, path: str, body: dict[str, Any]) -> Any:
+        """Like `post`, for a service that may answer with any JSON."""
         if self._process != os.getpid():
             self._open()  # after a fork: the parent still uses the inherited connections
         try:
@@ -123,18 +138,19 @@ class HttpService:
                     raise self._httpx.DecodingError(f"the response is larger than {MAX_RESPONSE_BYTES} bytes")
         return HttpResponse(response.status_code, response.headers, bytes(content), (self._key or "").encode() + body)
 
-    def _decode(self, response: HttpResponse) -> dict[str, Any]:
+    def _decode(self, response: HttpResponse) -> Any:
         content = response.content
         try:
             decoded = decode_json(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            if content.strip() and not content.lstrip().startswith(b"{"):
+            if content.strip() and not content.lstrip().startswith((b"{", b"[")):
                 found = error_messages.describe_content(response.headers, content, response.confidential)
                 raise FailedPreconditionError(f"{self} answered with {found}, not JSON; check the base URL") from None
+            if content.rstrip().endswith((b"}", b"]")):  # for example NaN, which some servers write
+                raise unavailable(f"{self} sent a response that is not valid JSON", reason="invalid") from None
             raise unavailable(f"{self} sent a truncated response", reason="truncated") from None
-        if not isinstance(decoded, dict):
-            raise FailedPreconditionError(f"{self} answered with JSON that is not an object; check the base URL")
-        if decoded.get("error"):  # some gateways report an upstream failure with status 200
+        # Some gateways report an upstream failure with status 200.
+        if isinstance(decoded, dict) and decoded.get("error"):
             raise unavailable(f"{self} answered with an error{_code_suffix(response)}", reason="error")
         return decoded
 
@@ -148,13 +164,19 @@ class HttpService:
             403: "check the permissions of the API key",
             402: "check the account's balance",
             404: "check the model's name and the base URL",
-            413: "lower model_input_tokens",
+            413: "lower model_input_tokens" if self._has_prompts else "use a model for longer texts",
         }.get(status, "check the base URL")
         if status in {400, 422}:
-            advice = "check the model's name; if the prompt is too long, lower model_input_tokens"
+            advice = "check the model's name"
+            if self._has_prompts:
+                advice += "; if the prompt is too long, lower model_input_tokens"
             error = FailedPreconditionError(f"{message}; {advice}", status=status)
             return RequestRejectedError(error, error_messages.error_text(response.content))
         return FailedPreconditionError(f"{message}; {advice}", status=status)
+
+
+def authorization_header(key: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def _code_suffix(response: HttpResponse) -> str:

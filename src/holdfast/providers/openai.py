@@ -1,23 +1,18 @@
-"""Models and embedders behind the OpenAI API: OpenAI itself, gateways and self-hosted servers."""
+"""Models behind the OpenAI API: OpenAI itself, gateways and self-hosted servers."""
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast import lazy
 from holdfast.model.base import TokenCount
 from holdfast.model.summaries import Prompt, Reply, TokenUsage
-from holdfast.providers.base import EmbeddingResult, unavailable
-from holdfast.providers.http_service import HttpService, RequestRejectedError
+from holdfast.providers.base import unavailable
+from holdfast.providers.http_service import HttpService, RequestRejectedError, authorization_header
 
 URL = "https://api.openai.com/v1"
 RESPONSE_FORMATS = ("json_schema", "json_object", "text")
 TOKEN_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
-BATCH_SIZE = 128
-MAX_TEXT_CHARS = 5_000
-"""Longer texts are truncated: models with a limit of 8,192 tokens reject them, and their vectors are less specific."""
 
 
 class _TokenDetails(msgspec.Struct, frozen=True):
@@ -104,74 +99,6 @@ class OpenAIChat:
         except (KeyError, IndexError, TypeError, AttributeError):
             raise unavailable(f"{self._service} answered without a choice", reason="no answer") from None
         return Reply(text=text, usage=_usage(body.get("usage")), complete=choice.get("finish_reason") != "length")
-
-
-class OpenAIEmbedder:
-    """A model behind `POST {base_url}/embeddings`."""
-
-    def __init__(self, model: str, *, base_url: str = URL, api_key: str | None = None, timeout: float = 120.0) -> None:
-        self._model = model
-        self._service = HttpService(base_url, api_key, authorization_header(api_key), timeout)
-        self._dimensions = 0
-        self._lock = threading.Lock()
-
-    def __repr__(self) -> str:
-        return f"OpenAIEmbedder({self._model!r}, {self._service})"
-
-    @property
-    def name(self) -> str:
-        return f"openai/{self._model}"
-
-    @property
-    def space(self) -> str:
-        return self.name
-
-    @property
-    def dimensions(self) -> int:
-        """The length of the server's vectors. The first access sends a request."""
-        with self._lock:
-            if not self._dimensions:
-                self._dimensions = len(self._request(["dimensions"])[0][0])
-        return self._dimensions
-
-    def embed(self, texts: Sequence[str]) -> EmbeddingResult:
-        np = lazy.numpy
-        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        tokens = 0
-        with_content = [row for row, text in enumerate(texts) if text.strip()]  # some servers reject an empty text
-        for start in range(0, len(with_content), BATCH_SIZE):
-            batch = with_content[start : start + BATCH_SIZE]
-            embeddings, batch_tokens = self._request([texts[row][:MAX_TEXT_CHARS] for row in batch])
-            tokens += batch_tokens
-            rows = np.asarray(embeddings, dtype=np.float32)
-            if rows.shape != (len(batch), self.dimensions):
-                raise unavailable(f"{self._service} answered with vectors of another shape", reason="no answer")
-            vectors[batch] = rows
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-        return EmbeddingResult(vectors, tokens)
-
-    def close(self) -> None:
-        self._service.close()
-
-    def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
-        """The vectors of the texts, and the number of tokens that the provider counted."""
-        try:
-            body = self._service.post("/embeddings", {"model": self._model, "input": texts})
-            data = sorted(body["data"], key=lambda row: row["index"])
-            rows: list[list[float]] = [row["embedding"] for row in data]
-            tokens = int((body.get("usage") or {}).get("total_tokens") or 0)
-        except RequestRejectedError as rejection:
-            raise rejection.error from None
-        except (KeyError, TypeError, ValueError):
-            raise unavailable(f"{self._service} answered without vectors", reason="no answer") from None
-        if len(rows) != len(texts):
-            raise unavailable(f"{self._service} left out {len(texts) - len(rows)} vectors", reason="no answer")
-        return rows, tokens
-
-
-def authorization_header(key: str | None) -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def request_body(model: str, prompt: Prompt, variant: RequestVariant) -> dict[str, Any]:

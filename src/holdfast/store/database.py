@@ -28,6 +28,15 @@ from the engine's clock. It is a subquery, so that it is evaluated once and can 
 """
 
 
+class TextEntry(NamedTuple):
+    """A document in the text index."""
+
+    n: int
+    scope: str
+    """Terms of its account, owner, log and kind, with spaces between."""
+    words: str
+
+
 class Dialect(msgspec.Struct, frozen=True):
     """The differences in SQL between the two databases."""
 
@@ -36,17 +45,22 @@ class Dialect(msgspec.Struct, frozen=True):
     """Appended to a SELECT to lock its row until the transaction ends. Empty if the database needs no row locks."""
     has_lateral_joins: bool
     """Whether a subquery in FROM may refer to the tables before it."""
-    index_text: "Callable[[Tx, int, int, int, int], None]"
-    """Called after an append with its log, the last seq before it, its last seq, and the size of its largest message.
-
-    It may add messages to the text index. On SQLite, a trigger also does so.
-    """
-    delete_text: str
-    """Removes messages from the text index; parameters: account, log, the seq after which to delete."""
-    delete_all_text: str
-    """Removes all messages of an account from the text index."""
+    allocate_documents: "Callable[[Tx, int], list[int]]"
+    """Returns numbers for new documents."""
+    insert_text: "Callable[[Tx, Sequence[TextEntry]], None]"
+    """Adds documents to the text index."""
+    delete_text: "Callable[[Tx, Sequence[int]], None]"
+    """Removes documents from the text index by their numbers."""
+    delete_account_text: str
+    """Removes all documents of an account from the text index."""
+    text_hits: tuple[str, str, str]
+    """In SQL: the table of the text index as `h`, its column with the number of a document, and a condition on it."""
+    text_query: "Callable[[Sequence[str], Sequence[str]], Params]"
+    """The parameters of that condition for documents of any of some scopes that have all of some words."""
     match_text: "Callable[[Tx, int, list[str]], tuple[str, Params]]"
     """For a log and words: an SQL condition on `messages m` that all the words occur, and its parameters."""
+    ranges: str
+    """A query of log ranges, given as a JSON list: its columns are `log_id`, `first_seq` and `last_seq`."""
     unreadable_row: tuple[type[Exception], ...]
     """Errors of a statement that reads a damaged row. The transaction can go on after them."""
 

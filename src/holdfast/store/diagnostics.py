@@ -14,9 +14,11 @@ _FIND_SCHEMA = {
 }
 
 _COUNT_TEXT_DIFFERENCES = """
-SELECT (SELECT COUNT(*) FROM messages WHERE n <= (SELECT COALESCE(MAX(id), 0) FROM message_text_docsize)
-            AND n NOT IN (SELECT id FROM message_text_docsize)),
-       (SELECT COUNT(*) FROM message_text_docsize WHERE id NOT IN (SELECT n FROM messages))
+SELECT (SELECT COUNT(*) FROM documents WHERE n NOT IN (SELECT id FROM document_text_docsize)),
+       (SELECT COUNT(*) FROM document_text_docsize WHERE id NOT IN (SELECT n FROM documents)),
+       (SELECT COUNT(*) FROM messages m JOIN sessions s ON s.account_id = m.account_id AND s.log_id = m.log_id
+            WHERE m.seq <= s.indexed_seq AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.account_id = m.account_id
+            AND d.log_id = m.log_id AND d.kind = 'message' AND d.number = m.seq))
 """
 
 
@@ -100,13 +102,14 @@ def find_corruption(
 
 
 def find_text_index_problems(database: Database) -> list[str]:
-    """Compare the rows of SQLite's text index with the messages. The last messages may not be indexed yet."""
+    """Compare SQLite's text index, the documents and the messages. Pending messages are not indexed yet."""
     if not _is_sqlite(database):
         return []
     row = database.read(EVERY_ACCOUNT, lambda tx: tx.one(_COUNT_TEXT_DIFFERENCES))
-    missing, orphaned = row or (0, 0)
-    problems = {f"{missing} messages are not in the text index": missing}
-    problems[f"{orphaned} entries of the text index have no message"] = orphaned
+    missing, orphaned, unindexed = row or (0, 0, 0)
+    problems = {f"{missing} documents are not in the text index": missing}
+    problems[f"{orphaned} entries of the text index have no document"] = orphaned
+    problems[f"{unindexed} messages have no document"] = unindexed
     return [problem for problem, count in problems.items() if count]
 
 

@@ -18,6 +18,7 @@ from holdfast.store.checked.message_rows import CHECKED_COLUMNS, Extra
 from holdfast.store.checksums import checksum_of, seed_of_log
 from holdfast.store.damage import Damage, Key, Progress
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
+from holdfast.store.tables import documents
 
 _encode = msgspec.json.Encoder().encode
 _OF_LOG = "account_id = ? AND log_id = ?"
@@ -67,12 +68,9 @@ def _rebuild_indexes(tx: Tx) -> str:
 
 
 def _rebuild_text_index(tx: Tx) -> str:
-    tx.execute("INSERT INTO message_text (message_text) VALUES ('delete-all')")
-    tx.execute(
-        "INSERT INTO message_text (rowid, scope, text)"
-        " SELECT n, 'a' || hex(account_id), indexed_text(parts) FROM messages ORDER BY n"
-    )
-    return "rebuilt"
+    tx.execute("INSERT INTO document_text (document_text) VALUES ('delete-all')")
+    documents.forget_all(tx)
+    return "emptied; a worker indexes everything again in the background"
 
 
 def _repair_row(tx: Tx, found: Damage, now: int) -> str | None:

@@ -31,6 +31,27 @@ def embed(text: str) -> list[float]:
     return [byte / 32 - 4 for byte in hashlib.sha256(text.encode()).digest()[:DIMENSIONS]]
 
 
+def embeddings_body(request: dict[str, Any]) -> dict[str, Any]:
+    """The response to an embeddings request: a vector for each text, in another order."""
+    rows = [
+        {"object": "embedding", "index": index, "embedding": embed(text)} for index, text in enumerate(request["input"])
+    ]
+    return {"object": "list", "data": rows[::-1], "model": request["model"]}
+
+
+def rerank_body(request: dict[str, Any]) -> Any:
+    """The response to a rerank request: the share of the query's words that each text has. With `texts`, a list."""
+    is_bare = "texts" in request
+    texts = request["texts" if is_bare else "documents"]
+    words = set(request["query"].lower().split())
+    scores = [len(words & set(text.lower().split())) / max(1, len(words)) for text in texts]
+    if is_bare:
+        return [{"index": index, "score": score} for index, score in enumerate(scores)]
+    results = [{"index": index, "relevance_score": score} for index, score in enumerate(scores)]
+    results.sort(key=lambda result: -float(result["relevance_score"]))
+    return {"id": "rerank-1", "results": results[: request["top_n"]]}
+
+
 def openai_body(request: dict[str, Any], prompt: str, text: str, *, truncated: bool) -> dict[str, Any]:
     """The response to a chat request. Token counts are derived from the lengths of the texts."""
     prompt_tokens, completion_tokens = len(prompt) // 3 + 7, len(text) // 3 + 1

@@ -4,7 +4,8 @@
 ...     model.calls
 0
 
-It serves the chat and embeddings endpoints of OpenAI and the messages endpoint of Anthropic under `model.url`.
+It serves the chat and embeddings endpoints of OpenAI, the messages endpoint of Anthropic and the usual rerank endpoint
+under `model.url`.
 
 `python -m holdfast.testing.model` runs it as a separate process and prints its URL. `GET {url}/control` returns the
 received requests; `POST {url}/control` sets the fields of its `Behaviour`.
@@ -21,7 +22,15 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from holdfast.testing.answers import TURN, anthropic_body, embed, openai_body, prose_answer, summary_answer
+from holdfast.testing.answers import (
+    TURN,
+    anthropic_body,
+    embeddings_body,
+    openai_body,
+    prose_answer,
+    rerank_body,
+    summary_answer,
+)
 
 TIMEOUT_SECONDS = 30.0
 
@@ -81,7 +90,16 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     """The field for the maximum length of the answer that it supports. Requests with another field get status 400."""
 
     text: str | None = None
-    """The text of every answer, instead of a generated one."""
+    """The text of every answer, instead of a generated one. Of embeddings and rerank, the content of the response."""
+
+    max_texts: int = 1_000
+    """How many texts it embeds in one request. Requests with more get status 422."""
+
+    max_text_chars: int = 1_000_000
+    """How long a text may be that it embeds. Requests with a longer one get status 413."""
+
+    texts_field: str = "documents"
+    """The field for the texts of a rerank request that it supports. Requests with another field get status 422."""
 
 
 class ReceivedRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +124,8 @@ class ReceivedRequest(msgspec.Struct, frozen=True, kw_only=True):
     def quotable_text(self) -> str:
         """All text of the request, for responses that quote it: the key, the conversation, then the whole prompt."""
         turns = [text for _alias, _role, text in TURN.findall(self.prompt)]
-        return "\n".join([self.key, *turns, *map(str, self.body.get("input", [])), self.prompt])
+        texts = [*self.body.get("input", []), self.body.get("query", ""), *self.body.get("documents", [])]
+        return "\n".join([self.key, *turns, *map(str, texts), self.prompt])
 
     @property
     def quotable_line(self) -> str:
@@ -284,15 +303,22 @@ class _Handler(BaseHTTPRequestHandler):
                 message = f"Unsupported parameter: '{field}' is not supported. Use '{supported}' instead."
                 self._send(400, _error_body(message))
                 return True
+        texts = body.get("input", [])
+        if len(texts) > behaviour.max_texts:
+            self._send(422, _error_body(f"batch size {len(texts)} > maximum allowed {behaviour.max_texts}"))
+            return True
+        if max(map(len, texts), default=0) > behaviour.max_text_chars:
+            self._send(413, _error_body("a text is too long"))
+            return True
+        if "query" in body and behaviour.texts_field not in body:
+            self._send(422, _error_body(f"missing field `{behaviour.texts_field}`"))
+            return True
         return False
 
     def _send_answer(self, behaviour: Behaviour, request: ReceivedRequest) -> None:
-        if request.path.endswith("/embeddings"):
-            rows = [
-                {"object": "embedding", "index": index, "embedding": embed(text)}
-                for index, text in enumerate(request.body["input"])
-            ]
-            self._send(200, {"object": "list", "data": rows[::-1], "model": request.body["model"]})
+        if request.path.endswith(("/embeddings", "/rerank")):
+            make = embeddings_body if request.path.endswith("/embeddings") else rerank_body
+            self._send(200, make(request.body) if behaviour.text is None else msgspec.Raw(behaviour.text.encode()))
             return
         text = behaviour.text if behaviour.text is not None else _answer_text(behaviour, request)
         make_body = anthropic_body if request.path.endswith("/messages") else openai_body

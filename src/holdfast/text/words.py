@@ -19,7 +19,7 @@ _WORDS_AND_SPACES = bytes(code if chr(code).isalnum() or chr(code) == "_" else o
 
 
 def searchable_text(parts: Iterable[Part]) -> str:
-    """Return the searchable text of a message."""
+    """Return what of a message is searched. A search finds it by its words."""
     pieces: list[str] = []
     for part in parts:
         match part:
@@ -33,7 +33,16 @@ def searchable_text(parts: Iterable[Part]) -> str:
                 pieces += (part.tool_name, as_text(part.tool_input), as_text(part.tool_output))
             case ProviderPart():
                 pieces.append(part.readable)
-    return " ".join(split_words("\n".join(pieces)[:MAX_INDEXED_CHARS]))
+    return "\n".join(pieces)[:MAX_INDEXED_CHARS]
+
+
+def indexed_words(text: str) -> list[str]:
+    """Split a text or a query into words as the text index has them. An identifier is there in pieces.
+
+    >>> indexed_words("web_search found 狐狸")
+    ['web', 'search', 'found', '狐', '狸']
+    """
+    return split_words(text.replace("_", " "))
 
 
 def split_words(text: str) -> list[str]:

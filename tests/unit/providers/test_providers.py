@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import httpx2
 import msgspec
-import numpy as np
 import pytest
 
 from holdfast import Settings
@@ -25,7 +24,8 @@ from holdfast.model.summaries import Prompt, TokenUsage
 from holdfast.providers.anthropic import AnthropicChat
 from holdfast.providers.configured import limiter_for, open_embedder, open_model
 from holdfast.providers.http_service import retry_after_seconds
-from holdfast.providers.openai import OpenAIChat, OpenAIEmbedder, _usage
+from holdfast.providers.openai import OpenAIChat, _usage
+from holdfast.providers.remote_embedder import OpenAIEmbedder
 from holdfast.testing.model import Behaviour, FakeModel, running_model
 from holdfast.text.tokens import estimate
 
@@ -449,75 +449,6 @@ def test_all_forms_of_retry_after_are_parsed(headers: dict[str, str], seconds: f
 @pytest.mark.parametrize("usage", [{"prompt_tokens": -5, "completion_tokens": 1, "total_tokens": -4}, {}, "many"])
 def test_an_invalid_usage_is_not_counted(usage: object) -> None:
     assert _usage(usage) == TokenUsage()
-
-
-def test_vectors_of_a_server_are_normalised_and_in_the_order_of_their_texts(
-    close_later: CloseLater[Any], server: FakeModel
-) -> None:
-    embedder = close_later(OpenAIEmbedder("vectors", base_url=server.url, api_key=KEY))
-    texts = [f"text {n}" for n in range(200)]
-    in_batch, alone = embedder.embed(texts).vectors, embedder.embed(texts[150:151]).vectors
-    assert in_batch.dtype == np.float32
-    assert in_batch.shape == (200, embedder.dimensions) == (200, 16)
-    assert np.allclose(np.linalg.norm(in_batch, axis=1), 1)
-    assert np.array_equal(in_batch[150], alone[0])
-
-
-def test_an_empty_text_has_a_zero_vector(close_later: CloseLater[Any], server: FakeModel) -> None:
-    for embedder in (close_later(OpenAIEmbedder("vectors", base_url=server.url)), open_embedder(Settings())):
-        vectors = embedder.embed(["", "something"]).vectors
-        assert not vectors[0].any()
-        assert np.isfinite(vectors).all()
-        assert embedder.embed([]).vectors.shape == (0, embedder.dimensions)
-
-
-def test_an_embedder_raises_the_same_errors_as_a_model(close_later: CloseLater[Any], server: FakeModel) -> None:
-    embedder = close_later(OpenAIEmbedder("vectors", base_url=server.url, api_key=KEY))
-    server.behaviour = "rate_limited"
-    with pytest.raises(UnavailableError):
-        embedder.embed(["text"])
-    server.behaviour = "unauthorized"
-    with pytest.raises(FailedPreconditionError):
-        embedder.embed(["text"])
-
-
-def test_static_vectors_of_similar_texts_are_close() -> None:
-    first, similar, different = (
-        open_embedder(Settings())
-        .embed(["How do I configure the database?", "Setting up a database", "The cat sleeps in the sun"])
-        .vectors
-    )
-    assert first @ similar > first @ different + 0.2
-    first, similar, different = (
-        open_embedder(Settings()).embed(["如何配置嵌入模型?", "怎样设置向量模型", "今天天气很好"]).vectors
-    )
-    assert first @ similar > first @ different + 0.2
-
-
-def test_static_vectors_are_normalised_for_every_text() -> None:
-    texts = ["a", "你好", "😀", "\x00", "long " * 50_000, "  two  "]
-    vectors = open_embedder(Settings()).embed(texts).vectors
-    assert vectors.dtype == np.float32
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    assert np.array_equal(vectors[:2], open_embedder(Settings()).embed(texts[:2]).vectors)
-
-
-def test_static_vectors_are_loaded_once_for_all_threads() -> None:
-    code = """
-import threading
-from holdfast import Settings
-from holdfast.providers import static_vectors
-from holdfast.providers.configured import open_embedder
-loads = []
-find = static_vectors._package_folder
-static_vectors._package_folder = lambda: loads.append(1) or find()
-threads = [threading.Thread(target=lambda: open_embedder(Settings()).embed(["x"])) for _ in range(8)]
-[t.start() for t in threads]; [t.join() for t in threads]
-import sys
-print(len(loads), "wordllama" in sys.modules)
-"""
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert result.stdout.split() == ["1", "False"]
 
 
 def test_importing_holdfast_and_opening_a_model_imports_neither_numpy_nor_httpx() -> None:

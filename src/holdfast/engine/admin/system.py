@@ -20,7 +20,7 @@ from holdfast.model.system import (
     SystemHealth,
     SystemStatus,
 )
-from holdfast.model.tasks import COMMIT
+from holdfast.model.tasks import COMMIT, INDEX
 from holdfast.ops.sessions import GetSessionStats
 from holdfast.ops.system import (
     CheckHealth,
@@ -34,11 +34,13 @@ from holdfast.ops.system import (
 from holdfast.store import diagnostics, migrations
 from holdfast.store.access import task_lists
 from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.store.tables import lineage, messages, sessions, tool_results, usages
+from holdfast.store.tables import lineage, messages, sessions, tool_results, unindexed, usages
 from holdfast.store.timestamps import from_micros
 
 MAX_WAIT_SHARE = 0.8
 """The share of the request timeout that an operation may spend waiting."""
+INDEX_KINDS = (INDEX,)
+"""Kinds of tasks that work for all users of an account."""
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.02, 0.5
 
 
@@ -72,15 +74,22 @@ def _queue_counts(by_status: dict[str, int]) -> QueueCounts:
 
 
 def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitUntilIdle) -> Iterator[float]:
-    """Wait until the caller has no pending or running task; for the operator, until no account has one."""
+    """Wait until the caller has no pending or running task, and everything of the account is indexed.
+
+    For the operator, until this is so for all accounts.
+    """
     owner = (None, None) if principal == OPERATOR else (principal.account_id, principal.internal_id)
     account = EVERY_ACCOUNT if principal == OPERATOR else principal.account_id
     seconds = min(op.timeout or math.inf, resources.settings.request_timeout_seconds * MAX_WAIT_SHARE)
     deadline = time.monotonic() + seconds
     poll_seconds = FIRST_POLL_SECONDS
+    is_first = True
     while True:
-        queue = _queue_counts(resources.db.read(account, lambda tx: task_lists.counts(tx, *owner)))
-        remaining = queue.pending + queue.in_progress
+        remaining, unindexed_count = resources.db.read(account, lambda tx: _count_work(tx, *owner))
+        if unindexed_count and is_first:
+            resources.db.write(account, lambda tx: unindexed.make_due(tx, owner[0]))
+            resources.wake_workers()
+        is_first = False
         if not remaining:
             return
         if time.monotonic() > deadline or resources.is_stopping():
@@ -90,6 +99,16 @@ def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitU
             )
         yield poll_seconds
         poll_seconds = min(poll_seconds * 1.5, MAX_POLL_SECONDS)
+
+
+def _count_work(tx: Tx, account_id: str | None, user_id: str | None) -> tuple[int, int]:
+    """Count the tasks and logs that are not done yet, and the logs among them that are to be indexed."""
+    queue = _queue_counts(task_lists.counts(tx, account_id, user_id))
+    by_kind = task_lists.counts_by_kind(tx, account_id)
+    background = [_queue_counts(by_kind.get(kind, {})) for kind in INDEX_KINDS] if user_id is not None else []
+    unindexed_count = unindexed.count(tx, account_id)
+    remaining = sum(each.pending + each.in_progress for each in [queue, *background])
+    return remaining + unindexed_count, unindexed_count
 
 
 def _component(tx: Tx, principal: Principal, name: ComponentName, context: CallContext) -> Component:

@@ -29,7 +29,7 @@ from holdfast.model.summaries import EmbeddingUsage, RenderedSummary
 from holdfast.model.tasks import CommitOutcome, CommitPayload, TaskUsage, TotalUsage
 from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, changes, sessions, usages
+from holdfast.store.tables import archives, changes, documents, sessions, usages
 from holdfast.text import tokens
 
 
@@ -137,6 +137,7 @@ def _publish(
     if neighbours.later is not None and rendered.later_rolling is not None:
         archives.write_rolling_summary(tx, log_id, neighbours.later.number, rendered.later_rolling)
     archives.set_state(tx, log_id, number, "done", ended_at=context.now, failure=None)
+    documents.forget_overviews(tx, log_id, [number])
     details = {"archive_id": archive_id(number), "task_id": task.task_id, "abstract": rendered.own.abstract}
     changes.record(tx, session, "archived", user_name(task.user_id), context.now, details)
     return _outcome(tx, claimed, payload, archive, result)

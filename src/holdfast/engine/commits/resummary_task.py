@@ -15,7 +15,7 @@ from holdfast.model.access import user_name
 from holdfast.model.archives import archive_id
 from holdfast.model.tasks import CommitPayload, ResummaryOutcome, SessionPayload
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, changes, sessions
+from holdfast.store.tables import archives, changes, documents, sessions
 
 
 class NewSummary(msgspec.Struct, frozen=True):
@@ -52,6 +52,7 @@ def _publish(
     for each in summaries:
         archives.write_summary(tx, log_id, each.number, each.result.summary, each.rendered.own)
         archives.write_rolling_summary(tx, log_id, each.number, each.rendered.rolling)
+    documents.forget_overviews(tx, log_id, [each.number for each in summaries])
     details = {"task_id": claimed.task.task_id, "archives": len(summaries)}
     changes.record(tx, session, "resummarised", user_name(claimed.task.user_id), context.now, details)
     return ResummaryOutcome(

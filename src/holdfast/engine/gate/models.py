@@ -66,7 +66,7 @@ class Models:
         return self._open()[0]
 
     def new_embedder(self) -> BatchEmbedder:
-        batch_size = LOCAL_BATCH_SIZE if self._settings.embedder == "static" else REMOTE_BATCH_SIZE
+        batch_size = REMOTE_BATCH_SIZE if self._settings.embedder == "openai" else LOCAL_BATCH_SIZE
         return BatchEmbedder(self._open()[1], batch_size)
 
     def close(self) -> None:

@@ -142,6 +142,7 @@ def new_session(principal: Principal, session_id: str, context: CallContext) -> 
         fork_time=None,
         fork_added=None,
         config=NO_CONFIG,
+        indexed_seq=0,
     )
 
 

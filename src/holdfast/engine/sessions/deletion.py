@@ -41,7 +41,11 @@ def delete_session(
     auto_commit_checks.delete(tx, session.log_id)
     tasks.delete_for_log(tx, session.log_id)
     log_ids = [log_id for log_id in lineage.delete(tx, session) if not sessions.log_has_session(tx, log_id)]
-    if not deleted_logs.delete_slice(tx, log_ids, FIRST_SLICE_ROWS).is_last:
+    deleted_logs.mark_stale(tx, log_ids)
+    if deleted_logs.delete_slice(tx, log_ids, FIRST_SLICE_ROWS).is_last:
+        deleted_logs.mark_clean(tx, log_ids)
+        context.wake_workers()  # what forks share is indexed again
+    else:
         add_task(
             tx,
             context,

@@ -1,14 +1,16 @@
 """Appending messages exactly once, and reading them."""
 
 import hashlib
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from holdfast import lazy
 from holdfast.engine.commits import auto_commits
 from holdfast.engine.gate import session_access
-from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
+from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
 from holdfast.engine.gate.streams import Page, as_result, response_bytes
 from holdfast.engine.sessions.drafts import CheckedMessages, make_drafts
 from holdfast.errors import ConflictError, FailedPreconditionError, InvalidArgumentError
@@ -18,17 +20,18 @@ from holdfast.model.messages import Appended, Message, MessagePage, NewMessage, 
 from holdfast.ops.sessions import AddMessage, AddMessages, GetMessages
 from holdfast.store.checked.message_rows import find_author, set_author
 from holdfast.store.database import Tx
-from holdfast.store.tables import append_results, lineage, tool_results
+from holdfast.store.tables import append_results, documents, lineage, tool_results
 from holdfast.store.tables import messages as store
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.messages import Draft
 from holdfast.store.tables.sessions import NO_CONFIG, StoredSession
-from holdfast.text.words import split_words
+from holdfast.text.words import indexed_words
 
+MAX_PENDING = 500
+"""Messages of a log that a search reads because they are not indexed yet. If there are more, they are indexed first."""
+MAX_INDEXING_SECONDS = 20.0
 MAX_QUERY_WORDS = 100
 """Different words of a search."""
-MAX_UNDERSCORES = 20
-"""Underscores of a word that is searched. The text index stores the parts between them as words in sequence."""
 
 
 def _check(context: CallContext, op: AddMessage | AddMessages) -> CheckedMessages:
@@ -57,6 +60,8 @@ def _append(
     ]
     named = _with_author(drafts, principal, session)
     tokens_total = store.append(tx, session, principal.internal_id, named, ids, now)
+    if session.indexed_seq == last:  # nothing was waiting to be indexed, so no worker may be awake for it
+        context.wake_workers()
     for output in checked.outputs:  # sorted by hash: transactions that lock rows in the same order cannot deadlock
         seq, created_at = last + 1 + output.message_index, drafts[output.message_index].created_at
         tool_results.insert(tx, session.log_id, seq, output, created_at)
@@ -206,6 +211,25 @@ def _fingerprint(op: AddMessage | AddMessages, checked: CheckedMessages, author:
     return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
 
 
+def _index_many_pending(resources: EngineResources, principal: Principal, op: GetMessages, _checked: None) -> None:
+    """Index the messages of a session before a search in it, if it would otherwise read many."""
+    if op.q is None:
+        return
+    log_ids = resources.db.read(principal.account_id, lambda tx: _logs_with_many_pending(tx, principal, op))
+    if log_ids:
+        deadline = time.monotonic() + MAX_INDEXING_SECONDS
+        lazy.load("holdfast.engine.recall.pending").index_now(resources, principal.account_id, log_ids, deadline)
+
+
+def _logs_with_many_pending(tx: Tx, principal: Principal, op: GetMessages) -> list[int]:
+    session = session_access.require_session(tx, principal, op)
+    return [
+        each.log_id
+        for each in lineage.log_ranges(tx, session)
+        if each.last - max(each.first - 1, documents.last_number(tx, each.log_id)) > MAX_PENDING
+    ]
+
+
 def _get(tx: Tx, principal: Principal, op: GetMessages, _prepared: None, context: CallContext) -> Any:
     session = session_access.require_session(tx, principal, op)
     first = max(op.first, session.live_from) if op.live else op.first
@@ -246,16 +270,14 @@ def _page(
 
 def _query_words(q: str) -> list[str]:
     """Return the distinct words of a query. The time of a search grows with their number."""
-    words = list(dict.fromkeys(split_words(q)))
+    words = list(dict.fromkeys(indexed_words(q)))
     if len(words) > MAX_QUERY_WORDS:
         raise InvalidArgumentError("q", f"has {len(words)} different words; give at most {MAX_QUERY_WORDS}")
-    if any(word.count("_") > MAX_UNDERSCORES for word in words):
-        raise InvalidArgumentError("q", f"has a word with more than {MAX_UNDERSCORES} underscores; shorten it")
     return words
 
 
 HANDLERS: dict[type, OperationHandler] = {
     AddMessage: OperationHandler(_append, writes=always, check=_check),
     AddMessages: OperationHandler(_append, writes=always, check=_check),
-    GetMessages: OperationHandler(_get),
+    GetMessages: OperationHandler(_get, prepare=_index_many_pending),
 }

@@ -39,6 +39,7 @@ from holdfast.store.tables import (
     lineage,
     messages,
     session_info,
+    unindexed,
     usages,
 )
 from holdfast.store.tables import sessions as store
@@ -139,6 +140,7 @@ def _fork(tx: Tx, principal: Principal, op: ForkSession, _prepared: None, contex
         tokens_archived=_state_at(tx, parent, archived_through)[0],
         forked_from=parent.session_id,
         fork_seq=at,
+        indexed_seq=at,
         fork_tokens=tokens,
         fork_time=time,
         fork_added=added_at,
@@ -148,6 +150,9 @@ def _fork(tx: Tx, principal: Principal, op: ForkSession, _prepared: None, contex
         raise _already_exists(child.session_id)
     lineage.branch(tx, parent, at, inserted.log_id)
     archives.copy_to_fork(tx, parent, inserted.log_id, archived_through)
+    if archived_through:  # its archives have overviews to index
+        unindexed.add(tx, inserted.log_id)
+        context.wake_workers()
     changes.record(tx, parent, "forked", principal.user_id, context.now, {"session_id": inserted.session_id, "seq": at})
     if parent.config != NO_CONFIG:
         auto_commit_checks.schedule_now(tx, inserted.log_id)

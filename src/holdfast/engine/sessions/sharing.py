@@ -150,6 +150,7 @@ def _transfer(tx: Tx, principal: Principal, op: TransferSession, _prepared: None
             resource=session.session_id,
             type="session",
         )
+    context.wake_workers()  # it is indexed again for its new owner
     tasks.transfer(tx, session.log_id, new_owner, session.uri, replace(session, owner_id=new_owner).uri, context.now)
     share_links.delete_all(tx, session.log_id)  # whoever has one may be the owner of before
     grants.delete(tx, session.log_id, new_owner)

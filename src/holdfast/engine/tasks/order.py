@@ -33,20 +33,40 @@ def add_task(
 
     `payload` is encoded as JSON. `subject` is the address that the task is about.
     """
-    task = StoredTask(
-        account_id=tx.account,
-        task_id=context.ids.new("task"),
-        user_id=user_id,
-        kind=kind,
-        status="pending",
-        resource_id=resource_id,
+    task = new_task(tx, context, kind, user_id, context.ids.new("task"), resource_id)
+    task = msgspec.structs.replace(
+        task,
         subject=subject,
         order_key=None if order is None else order.key,
         order_position=0 if order is None else order.position,
         payload=msgspec.json.encode(payload).decode(),
         stage=None if order is None else "waiting",
-        steps_done=0,
         steps_total=steps_total,
+    )
+    tasks.insert(tx, task, is_due=order is None)
+    if order is None:
+        context.wake_workers()
+    else:
+        unblock_next(tx, order.key, context)
+    return task.task_id
+
+
+def new_task(tx: Tx, context: CallContext, kind: str, user_id: str, task_id: str, resource_id: str) -> StoredTask:
+    """A pending task that is not stored yet."""
+    return StoredTask(
+        account_id=tx.account,
+        task_id=task_id,
+        user_id=user_id,
+        kind=kind,
+        status="pending",
+        resource_id=resource_id,
+        subject=None,
+        order_key=None,
+        order_position=0,
+        payload="{}",
+        stage=None,
+        steps_done=0,
+        steps_total=1,
         run_at=None,
         fence=0,
         attempts=0,
@@ -64,12 +84,6 @@ def add_task(
         error_code=None,
         error=None,
     )
-    tasks.insert(tx, task, is_due=order is None)
-    if order is None:
-        context.wake_workers()
-    else:
-        unblock_next(tx, order.key, context)
-    return task.task_id
 
 
 def unblock_next(tx: Tx, order_key: str | None, context: CallContext) -> None:

@@ -25,12 +25,14 @@ from holdfast.engine.tasks.clock_watch import ClockWatch
 from holdfast.engine.tasks.task_kind import TaskKind
 from holdfast.errors import HoldfastError
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
-from holdfast.store.tables import auto_commit_checks, tasks
+from holdfast.store.tables import auto_commit_checks, tasks, unindexed
 from holdfast.store.tables.tasks import Claim
 
 MICROS_PER_SECOND = 1_000_000
 MAX_SESSION_CHECKS = 100
 """How many sessions are checked before a task is claimed."""
+MAX_ACCOUNTS_TO_INDEX = 100
+"""How many logs are looked at for accounts that have something to index, before a task is claimed."""
 HEARTBEATS_PER_LEASE = 3
 CLEANUP_INTERVAL_SECONDS = 3_600.0
 HEADS_INTERVAL_SECONDS = 60.0
@@ -64,6 +66,7 @@ class Workers:
         models: Models,
         kinds: Mapping[str, TaskKind],
         check_session: Callable[[Tx, int, CallContext], None],
+        start_indexing: Callable[[Tx, CallContext], None],
         *,
         polls: bool,
         observe: Observer = ignore_boundary,
@@ -78,6 +81,7 @@ class Workers:
         self._new_context = new_context
         self._kinds = kinds
         self._check_due_session = check_session
+        self._start_indexing = start_indexing
         self._polls = polls
         self._observe = observe
         self._job_runner = job_runner or ThreadRunner()
@@ -224,9 +228,11 @@ class Workers:
 
     def _claim_next(self) -> Claim | None:
         """Check the sessions that are due, then claim the task that is due the longest."""
-        due_checks, has_misdated = self._db.read(EVERY_ACCOUNT, self._poll)
+        due_checks, accounts_to_index, has_misdated = self._db.read(EVERY_ACCOUNT, self._poll)
         for account, log_id in due_checks:
             self._check_session(account, log_id)
+        for account in accounts_to_index:
+            self._db.write(account, self._add_index_task)
         if has_misdated:
             count = self._db.write(EVERY_ACCOUNT, lambda tx: tasks.make_misdated_due(tx, *self._longest_times()))
             log.warning("%d tasks were due later than they should be, by a wrong clock; they are due now", count)
@@ -242,14 +248,18 @@ class Workers:
 
         return self._db.write(EVERY_ACCOUNT, claim)
 
-    def _poll(self, tx: Tx) -> tuple[list[tuple[str, int]], bool]:
-        """The account and log of each session that is due to be checked, and whether tasks are misdated."""
+    def _poll(self, tx: Tx) -> tuple[list[tuple[str, int]], list[str], bool]:
+        """The account and log of sessions to be checked, the accounts to be indexed, and whether tasks are misdated."""
         self._clock_watch.compare(tx)
         has_misdated = False
         if time.monotonic() >= self._next_search:  # it reads all tasks that wait for their next attempt
             self._next_search = time.monotonic() + MISDATED_INTERVAL_SECONDS
             has_misdated = tasks.has_misdated(tx, *self._longest_times())
-        return auto_commit_checks.list_due(tx, MAX_SESSION_CHECKS), has_misdated
+        checks = auto_commit_checks.list_due(tx, MAX_SESSION_CHECKS)
+        return checks, unindexed.list_due_accounts(tx, MAX_ACCOUNTS_TO_INDEX), has_misdated
+
+    def _add_index_task(self, tx: Tx) -> None:
+        self._start_indexing(tx, self._new_context())
 
     def _longest_times(self) -> tuple[int, int]:
         """The longest lease and the longest wait before an attempt, in microseconds."""
@@ -299,7 +309,11 @@ class Workers:
     def _micros_until_due(self) -> int | None:
         waits = self._db.read(
             EVERY_ACCOUNT,
-            lambda tx: (tasks.micros_until_due(tx, self._kinds), auto_commit_checks.micros_until_due(tx)),
+            lambda tx: (
+                tasks.micros_until_due(tx, self._kinds),
+                auto_commit_checks.micros_until_due(tx),
+                unindexed.micros_until_due(tx),
+            ),
         )
         return min((wait for wait in waits if wait is not None), default=None)
 

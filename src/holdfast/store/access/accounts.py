@@ -23,6 +23,11 @@ _TABLES = (
     "blobs",
     "appends",
     "messages",
+    "index_owners",
+    "vectors",
+    "documents",
+    "document_uses",
+    "unindexed",
     "lineage",
     "sessions",
     "audit_heads",
@@ -88,6 +93,6 @@ def delete(tx: Tx, account_id: str) -> None:
             # Waits for running appends. Otherwise a message that one of them adds now would be left.
             locked = f"SELECT 1 FROM sessions WHERE account_id = ?{tx.dialect.lock_row}"
             tx.one(f"SELECT COUNT(*) FROM ({locked}) AS locked", (account_id,))
-        if table == "messages":
-            tx.execute(tx.dialect.delete_all_text, (account_id,))
+        if table == "documents":
+            tx.execute(tx.dialect.delete_account_text, (account_id,))
         tx.execute(f"DELETE FROM {table} WHERE account_id = ?", (account_id,))

@@ -1,69 +1,85 @@
-"""The text index on PostgreSQL: the words of each message, added for several messages at once.
+"""The text index on PostgreSQL: the words of each document. It lacks pending messages, which a search reads itself."""
 
-The words of one message cost the server as much as the rest of an append. A search also reads the messages that are
-not indexed yet, so it finds every message.
-"""
+from collections.abc import Sequence
 
 import msgspec
 
 from holdfast.json_documents import json_decoder
 from holdfast.model.parts import Part
-from holdfast.store.database import Tx
-from holdfast.text.words import searchable_text
+from holdfast.store.database import Params, TextEntry, Tx
+from holdfast.store.index.scopes import of_log
+from holdfast.text.words import indexed_words, searchable_text
 
-DELETE = "DELETE FROM message_text WHERE account_id = ? AND log_id = ? AND seq > ?"
-DELETE_ALL = "DELETE FROM message_text WHERE account_id = ?"
-
-MAX_UNINDEXED = 15
-"""How many messages at the end of a log are not indexed."""
-MAX_UNINDEXED_BYTES = 10_000
-"""A larger message is indexed at once, so that neither a search nor a later append has to read many large ones."""
-
+DELETE_ACCOUNT = "DELETE FROM document_words w USING documents d WHERE d.n = w.n AND d.account_id = ?"
+HITS = "document_words AS h", "h.n", "h.words @@ (?::tsquery && to_tsquery('holdfast_text', ?))"
 # An array, so that the words are compared once for each message. A join would compare them once for each pair of
 # messages in a table that has not been analysed yet.
 _MATCH = (
-    "m.seq = ANY(ARRAY(SELECT t.seq FROM message_text t WHERE t.account_id = ? AND t.log_id = ?"
-    " AND t.words @@ to_tsquery('holdfast_text', ?)))"
+    f"m.seq = ANY(ARRAY(SELECT d.number FROM {HITS[0]} JOIN documents d ON d.n = {HITS[1]}"
+    f" WHERE {HITS[2]} AND d.account_id = ? AND d.log_id = ? AND d.kind = 'message'))"
 )
-_MATCH_TEXT = "SELECT to_tsvector('holdfast_text', ?) @@ to_tsquery('holdfast_text', ?)"
-_READ_UNINDEXED = (
-    "SELECT seq, parts FROM messages WHERE account_id = ? AND log_id = ? AND seq >"
-    " COALESCE((SELECT MAX(seq) FROM message_text WHERE account_id = ? AND log_id = ?), 0) ORDER BY seq"
+_MATCH_TEXTS = (
+    "SELECT t.seq FROM json_to_recordset(?::json) AS t (seq bigint, words text)"
+    " WHERE to_tsvector('holdfast_text', t.words) @@ to_tsquery('holdfast_text', ?)"
 )
+_READ_PENDING = (
+    "SELECT seq, parts FROM messages WHERE account_id = ? AND log_id = ? AND seq > (SELECT COALESCE(MAX(number), 0)"
+    " FROM documents WHERE account_id = ? AND log_id = ? AND kind = 'message') ORDER BY seq"
+)
+_ENTRY = "(?, array_to_tsvector(string_to_array(?, ' ')) || strip(to_tsvector('holdfast_text', ?)))"
 _decode_parts = json_decoder(list[Part]).decode
 
 
-def update(tx: Tx, log_id: int, seq_before: int, seq: int, largest: int) -> None:
-    """Index new messages of a log if enough are not indexed. `largest` is the size of the largest new one in bytes."""
-    if seq // (MAX_UNINDEXED + 1) == seq_before // (MAX_UNINDEXED + 1) and largest <= MAX_UNINDEXED_BYTES:
-        return
+def allocate(tx: Tx, count: int) -> list[int]:
+    """Return numbers for new documents."""
+    rows = tx.all("SELECT nextval(pg_get_serial_sequence('documents', 'n')) FROM generate_series(1, ?)", (count,))
+    return [row[0] for row in rows]
+
+
+def insert(tx: Tx, entries: Sequence[TextEntry]) -> None:
     params: list[str | int] = []
-    unindexed = _read_unindexed(tx, log_id)
-    for number, text in unindexed:
-        params += [tx.account, log_id, number, text]
-    rows = ", ".join(["(?, ?, ?, to_tsvector('holdfast_text', ?))"] * len(unindexed))
-    tx.execute(f"INSERT INTO message_text (account_id, log_id, seq, words) VALUES {rows}", params)
+    for n, scope, words in entries:
+        params += (n, " ".join(_lexeme(term) for term in scope.split()), words)
+    tx.execute(f"INSERT INTO document_words (n, words) VALUES {', '.join([_ENTRY] * len(entries))}", params)
 
 
-def match(tx: Tx, log_id: int, words: list[str]) -> tuple[str, list[str | int]]:
-    """An SQL condition that all the words occur in a message `m` of this log, and its parameters."""
-    query = " & ".join(f"'{word}'" for word in words)
-    unindexed = _read_unindexed(tx, log_id)
-    matches = tx.all_of([(_MATCH_TEXT, (text, query)) for _, text in unindexed])
-    found = [seq for (seq, _), [(is_match,)] in zip(unindexed, matches, strict=True) if is_match]
-    params: list[str | int] = [tx.account, log_id, query]
+def delete(tx: Tx, numbers: Sequence[int]) -> None:
+    tx.execute(f"DELETE FROM document_words WHERE n IN ({', '.join('?' * len(numbers))})", numbers)
+
+
+def query(scopes: Sequence[str], words: Sequence[str]) -> Params:
+    """Return the parameters of `HITS` for documents of any of the scopes with all the words."""
+    return [" | ".join(f"'{_lexeme(scope)}'" for scope in scopes), _all_of(words)]
+
+
+def match(tx: Tx, log_id: int, words: list[str]) -> tuple[str, Params]:
+    """Return an SQL condition on `messages m` that all words occur, and its parameters."""
+    found = _search_pending(tx, log_id, _all_of(words))
+    params = [*query([of_log(log_id)], words), tx.account, log_id]
     if not found:
         return _MATCH, params
     return f"({_MATCH} OR m.seq IN ({', '.join('?' * len(found))}))", [*params, *found]
 
 
-def _read_unindexed(tx: Tx, log_id: int) -> list[tuple[int, str]]:
-    rows = tx.all(_READ_UNINDEXED, (tx.account, log_id) * 2)
-    return [(seq, _text(parts)) for seq, parts in rows]
+def _search_pending(tx: Tx, log_id: int, words: str) -> list[int]:
+    rows = tx.all(_READ_PENDING, (tx.account, log_id) * 2)
+    if not rows:
+        return []
+    texts = msgspec.json.encode([{"seq": seq, "words": _text(parts)} for seq, parts in rows]).decode()
+    return [row[0] for row in tx.all(_MATCH_TEXTS, (texts, words))]
 
 
 def _text(parts: str) -> str:
     try:
-        return searchable_text(_decode_parts(parts))
-    except msgspec.MsgspecError:  # a damaged message must not prevent appends and searches
+        return " ".join(indexed_words(searchable_text(_decode_parts(parts))))
+    except msgspec.MsgspecError:  # a damaged message must not prevent searches
         return ""
+
+
+def _lexeme(term: str) -> str:
+    """The term of a scope as a lexeme that is no word of a text."""
+    return f":{term}"
+
+
+def _all_of(words: Sequence[str]) -> str:
+    return " & ".join(f"'{word}'" for word in words)

@@ -139,6 +139,17 @@ def done_numbers(tx: Tx, log_id: int) -> list[int]:
     return [row[0] for row in rows]
 
 
+def numbers_to_index(tx: Tx, log_id: int, limit: int) -> list[int]:
+    """Return the numbers of the first finished archives that have no document."""
+    rows = tx.all(
+        "SELECT a.number FROM archives a WHERE a.account_id = ? AND a.log_id = ? AND a.state = 'done' AND NOT EXISTS"
+        " (SELECT 1 FROM documents d WHERE d.account_id = a.account_id AND d.log_id = a.log_id AND d.kind = 'overview'"
+        " AND d.number = a.number) ORDER BY a.number LIMIT ?",
+        (tx.account, log_id, limit),
+    )
+    return [row[0] for row in rows]
+
+
 def first_done_seq(tx: Tx, log_id: int) -> int:
     """Return the first sequence number of the earliest finished archive, or 0 if there is none."""
     row = tx.one(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.store.database import Tx
-from holdfast.store.tables import lineage, messages, tool_results
+from holdfast.store.tables import documents, lineage, messages, tool_results, unindexed
 
 MAX_SLICE_CHARS = 4_000_000
 """How much text one slice deletes, approximately: large rows take longer to delete."""
@@ -41,11 +41,27 @@ def delete_slice(tx: Tx, log_ids: Sequence[int], limit: int) -> Deleted:
         left -= count
         if not is_last:
             return Deleted(deleted_messages, is_last=False)
+        left -= documents.delete_others(tx, log_id, max(1, left))
         for table, key in _TABLES:
-            left -= _delete_rows(tx, table, key, log_id, left)
             if left <= 0:
                 return Deleted(deleted_messages, is_last=False)
+            left -= _delete_rows(tx, table, key, log_id, left)
+        if left <= 0:
+            return Deleted(deleted_messages, is_last=False)
     return Deleted(deleted_messages, is_last=True)
+
+
+def mark_stale(tx: Tx, log_ids: Sequence[int]) -> None:
+    """Declare the documents of logs invalid, before their messages are deleted. What forks share is indexed again."""
+    for log_id in sorted(log_ids):
+        unindexed.mark_stale(tx, log_id)
+
+
+def mark_clean(tx: Tx, log_ids: Sequence[int]) -> None:
+    """Declare that nothing is left to index of logs whose messages are all deleted."""
+    for log_id in log_ids:
+        if not lineage.last_shared_seq(tx, log_id):
+            unindexed.delete(tx, log_id)
 
 
 def count_messages(tx: Tx, log_ids: Sequence[int]) -> int:

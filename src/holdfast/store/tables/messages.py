@@ -1,4 +1,4 @@
-"""Messages: an append-only log per session. Each has a sequence number, a token count and a text index entry."""
+"""Messages: an append-only log per session. Each has a sequence number and a token count."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from holdfast.store.checked import salvage
 from holdfast.store.checked.message_rows import COLUMNS
 from holdfast.store.checksums import checksum_of, seed_of_log
 from holdfast.store.database import Tx
-from holdfast.store.tables import tool_calls
+from holdfast.store.tables import documents, tool_calls, unindexed
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
@@ -72,12 +72,11 @@ class MessageRows(msgspec.Struct, frozen=True):
 
 def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft], ids: Sequence[str], now: int) -> int:
     """Store `drafts` after the last message of a locked session. Return the session's new number of tokens."""
-    tokens, last, largest = session.tokens_total, session.last_seq, 0
+    tokens, last = session.tokens_total, session.last_seq
     log_id = session.log_id
     seed = seed_of_log(tx.account, log_id)
     for seq, (draft, id) in enumerate(zip(drafts, ids, strict=True), last + 1):  # noqa: A001
         tokens += draft.tokens
-        largest = max(largest, len(draft.parts_json))
         checked = (id, draft.role, draft.created_at, seq, draft.tokens, draft.extra, draft.parts_json)
         tx.execute(
             _INSERT,
@@ -99,7 +98,8 @@ def append(tx: Tx, session: StoredSession, author: str, drafts: Sequence[Draft],
             ),
         )
         tool_calls.insert(tx, log_id, seq, draft.parts)
-    tx.dialect.index_text(tx, log_id, last, last + len(drafts), largest)
+    if session.indexed_seq == last:
+        unindexed.add(tx, log_id)
     return tokens
 
 
@@ -229,6 +229,25 @@ def read_header(tx: Tx, log_id: int, seq: int, text: str) -> Message:
         return salvage.read_one(tx, log_id, seq)
     id, role, created_at, tokens = row  # noqa: A001
     return Message(id, role, [TextPart(text)], from_micros(created_at), seq, tokens)
+
+
+def last_fitting(tx: Tx, log_range: LogRange, limit: int, max_bytes: int) -> int:
+    """Return the last sequence number so that a read from the first one on is limited in messages and in bytes."""
+    fitting, has_more = _fitting(tx, log_range, limit, None, max_bytes)
+    if not fitting:
+        return min(log_range.last, log_range.first + limit - 1)
+    # Up to the end, missing messages are damage: placeholders take their places.
+    return fitting[-1][0] if has_more or len(fitting) == limit else log_range.last
+
+
+def newest_sizes(tx: Tx, log_range: LogRange, limit: int) -> list[tuple[int, int]]:
+    """List the sequence number and the approximate size of the last messages of a range, newest first."""
+    rows = tx.all(
+        f"SELECT m.seq, {_SIZE} FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND m.seq BETWEEN ? AND ?"
+        " ORDER BY m.seq DESC LIMIT ?",
+        (tx.account, log_range.log_id, log_range.first, log_range.last, limit),
+    )
+    return [(seq, size) for seq, size in rows]
 
 
 def token_counts(tx: Tx, log_ranges: Sequence[LogRange], limit: int) -> list[tuple[int, int]]:
@@ -370,6 +389,6 @@ def estimated_sizes(tx: Tx, log_id: int, after: int) -> list[tuple[int, int]]:
 
 def delete_after(tx: Tx, log_id: int, seq: int) -> None:
     """Delete the messages of a log after `seq`, with their tool calls and text index entries."""
-    tx.execute(tx.dialect.delete_text, (tx.account, log_id, seq))
+    documents.delete_messages_after(tx, log_id, seq)
     tool_calls.delete_after(tx, log_id, seq)
     tx.execute("DELETE FROM messages WHERE account_id = ? AND log_id = ? AND seq > ?", (tx.account, log_id, seq))

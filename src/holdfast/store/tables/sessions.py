@@ -9,11 +9,12 @@ from holdfast.json_documents import decode_json, json_decoder
 from holdfast.model.access import OWNER_RIGHTS, RIGHT_BITS, to_rights
 from holdfast.model.sessions import SessionConfig, SessionRow, SessionState, session_uri
 from holdfast.store.database import Dialect, Tx
+from holdfast.store.tables import unindexed
 from holdfast.store.timestamps import from_micros
 
 _COLUMNS = (
     "user_id, session_id, log_id, title, metadata, state, created_at, updated_at, live_from, tokens_archived,"
-    " forked_from, fork_seq, fork_tokens, fork_time, fork_added, config"
+    " forked_from, fork_seq, fork_tokens, fork_time, fork_added, config, indexed_seq"
 )
 _LAST_SEQ, _LAST_TOKENS = (
     f"(SELECT m.{column} FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id"
@@ -58,6 +59,8 @@ class StoredSession(msgspec.Struct, frozen=True):
     fork_time: int | None
     fork_added: int | None
     config: str
+    indexed_seq: int
+    """Messages up to here are indexed. It is `fork_seq` if none of its own log is."""
     own_seq: int | None = None
     own_tokens: int | None = None
     own_time: int | None = None
@@ -164,17 +167,29 @@ def seal(tx: Tx, session: StoredSession, through: int, tokens: int, now: int) ->
     )
 
 
+def set_indexed(tx: Tx, session: StoredSession, seq: int) -> None:
+    """Record that the messages of a locked session up to `seq` are indexed."""
+    tx.execute(
+        f"UPDATE sessions AS s SET indexed_seq = ? WHERE {_BY_ID}",
+        (seq, tx.account, session.owner_id, session.session_id),
+    )
+
+
 def transfer(tx: Tx, session: StoredSession, owner_id: str, now: int) -> bool:
-    """Make another user the owner of a session. Return False if that user has a session with its id."""
+    """Make another user the owner of a session. Return False if that user has a session with its id.
+
+    Its documents are not valid any more, and all its messages are to be indexed again.
+    """
     # A row that is inserted first waits for others that take the address at the same time; an update would fail.
     reservation = msgspec.structs.replace(session, owner_id=owner_id, log_id=-session.log_id)
     if not insert(tx, reservation):
         return False
     delete(tx, reservation)
     tx.execute(
-        f"UPDATE sessions AS s SET user_id = ?, updated_at = ? WHERE {_BY_ID}",
+        f"UPDATE sessions AS s SET user_id = ?, updated_at = ?, indexed_seq = fork_seq WHERE {_BY_ID}",
         (owner_id, now, tx.account, session.owner_id, session.session_id),
     )
+    unindexed.mark_stale(tx, session.log_id)
     return True
 
 

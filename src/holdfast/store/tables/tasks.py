@@ -125,6 +125,19 @@ def insert(tx: Tx, task: StoredTask, *, is_due: bool = False) -> None:
     tx.execute(f"INSERT INTO tasks ({COLUMNS}) VALUES ({', '.join(expressions.values())})", [*values.values()])
 
 
+def insert_or_restart(tx: Tx, task: StoredTask) -> None:
+    """Insert a task that is due now. If it exists and has ended, it begins again."""
+    values = {name: getattr(task, name) for name in COLUMNS.split(", ") if name != "run_at"}
+    tx.execute(
+        f"INSERT INTO tasks ({', '.join(values)}, run_at) VALUES ({', '.join('?' * len(values))}, {NOW})"
+        " ON CONFLICT (account_id, task_id) DO UPDATE SET status = 'pending', stage = NULL, run_at = excluded.run_at,"
+        " attempts = 0, failures = 0, steps_done = 0, result = NULL, error_code = NULL, error = NULL,"
+        " completed_at = NULL, fence = tasks.fence + 1, updated_at = excluded.updated_at"
+        " WHERE tasks.status NOT IN ('pending', 'running')",
+        [*values.values()],
+    )
+
+
 def find(tx: Tx, task_id: str, account: str | None = None) -> StoredTask | None:
     """Find a task of the account of the transaction. A backfill, which serves all accounts, names another one."""
     row = tx.one(f"SELECT {COLUMNS}, {NOW} FROM all_tasks WHERE {_BY_ID}", (account or tx.account, task_id))

@@ -170,6 +170,27 @@ INCONSISTENCIES = {
         SELECT m.seq FROM (SELECT seq, tokens_through, SUM(tokens) OVER (PARTITION BY log_id ORDER BY seq) AS total
         FROM messages WHERE account_id = ?) m WHERE m.tokens_through <> m.total
     """,
+    "a message that counts as indexed has no document": """
+        SELECT m.log_id, m.seq FROM messages m
+        JOIN sessions s ON s.account_id = m.account_id AND s.log_id = m.log_id AND s.indexed_seq >= m.seq
+        LEFT JOIN documents d ON d.account_id = m.account_id AND d.log_id = m.log_id AND d.kind = 'message'
+        AND d.number = m.seq WHERE m.account_id = ? AND d.n IS NULL
+    """,
+    "a document of a message has no message, and its log is not stale": """
+        SELECT d.log_id, d.number FROM documents d
+        LEFT JOIN messages m ON m.account_id = d.account_id AND m.log_id = d.log_id AND m.seq = d.number
+        WHERE d.account_id = ? AND d.kind = 'message' AND m.seq IS NULL
+    """,
+    "a session with pending messages is not in the list of unindexed logs": """
+        SELECT s.session_id FROM sessions s WHERE s.account_id = ? AND s.indexed_seq <
+        (SELECT MAX(m.seq) FROM messages m WHERE m.account_id = s.account_id AND m.log_id = s.log_id)
+        AND NOT EXISTS (SELECT 1 FROM unindexed u WHERE u.account_id = s.account_id AND u.log_id = s.log_id)
+    """,
+    "the documents of an owner are counted wrongly": """
+        SELECT o.owner_id, o.documents, o.words FROM index_owners o WHERE o.account_id = ? AND (o.documents, o.words) <>
+        (SELECT COUNT(*), COALESCE(SUM(d.word_count), 0) FROM documents d
+        WHERE d.account_id = o.account_id AND d.owner_id = o.owner_id)
+    """,
     "a blob is incomplete or has a wrong reference count": """
         SELECT b.hash FROM blobs b WHERE b.account_id = ? AND (b.chars <> LENGTH(b.content) OR b.refs <>
         (SELECT COUNT(*) FROM tool_results t WHERE t.account_id = b.account_id AND t.hash = b.hash))
@@ -188,15 +209,12 @@ STORED_KEYS = """
 GENERATED_PREFIX = "idem_"
 TEXT_INDEX_DIFFERENCES = {
     "sqlite": """
-        SELECT m.n, d.id FROM messages m FULL JOIN message_text_docsize d ON d.id = m.n
-        WHERE m.n IS NULL OR (d.id IS NULL AND m.n < (SELECT MAX(id) FROM message_text_docsize))
+        SELECT d.n, t.id FROM documents d FULL JOIN document_text_docsize t ON t.id = d.n
+        WHERE d.n IS NULL OR t.id IS NULL
     """,
     "postgres": """
-        SELECT m.seq, t.seq FROM messages m FULL JOIN message_text t
-        ON t.account_id = m.account_id AND t.log_id = m.log_id AND t.seq = m.seq
-        WHERE m.seq IS NULL OR (t.seq IS NULL AND m.seq < (
-            SELECT MAX(i.seq) FROM message_text i WHERE i.account_id = m.account_id AND i.log_id = m.log_id
-        ))
+        SELECT d.n, t.n FROM documents d FULL JOIN document_words t ON t.n = d.n
+        WHERE d.n IS NULL OR t.n IS NULL
     """,
 }
 
@@ -204,7 +222,7 @@ TEXT_INDEX_DIFFERENCES = {
 def _gather_statistics(tx: Tx) -> None:
     """Run ANALYZE. PostgreSQL does so automatically, but later; until then its plans for the searches here are slow."""
     if tx.dialect.name == "postgres":
-        tx.execute("ANALYZE messages, message_text")
+        tx.execute("ANALYZE messages, documents, document_words")
 
 
 def _check_tables(tx: Tx) -> None:
@@ -215,4 +233,4 @@ def _check_tables(tx: Tx) -> None:
         rows = tx.all(sql, (tx.account,))
         assert not rows, f"{problem}: {rows}"
     rows = tx.all(TEXT_INDEX_DIFFERENCES[tx.dialect.name])
-    assert not rows, f"the text index does not match the messages: {rows}"
+    assert not rows, f"the text index does not match the documents: {rows}"

@@ -234,6 +234,8 @@ def _encode(params: Params) -> list[bytes | None]:
             encoded.append(None)
         elif type(value) is int:
             encoded.append(b"%d" % value)
+        elif type(value) is bytes:
+            encoded.append(b"\\x" + value.hex().encode())
         else:
             text = str(value)
             if "\0" in text:  # libpq would take it for the end of the text

@@ -33,10 +33,17 @@ DIALECT = Dialect(
     name="postgres",
     lock_row=" FOR NO KEY UPDATE",
     has_lateral_joins=True,
-    index_text=postgres_text.update,
-    delete_text=postgres_text.DELETE,
-    delete_all_text=postgres_text.DELETE_ALL,
+    allocate_documents=postgres_text.allocate,
+    insert_text=postgres_text.insert,
+    delete_text=postgres_text.delete,
+    delete_account_text=postgres_text.DELETE_ACCOUNT,
+    text_hits=postgres_text.HITS,
+    text_query=postgres_text.query,
     match_text=postgres_text.match,
+    ranges=(
+        "SELECT (value ->> 0)::bigint AS log_id, (value ->> 1)::bigint AS first_seq, (value ->> 2)::bigint AS last_seq"
+        " FROM json_array_elements(?::json)"
+    ),
     unreadable_row=(),
 )
 

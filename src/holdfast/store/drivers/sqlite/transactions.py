@@ -28,10 +28,14 @@ DIALECT = Dialect(
     name="sqlite",
     lock_row="",
     has_lateral_joins=False,
-    index_text=sqlite_text.update,
-    delete_text=sqlite_text.DELETE,
-    delete_all_text=sqlite_text.DELETE_ALL,
+    allocate_documents=sqlite_text.allocate,
+    insert_text=sqlite_text.insert,
+    delete_text=sqlite_text.delete,
+    delete_account_text=sqlite_text.DELETE_ACCOUNT,
+    text_hits=sqlite_text.HITS,
+    text_query=sqlite_text.query,
     match_text=sqlite_text.match,
+    ranges="SELECT value ->> 0 AS log_id, value ->> 1 AS first_seq, value ->> 2 AS last_seq FROM json_each(?)",
     unreadable_row=(apsw.CorruptError, UnicodeDecodeError),
 )
 

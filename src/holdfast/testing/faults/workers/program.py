@@ -27,6 +27,7 @@ from holdfast.engine import Engine
 from holdfast.engine.commits.auto_commits import check_session
 from holdfast.engine.gate.ids import Clock, system_clock
 from holdfast.engine.kinds import TASK_KINDS
+from holdfast.engine.recall.index_kind import start_indexing
 from holdfast.engine.tasks.workers import Workers
 from holdfast.model.tasks import COMMIT
 from holdfast.providers.static_vectors import StaticEmbedder
@@ -64,7 +65,14 @@ class SelfKillingWorkers(Workers):
 
     def __init__(self, engine: Engine, options: WorkerOptions) -> None:
         super().__init__(
-            engine.db, engine.settings, engine.new_context, engine.models, TASK_KINDS, check_session, polls=True
+            engine.db,
+            engine.settings,
+            engine.new_context,
+            engine.models,
+            TASK_KINDS,
+            check_session,
+            start_indexing,
+            polls=True,
         )
         self._options = options
 

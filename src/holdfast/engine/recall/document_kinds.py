@@ -1,0 +1,106 @@
+"""The table of the kinds of documents. What is searched has an entry here, and no other search path."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from holdfast.model.archives import archive_id
+from holdfast.search.speakers import speaker_of
+from holdfast.store.checked import archive_rows
+from holdfast.store.database import Tx
+from holdfast.store.tables import archives, messages
+from holdfast.store.tables.lineage import LogRange
+from holdfast.store.timestamps import to_micros
+from holdfast.text.words import searchable_text
+
+MAX_BYTES = 1_000_000
+"""How much of messages is read at once."""
+MESSAGE, OVERVIEW = "message", "overview"
+
+
+class IndexedLog(msgspec.Struct, frozen=True):
+    """A log, and how much of it is indexed."""
+
+    log_id: int
+    owner_id: str
+    """The internal id of the owner of its session. Empty if only forks share it."""
+    indexed_seq: int
+    """Its messages up to here are indexed."""
+    last_seq: int
+    """Its last message; without a session, the last one that a fork shares."""
+
+
+class PendingDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A document that is not indexed yet."""
+
+    number: int
+    role: str = ""
+    speaker: str = ""
+    created_at: int
+    text: str
+    tags: list[str] = []
+
+
+class DocumentKind(msgspec.Struct, frozen=True, kw_only=True):
+    level: int
+    """How detailed its documents are: 0 is an abstract, 1 an overview, 2 the whole text."""
+    read_pending: Callable[[Tx, IndexedLog, int], list[PendingDocument]]
+    """Reads up to a number of documents of a log that are not indexed yet, in order. A damaged one is empty."""
+    uri: Callable[[str, int], str]
+    """The address of a document, from that of its session and from its number."""
+
+
+def _pending_messages(tx: Tx, log: IndexedLog, limit: int) -> list[PendingDocument]:
+    first = log.indexed_seq + 1
+    if not log.owner_id:  # nobody knows where the log of a deleted session begins
+        first = messages.next_seq(tx, LogRange(log.log_id, first, log.last_seq)) or log.last_seq + 1
+    if first > log.last_seq:
+        return []
+    return read_messages(tx, LogRange(log.log_id, first, log.last_seq), limit, MAX_BYTES)
+
+
+def read_messages(tx: Tx, log_range: LogRange, limit: int, max_bytes: int) -> list[PendingDocument]:
+    """Read the first messages of a range as documents."""
+    last = messages.last_fitting(tx, log_range, limit, max_bytes)
+    found = messages.read(tx, [LogRange(log_range.log_id, log_range.first, last)], limit)
+    pending: list[PendingDocument] = []
+    for message in found:
+        text = "" if message.damaged else searchable_text(message.parts)
+        pending.append(
+            PendingDocument(
+                number=message.seq,
+                role=message.role,
+                speaker=speaker_of(message.peer_id, text),
+                created_at=to_micros(message.created_at),
+                text=text,
+            )
+        )
+    return pending
+
+
+def _pending_overviews(tx: Tx, log: IndexedLog, limit: int) -> list[PendingDocument]:
+    if not log.owner_id:
+        return []  # the archives of a deleted session are deleted; those of a fork are its own
+    pending: list[PendingDocument] = []
+    for number in archives.numbers_to_index(tx, log.log_id, limit):
+        found = archive_rows.select(tx, log.log_id, "number = ?", (number,))
+        is_readable = bool(found) and not found[0].is_damaged
+        pending.append(
+            PendingDocument(
+                number=number,
+                created_at=found[0].ended_at or found[0].created_at if is_readable else 0,
+                text=found[0].overview if is_readable else "",
+            )
+        )
+    return pending
+
+
+DOCUMENT_KINDS: dict[str, DocumentKind] = {
+    MESSAGE: DocumentKind(level=2, read_pending=_pending_messages, uri=lambda session, seq: f"{session}#{seq}"),
+    OVERVIEW: DocumentKind(
+        level=1,
+        read_pending=_pending_overviews,
+        uri=lambda session, number: f"{session}/history/{archive_id(number)}",
+    ),
+}
+"""The kinds by name. They are indexed in this order."""

@@ -1,0 +1,295 @@
+"""Which documents a user or a link may read: their own, those that grants open, and what forks have inherited.
+
+Every search selects its candidates here, before anything is scored. Documents of stale logs are never found.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from holdfast.model.access import OWNER_RIGHTS
+from holdfast.store.access.grants import IS_READABLE, OF_GRANTEE, Grantee
+from holdfast.store.database import Statement, Tx
+from holdfast.store.index import scopes
+from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.sessions import StoredSession, select_sessions
+
+WHOLE_LOG = 2**62
+"""The last sequence number of a range that has no end."""
+MAX_SHARED_RANGES = 10_000
+"""How many shared log ranges are searched, the newest logs first."""
+MAX_SCOPES = 200
+"""Up to so many logs are named in a query of the text index. For more, the whole account is searched and filtered."""
+_CHUNK = 400
+"""How many ids a statement names."""
+_COLUMNS = (
+    "d.n, d.owner_id, d.kind, d.log_id, d.number, d.level, d.role, d.speaker, d.created_at, d.flags, d.word_count,"
+    " d.uri"
+)
+_NOT_STALE = (
+    "NOT EXISTS (SELECT 1 FROM unindexed u WHERE u.account_id = d.account_id AND u.log_id = d.log_id"
+    " AND u.is_stale = 1)"
+)
+_NOT_OWN = (
+    "NOT EXISTS (SELECT 1 FROM sessions b WHERE b.account_id = l.account_id AND b.log_id = l.base_id AND b.user_id = ?)"
+)
+_RIGHTS = (
+    f"CASE WHEN s.user_id = ? THEN {OWNER_RIGHTS} ELSE"
+    f" (SELECT g.rights FROM grants g WHERE {OF_GRANTEE} AND {IS_READABLE} AND g.log_id = s.log_id) END"
+)
+"""The rights of a grantee on a session that the grantee may read, or NULL. It has four parameters."""
+
+
+class DocumentFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which documents are wanted. An empty list, or None, means all."""
+
+    kinds: Sequence[str] = ()
+    owner_id: str | None = None
+    log_ids: Sequence[int] | None = None
+    since: int | None = None
+    until: int | None = None
+    """Documents from `since` on, and before `until`, in microseconds."""
+    levels: Sequence[int] = ()
+    tags: Sequence[str] = ()
+    """Tags that a document has all of."""
+    uri_prefix: str | None = None
+    """Only documents with an address of their own, at this address or below."""
+
+
+class Candidate(NamedTuple):
+    """A document that was found, without its words."""
+
+    n: int
+    owner_id: str
+    kind: str
+    log_id: int | None
+    number: int
+    level: int
+    role: str
+    speaker: str
+    created_at: int
+    flags: int
+    word_count: int
+    uri: str | None
+
+
+def find_shared(tx: Tx, grantee: Grantee) -> list[LogRange]:
+    """List the ranges of other owners' logs that the grantee may read, the newest logs first.
+
+    These are the logs of sessions that grants open, and what these sessions and the grantee's own forks have inherited.
+    """
+    of_grantee = (tx.account, grantee.internal_id, grantee.agent_id)
+    exists = (
+        "EXISTS (SELECT 1 FROM sessions s WHERE s.account_id = g.account_id AND s.user_id = g.owner_id"
+        " AND s.session_id = g.session_id AND s.log_id + 0 = g.log_id)"
+    )
+    granted = f"FROM grants g WHERE {OF_GRANTEE} AND {IS_READABLE} AND {exists}"
+    inherited = "SELECT l.base_id, l.first_seq, l.last_seq FROM"
+    joined, newest = "l.account_id = ? AND l.log_id = f.log_id", "ORDER BY l.base_id DESC LIMIT ?"
+    forks = "SELECT s.log_id FROM sessions s WHERE s.account_id = ? AND s.user_id = ? AND s.fork_seq > 0"
+    statements: list[Statement] = [
+        (f"SELECT g.log_id, 1, {WHOLE_LOG} {granted} ORDER BY g.log_id DESC LIMIT ?", (*of_grantee, MAX_SHARED_RANGES)),
+        *(
+            (
+                f"{inherited} ({logs}) AS f CROSS JOIN lineage l WHERE {joined} AND {_NOT_OWN} {newest}",
+                (*params, tx.account, grantee.internal_id, MAX_SHARED_RANGES),
+            )
+            for logs, params in ((forks, of_grantee[:2]), (f"SELECT g.log_id {granted}", of_grantee))
+        ),
+    ]
+    ranges = dict.fromkeys(LogRange(*row) for rows in tx.all_of(statements) for row in rows)
+    return sorted(ranges, key=lambda each: each.log_id, reverse=True)[:MAX_SHARED_RANGES]
+
+
+def own_candidates(
+    tx: Tx, grantee: Grantee, terms: Sequence[Sequence[str]], wanted: DocumentFilter, limit: int
+) -> list[list[Candidate]]:
+    """For each term, list the newest documents of the grantee's own that have all its words, as the index has them."""
+    owner_id = grantee.internal_id
+    if wanted.owner_id not in {None, owner_id}:
+        return [[] for _ in terms]
+    within = [scopes.of_owner(tx.account, owner_id)]
+    condition, params = "d.owner_id = ?", [owner_id]
+    if wanted.log_ids is not None:
+        if len(wanted.log_ids) <= MAX_SCOPES:
+            within = [scopes.of_log(log_id) for log_id in wanted.log_ids]
+        condition += f" AND d.log_id IN (SELECT r.log_id FROM ({tx.dialect.ranges}) AS r)"
+        params.append(_as_json([LogRange(log_id, 1, WHOLE_LOG) for log_id in wanted.log_ids]))
+    return _candidates(tx, terms, within, ("", condition, params), wanted, limit)
+
+
+def shared_candidates(
+    tx: Tx, shared: Sequence[LogRange], terms: Sequence[Sequence[str]], wanted: DocumentFilter, limit: int
+) -> list[list[Candidate]]:
+    """For each term, list the newest documents in shared log ranges, from `find_shared`, that have all its words.
+
+    An overview is shared with its session, and not with a part of its log.
+    """
+    logs = None if wanted.log_ids is None else set(wanted.log_ids)
+    ranges = [each for each in shared if logs is None or each.log_id in logs]
+    within = [scopes.of_log(log_id) for log_id in dict.fromkeys(each.log_id for each in ranges)]
+    if len(within) > MAX_SCOPES:
+        within = [scopes.of_account(tx.account)]
+    condition = (
+        f"r.log_id = d.log_id AND (r.last_seq = {WHOLE_LOG}"
+        " OR (d.kind = 'message' AND d.number BETWEEN r.first_seq AND r.last_seq))"
+    )
+    params = [_as_json(ranges)]
+    if wanted.owner_id is not None:
+        condition += " AND d.owner_id = ?"
+        params.append(wanted.owner_id)
+    table = f" CROSS JOIN ({tx.dialect.ranges}) AS r"
+    return _candidates(tx, terms, within, (table, condition, params), wanted, limit)
+
+
+def _candidates(
+    tx: Tx,
+    terms: Sequence[Sequence[str]],
+    within: Sequence[str],
+    readable: tuple[str, str, list[str]],
+    wanted: DocumentFilter,
+    limit: int,
+) -> list[list[Candidate]]:
+    """Search the text index within scopes. `readable` is a table to join, a condition, and the parameters of both."""
+    if not within:
+        return [[] for _ in terms]
+    table, condition, params = readable
+    hits, number, match = tx.dialect.text_hits
+    filters, filter_params = _filter_conditions(wanted)
+    where = " AND ".join([match, f"d.n = {number}", "d.account_id = ?", condition, *filters, _NOT_STALE])
+    sql = f"SELECT {_COLUMNS} FROM {hits} CROSS JOIN documents d{table} WHERE {where} ORDER BY {number} DESC LIMIT ?"
+    json_first, rest = (params[:1], params[1:]) if table else ([], params)
+    statements = [
+        (
+            sql,
+            [*json_first, *tx.dialect.text_query(within, words), tx.account, *rest, *filter_params, limit],
+        )
+        for words in terms
+        if words
+    ]
+    found = iter(tx.all_of(statements))
+    return [[Candidate(*row) for row in next(found)] if words else [] for words in terms]
+
+
+def _filter_conditions(wanted: DocumentFilter) -> tuple[list[str], list[str | int]]:
+    """Return SQL conditions on `documents d`, with their parameters."""
+    where, params = list[str](), list[str | int]()
+    lists: tuple[tuple[str, Sequence[str | int]], ...] = (("d.kind", wanted.kinds), ("d.level", wanted.levels))
+    for column, values in lists:
+        if values:
+            where.append(f"{column} IN ({', '.join('?' * len(values))})")
+            params += values
+    for condition, bound in (("d.created_at >= ?", wanted.since), ("d.created_at < ?", wanted.until)):
+        if bound is not None:
+            where.append(condition)
+            params.append(bound)
+    for tag in wanted.tags:
+        where.append("d.tags LIKE ? ESCAPE '!'")
+        params.append(f"%{_escape(msgspec.json.encode(tag).decode())}%")
+    if wanted.uri_prefix is not None:
+        prefix = wanted.uri_prefix.rstrip("/")
+        where.append("(d.uri = ? OR d.uri LIKE ? ESCAPE '!')")
+        params += [prefix, f"{_escape(prefix)}/%"]
+    return where, params
+
+
+def _escape(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+def _as_json(ranges: Sequence[LogRange]) -> str:
+    """Encode log ranges as JSON, each document in one of them at most."""
+    merged: list[tuple[int, int, int]] = []
+    for each in sorted(ranges, key=lambda each: (each.log_id, each.first)):
+        if merged and merged[-1][0] == each.log_id and each.first <= merged[-1][2] + 1:
+            merged[-1] = each.log_id, merged[-1][1], max(merged[-1][2], each.last)
+        else:
+            merged.append((each.log_id, each.first, each.last))
+    return msgspec.json.encode(merged).decode()
+
+
+def pending_ranges(tx: Tx, grantee: Grantee, shared: Sequence[LogRange], wanted: DocumentFilter) -> list[LogRange]:
+    """List ranges of messages that the grantee may read and that are not indexed yet, those that wait shortest first.
+
+    A stale log has no valid documents, so all its messages are listed.
+    """
+    rows = tx.all(
+        "SELECT u.log_id, u.is_stale, s.user_id, s.indexed_seq, s.fork_seq, (SELECT MAX(d.number) FROM documents d"
+        " WHERE d.account_id = u.account_id AND d.log_id = u.log_id AND d.kind = 'message')"
+        " FROM (SELECT account_id, log_id, is_stale, due_at FROM unindexed WHERE account_id = ?"
+        " ORDER BY due_at DESC LIMIT ?) AS u"
+        " LEFT JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id ORDER BY u.due_at DESC",
+        (tx.account, MAX_SHARED_RANGES),
+    )
+    logs = None if wanted.log_ids is None else set(wanted.log_ids)
+    by_log: dict[int, list[LogRange]] = {}
+    for each in shared:
+        by_log.setdefault(each.log_id, []).append(each)
+    found: list[LogRange] = []
+    for log_id, is_stale, owner_id, indexed_seq, fork_seq, last_document in rows:
+        if (logs is not None and log_id not in logs) or wanted.owner_id not in {None, owner_id}:
+            continue
+        indexed = (last_document if owner_id is None else indexed_seq) or 0
+        first = 1 + (fork_seq or 0 if is_stale else indexed)
+        is_own = owner_id == grantee.internal_id
+        readable = [LogRange(log_id, 1, WHOLE_LOG)] if is_own else by_log.get(log_id, [])
+        found += [LogRange(log_id, max(first, each.first), each.last) for each in readable if each.last >= first]
+    return found
+
+
+def sessions_of_documents(tx: Tx, grantee: Grantee, places: Sequence[tuple[int, int]]) -> list[StoredSession | None]:
+    """For each log and sequence number, find the session through which the grantee may read it, or None.
+
+    It is the session of the log; if the grantee may not read that one, a fork that shares the message.
+    """
+    log_ids = sorted({log_id for log_id, _ in places})
+    direct: dict[int, StoredSession] = {}
+    for first in range(0, len(log_ids), _CHUNK):
+        chunk = log_ids[first : first + _CHUNK]
+        for row in _readable_sessions(tx, grantee, f"s.account_id = ? AND s.log_id IN ({_marks(chunk)})", chunk):
+            session = StoredSession(*row)
+            direct[session.log_id] = session
+    orphans = [log_id for log_id in log_ids if log_id not in direct]
+    forks = _find_forks(tx, grantee, orphans) if orphans else {}
+    return [
+        direct.get(log_id)
+        or next((fork for fork, each in forks.get(log_id, []) if each.first <= seq <= each.last), None)
+        for log_id, seq in places
+    ]
+
+
+def _find_forks(tx: Tx, grantee: Grantee, log_ids: Sequence[int]) -> dict[int, list[tuple[StoredSession, LogRange]]]:
+    """Find the readable sessions that share parts of logs, own ones first, by the log."""
+    found: dict[int, list[tuple[StoredSession, LogRange]]] = {}
+    for first in range(0, len(log_ids), _CHUNK):
+        chunk = log_ids[first : first + _CHUNK]
+        rows = tx.all(
+            "SELECT base_id, first_seq, last_seq, log_id FROM lineage"
+            f" WHERE account_id = ? AND base_id IN ({_marks(chunk)}) ORDER BY log_id DESC LIMIT ?",
+            (tx.account, *chunk, MAX_SHARED_RANGES),
+        )
+        fork_ids = sorted({row[3] for row in rows})
+        sessions: dict[int, StoredSession] = {}
+        for start in range(0, len(fork_ids), _CHUNK):
+            part = fork_ids[start : start + _CHUNK]
+            for row in _readable_sessions(tx, grantee, f"s.account_id = ? AND s.log_id IN ({_marks(part)})", part):
+                session = StoredSession(*row)
+                sessions[session.log_id] = session
+        for base_id, first_seq, last_seq, log_id in rows:
+            if log_id in sessions:
+                found.setdefault(base_id, []).append((sessions[log_id], LogRange(base_id, first_seq, last_seq)))
+    for forks in found.values():
+        forks.sort(key=lambda fork: fork[0].owner_id != grantee.internal_id)
+    return found
+
+
+def _readable_sessions(tx: Tx, grantee: Grantee, condition: str, params: Sequence[int]) -> list[tuple[Any, ...]]:
+    rights_params = (grantee.internal_id, tx.account, grantee.internal_id, grantee.agent_id)
+    select = select_sessions(condition, rights=_RIGHTS, has_lateral_joins=tx.dialect.has_lateral_joins)
+    rows = tx.all(select, (*rights_params, tx.account, *params))
+    return [row for row in rows if row[-1] is not None]
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ", ".join("?" * len(values))

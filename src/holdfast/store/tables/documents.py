@@ -1,0 +1,234 @@
+"""Documents: what can be searched, with the statistics of each owner. The text index and the vectors follow them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from holdfast.store.database import TextEntry, Tx
+from holdfast.store.index import scopes
+from holdfast.store.tables import unindexed
+
+MAX_ROWS = 100
+"""How many documents one statement inserts or deletes."""
+_COLUMNS = (
+    "owner_id, kind, log_id, number, level, role, speaker, created_at, version, flags, word_count, uri, dates, tags,"
+    " words"
+)
+_OF_OWNER = "account_id = ? AND owner_id = ?"
+_FORGET_ALL = (
+    "DELETE FROM documents",
+    "DELETE FROM vectors",
+    "UPDATE index_owners SET version = version + 1, removed_version = version + 1, documents = 0, words = 0",
+    "UPDATE sessions SET indexed_seq = fork_seq",
+    "DELETE FROM unindexed",
+    (
+        "INSERT INTO unindexed (account_id, log_id, due_at, is_stale)"
+        " SELECT account_id, log_id, 0, 0 FROM sessions UNION SELECT account_id, base_id, 0, 0 FROM lineage"
+    ),
+)
+
+
+class NewDocument(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str
+    log_id: int | None
+    number: int
+    """The sequence number of a message, or the number of the archive of an overview."""
+    level: int
+    role: str
+    speaker: str
+    created_at: int
+    flags: int
+    dates: str
+    """The periods that the text names: a JSON list of pairs of days since 1970."""
+    words: list[str]
+    """The terms that a search ranks."""
+    text: str
+    """The words for the text index, with spaces between."""
+    tags: str = "[]"
+    uri: str | None = None
+    """None if it follows from the log and the number."""
+
+
+class Document(NamedTuple):
+    """A row of `documents`."""
+
+    n: int
+    owner_id: str
+    kind: str
+    log_id: int | None
+    number: int
+    level: int
+    role: str
+    speaker: str
+    created_at: int
+    version: int
+    flags: int
+    word_count: int
+    uri: str | None
+    dates: str
+    tags: str
+    words: str
+
+
+class OwnerStatistics(NamedTuple):
+    version: int
+    """It changes with each change of the owner's documents or vectors, in the order of commits."""
+    removed_version: int
+    """The version at which documents or vectors were last removed."""
+    documents: int
+    words: int
+
+
+def change(tx: Tx, owner_id: str, *, documents: int = 0, words: int = 0, is_removal: bool = False) -> int:
+    """Begin to change an owner's documents or vectors: return the version for its rows, and count what is added.
+
+    No other transaction changes documents or vectors of the owner until this one ends.
+    """
+    row = tx.one(
+        "INSERT INTO index_owners AS o (account_id, owner_id, version, removed_version, documents, words)"
+        " VALUES (?, ?, 1, ?, ?, ?) ON CONFLICT (account_id, owner_id) DO UPDATE SET version = o.version + 1,"
+        " removed_version = CASE WHEN excluded.removed_version = 1 THEN o.version + 1 ELSE o.removed_version END,"
+        " documents = o.documents + excluded.documents, words = o.words + excluded.words RETURNING version",
+        (tx.account, owner_id, int(is_removal), documents, words),
+    )
+    return int(row[0]) if row else 0
+
+
+def statistics(tx: Tx, owner_id: str) -> OwnerStatistics:
+    row = tx.one(
+        f"SELECT version, removed_version, documents, words FROM index_owners WHERE {_OF_OWNER}", (tx.account, owner_id)
+    )
+    return OwnerStatistics(*row) if row else OwnerStatistics(0, 0, 0, 0)
+
+
+def insert(tx: Tx, owner_id: str, documents: Sequence[NewDocument]) -> list[int]:
+    """Add documents of an owner, with their entries in the text index. Return their numbers."""
+    if not documents:
+        return []
+    version = change(tx, owner_id, documents=len(documents), words=sum(len(each.words) for each in documents))
+    numbers = tx.dialect.allocate_documents(tx, len(documents))
+    for first in range(0, len(documents), MAX_ROWS):
+        rows = list(zip(numbers, documents, strict=True))[first : first + MAX_ROWS]
+        _insert_rows(tx, owner_id, version, rows)
+        tx.dialect.insert_text(tx, [TextEntry(n, _scope(tx, owner_id, each), each.text) for n, each in rows])
+    return numbers
+
+
+def _insert_rows(tx: Tx, owner_id: str, version: int, rows: Sequence[tuple[int, NewDocument]]) -> None:
+    params: list[str | int | None] = []
+    for n, each in rows:
+        params += (n, tx.account, owner_id, each.kind, each.log_id, each.number, each.level, each.role, each.speaker)
+        params += (each.created_at, version, each.flags, len(each.words), each.uri, each.dates, each.tags)
+        params.append(" ".join(each.words))
+    marks = f"({', '.join('?' * (_COLUMNS.count(',') + 3))})"
+    tx.execute(f"INSERT INTO documents (n, account_id, {_COLUMNS}) VALUES {', '.join([marks] * len(rows))}", params)
+
+
+def _scope(tx: Tx, owner_id: str, document: NewDocument) -> str:
+    terms = [scopes.of_account(tx.account), scopes.of_owner(tx.account, owner_id), scopes.of_kind(document.kind)]
+    if document.log_id is not None:
+        terms.append(scopes.of_log(document.log_id))
+    return " ".join(terms)
+
+
+def read(tx: Tx, numbers: Sequence[int]) -> list[Document]:
+    """Read documents by their numbers, in the order of these. Missing ones are left out."""
+    found: dict[int, Document] = {}
+    for first in range(0, len(numbers), MAX_ROWS):
+        chunk = numbers[first : first + MAX_ROWS]
+        rows = tx.all(
+            f"SELECT n, {_COLUMNS} FROM documents WHERE account_id = ? AND n IN ({_marks(chunk)})",
+            (tx.account, *chunk),
+        )
+        found.update((row[0], Document(*row)) for row in rows)
+    return [found[n] for n in numbers if n in found]
+
+
+def read_neighbours(tx: Tx, log_id: int, numbers: Sequence[int], kind: str = "message") -> list[Document]:
+    """Read the documents of a log with some numbers, such as those before and after a message."""
+    found: list[Document] = []
+    for first in range(0, len(numbers), MAX_ROWS):
+        chunk = numbers[first : first + MAX_ROWS]
+        rows = tx.all(
+            f"SELECT n, {_COLUMNS} FROM documents WHERE account_id = ? AND log_id = ? AND kind = ?"
+            f" AND number IN ({_marks(chunk)}) ORDER BY number",
+            (tx.account, log_id, kind, *chunk),
+        )
+        found += [Document(*row) for row in rows]
+    return found
+
+
+def last_number(tx: Tx, log_id: int, kind: str = "message") -> int:
+    """The number of the last document of a log, or 0. Messages are indexed in order."""
+    row = tx.one(
+        "SELECT MAX(number) FROM documents WHERE account_id = ? AND log_id = ? AND kind = ?", (tx.account, log_id, kind)
+    )
+    return row[0] or 0 if row else 0
+
+
+def delete_messages_after(tx: Tx, log_id: int, seq: int) -> None:
+    """Delete the documents of messages of a log after `seq`."""
+    while _delete(tx, "log_id = ? AND kind = 'message' AND number > ?", (log_id, seq), MAX_ROWS) == MAX_ROWS:
+        pass
+
+
+def delete_slice(tx: Tx, log_id: int, limit: int) -> int:
+    """Delete up to `limit` documents of a log, the last ones first. Return how many."""
+    return _delete(tx, "log_id = ?", (log_id,), limit)
+
+
+def delete_others(tx: Tx, log_id: int, limit: int) -> int:
+    """Delete up to `limit` documents of a log that are no messages. Return how many."""
+    return _delete(tx, "log_id = ? AND kind <> 'message'", (log_id,), limit)
+
+
+def forget_overviews(tx: Tx, log_id: int, numbers: Sequence[int]) -> None:
+    """Let the overviews of some archives be indexed, again if they were before."""
+    unindexed.add(tx, log_id)
+    for first in range(0, len(numbers), MAX_ROWS):
+        chunk = numbers[first : first + MAX_ROWS]
+        _delete(tx, f"log_id = ? AND kind = 'overview' AND number IN ({_marks(chunk)})", (log_id, *chunk), MAX_ROWS)
+
+
+def forget_all(tx: Tx) -> None:
+    """Delete all documents and vectors of all accounts, whose text index is empty. Everything is indexed again."""
+    for sql in _FORGET_ALL:
+        tx.execute(sql)
+
+
+def _delete(tx: Tx, condition: str, params: Sequence[str | int], limit: int) -> int:
+    """Delete up to `limit` documents with their text and their vectors. Return how many."""
+    rows = tx.all(
+        f"SELECT n, owner_id, word_count FROM documents WHERE account_id = ? AND {condition}"
+        " ORDER BY kind DESC, number DESC LIMIT ?",
+        (tx.account, *params, limit),
+    )
+    for owner_id in sorted({row[1] for row in rows}):  # transactions that lock rows in one order cannot deadlock
+        owned = [(n, words) for n, owner, words in rows if owner == owner_id]
+        change(tx, owner_id, documents=-len(owned), words=-sum(words for _, words in owned), is_removal=True)
+        for first in range(0, len(owned), MAX_ROWS):
+            numbers = [n for n, _ in owned[first : first + MAX_ROWS]]
+            tx.dialect.delete_text(tx, numbers)
+            _delete_vectors(tx, owner_id, numbers)
+            tx.execute(
+                f"DELETE FROM documents WHERE account_id = ? AND n IN ({_marks(numbers)})", (tx.account, *numbers)
+            )
+    return len(rows)
+
+
+def _delete_vectors(tx: Tx, owner_id: str, numbers: Sequence[int]) -> None:
+    space = ""
+    while True:
+        row = tx.one(f"SELECT MIN(space) FROM vectors WHERE {_OF_OWNER} AND space > ?", (tx.account, owner_id, space))
+        if row is None or row[0] is None:
+            return
+        space = row[0]
+        tx.execute(
+            f"DELETE FROM vectors WHERE {_OF_OWNER} AND space = ? AND n IN ({_marks(numbers)})",
+            (tx.account, owner_id, space, *numbers),
+        )
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ", ".join("?" * len(values)) or "NULL"
