@@ -157,7 +157,11 @@ def _names(text: str) -> list[str]:
 
 
 def _strong_words(text: str) -> list[str]:
-    return [word for word in _telling_words(text) if word.lower() not in _WEAK and len(word) > _MIN_WORD_CHARS]
+    """Return the words of a text that say what it is about. Numbers alone do not."""
+    words = (word for word in _telling_words(text) if word.lower() not in _WEAK)
+    return [
+        word for word in words if (len(word) > _MIN_WORD_CHARS and word.upper() != word.lower()) or not word.isascii()
+    ]
 
 
 def _telling_words(text: str) -> list[str]:
