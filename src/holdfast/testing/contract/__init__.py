@@ -32,6 +32,7 @@ from holdfast.testing.contract.commits.tasks import TaskContract
 from holdfast.testing.contract.input import InputContract
 from holdfast.testing.contract.recall.contexts import SearchContextContract
 from holdfast.testing.contract.recall.searches import SearchContract, SharedSearchContract
+from holdfast.testing.contract.recall.uses import UseContract
 from holdfast.testing.contract.sessions.events import EventContract
 from holdfast.testing.contract.sessions.exactly_once import ExactlyOnceContract
 from holdfast.testing.contract.sessions.files import FileContract
@@ -81,7 +82,13 @@ class ClientContract(
 
 
 class ClientCommitContract(
-    CommitContract, ContextContract, TaskContract, ResummaryContract, AutoCommitContract, LongArchiveContract
+    CommitContract,
+    ContextContract,
+    TaskContract,
+    ResummaryContract,
+    AutoCommitContract,
+    LongArchiveContract,
+    UseContract,
 ):
     """The contract of a client for commits, contexts, background tasks and automatic commits.
 
