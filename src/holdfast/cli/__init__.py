@@ -16,6 +16,7 @@ from holdfast.cli.commands import (
     files,
     messages,
     resummarise,
+    search,
     sessions,
     sharing,
     system,
@@ -52,6 +53,7 @@ app.add_typer(sessions.app, name="session")
 app.add_typer(sharing.app, name="share")
 app.add_typer(tasks.app, name="task")
 app.add_typer(resummarise.app)
+app.add_typer(search.app)
 app.add_typer(files.app)
 app.add_typer(exchange.app)
 app.add_typer(backups.app)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.search.completion import (
+from holdfast.search.requests.completion import (
     MAX_ADDED,
     Turn,
     complete_by_rule,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.search.context_block import Recallable, pack
-from holdfast.search.recalled import CLOSING, OPENING, without_recalled
+from holdfast.search.results.context_block import Recallable, pack
+from holdfast.search.results.recalled import CLOSING, OPENING, without_recalled
 from holdfast.text.tokens import estimate
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.model.messages import Message
 from holdfast.model.parts import ContextPart, Part, TextPart, ToolPart
-from holdfast.search.message_texts import readable_text
-from holdfast.search.recalled import CLOSING, OPENING, is_recalled, own_parts
+from holdfast.search.results.message_texts import readable_text
+from holdfast.search.results.recalled import CLOSING, OPENING, is_recalled, own_parts
 
 BLOCK = f"{OPENING}\n<memory>\nuser: We fly on Friday.\n</memory>\n{CLOSING}"
 

@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.errors import InvalidUriError
 from holdfast.model.identity import Principal
-from holdfast.search.addresses import canonical_address, is_below
-from holdfast.search.excerpts import excerpt
-from holdfast.search.time_limits import parse_time
+from holdfast.search.requests.addresses import canonical_address, is_below
+from holdfast.search.requests.time_limits import parse_time
+from holdfast.search.results.excerpts import excerpt
 
 NOW = datetime(2026, 3, 24, 9, 30, tzinfo=UTC)
 ANN = Principal("acme", "ann", internal_id="ann~5f")

@@ -6,7 +6,7 @@ from functools import cache
 from holdfast.errors import InvalidArgumentError, InvalidUriError
 from holdfast.model.access import user_name
 from holdfast.model.identity import Principal
-from holdfast.search.addresses import canonical_address
+from holdfast.search.requests.addresses import canonical_address
 from holdfast.store.access import user_ids
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, document_uses, usages

@@ -8,7 +8,7 @@ from holdfast.engine.recall import model_answers
 from holdfast.errors import FailedPreconditionError
 from holdfast.model.identity import Principal
 from holdfast.ops.search import Search
-from holdfast.search.completion import (
+from holdfast.search.requests.completion import (
     MAX_TURNS,
     Turn,
     complete_by_rule,
@@ -16,7 +16,7 @@ from holdfast.search.completion import (
     parse_answer,
     stands_alone,
 )
-from holdfast.search.recalled import is_recalled, without_recalled
+from holdfast.search.results.recalled import is_recalled, without_recalled
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, lineage, messages
 from holdfast.store.tables.sessions import StoredSession

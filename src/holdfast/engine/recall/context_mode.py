@@ -9,8 +9,8 @@ from holdfast.model.messages import Message
 from holdfast.model.search import Hit, MessageHit, RecallStats, SearchResult, message_uri
 from holdfast.model.sessions import session_uri
 from holdfast.ops.search import Search
-from holdfast.search.context_block import Recallable, pack
-from holdfast.search.message_texts import readable_text
+from holdfast.search.results.context_block import Recallable, pack
+from holdfast.search.results.message_texts import readable_text
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.text import tokens
 

@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.model.messages import Message
 from holdfast.model.parts import TextPart
-from holdfast.search.excerpts import excerpt
+from holdfast.search.results.excerpts import excerpt
 from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage, messages

@@ -17,9 +17,9 @@ from holdfast.errors import InvalidArgumentError, InvalidUriError, short_repr
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, FindResult, Hit, MessageHit, QueryPlan, SearchResult
 from holdfast.ops.search import TIME_HINT, Find, FoundKind, Search, SearchedKind
-from holdfast.search.addresses import canonical_address
 from holdfast.search.query import MAX_QUERY_CHARS, parse_query
-from holdfast.search.time_limits import parse_time
+from holdfast.search.requests.addresses import canonical_address
+from holdfast.search.requests.time_limits import parse_time
 from holdfast.storable import storable_text
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession

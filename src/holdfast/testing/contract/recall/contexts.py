@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.search.recalled import OPENING, is_recalled
+from holdfast.search.results.recalled import OPENING, is_recalled
 
 PHARMACY = [
     ("user", "What time does the pharmacy in Aegina close on Thursday?"),

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from holdfast.model.search import ContextType, RecalledEntry
-from holdfast.search.excerpts import excerpt
-from holdfast.search.recalled import CLOSING, OPENING, escape
+from holdfast.search.results.excerpts import excerpt
+from holdfast.search.results.recalled import CLOSING, OPENING, escape
 
 MAX_SHARE = 3
 """If not everything fits, an entry longer than a third of the budget is shortened to that."""

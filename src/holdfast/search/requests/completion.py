@@ -63,7 +63,7 @@ actually already another anything ask asked back better book called cannot come 
 even ever every everything exactly fine first give glad going good great happy hello help hope keep kind know
 last later look looks made make maybe mean need never new next nice nothing now okay one ones per please put
 question remember right said say second see since something soon still sure take tell thank thanks thing
-things think time today tomorrow try two use used using usual want wanted way week well went yes
+things think time today tomorrow try two use used using usual want wanted way week well went without yes
 yesterday yet
 """
 _WEAK = frozenset(_WEAK_WORDS.split())

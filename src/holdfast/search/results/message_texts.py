@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.model.messages import Message
 from holdfast.model.parts import ImagePart, ProviderPart, TextPart, ToolPart, as_text
-from holdfast.search.recalled import own_parts
+from holdfast.search.results.recalled import own_parts
 
 
 def readable_text(message: Message) -> str:
