@@ -245,6 +245,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     embedding_api_key: str | None = None
     """The API key for the embedding model; by default from `OPENAI_API_KEY`."""
 
+    vector_memory_bytes: Annotated[int, msgspec.Meta(ge=0)] = 512 * 1024 * 1024
+    """How many bytes of vectors a process keeps in memory for searches; those that were used last are kept."""
+
+    exact_vectors: Positive = 50_000
+    """Up to how many vectors of a user are compared one by one. Above, PostgreSQL uses an index if it has the extension
+    vector."""
+
     rerank_base_url: str | None = None
     """The URL of a service with the endpoint `/rerank` that ranks what a search found; by default none."""
 

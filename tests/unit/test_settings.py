@@ -36,7 +36,7 @@ NOT_IN_DISCOVERED_FILES = {
     # settings with values that stop the program or keep it from ending
     *("http_timeout_seconds", "http_attempts", "token_counter", "shutdown_seconds", "worker_threads"),
     *("worker_poll_seconds", "close_seconds", "sqlite_busy_timeout_ms", "postgres_pool_max", "postgres_wait_seconds"),
-    *("compute", "compute_seconds", "compute_memory_mb"),
+    *("compute", "compute_seconds", "compute_memory_mb", "vector_memory_bytes", "exact_vectors"),
 }
 
 

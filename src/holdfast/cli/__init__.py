@@ -12,9 +12,11 @@ from holdfast.cli.commands import (
     audit,
     backups,
     commits,
+    evaluation,
     exchange,
     files,
     messages,
+    reembed,
     resummarise,
     search,
     sessions,
@@ -53,9 +55,11 @@ app.add_typer(sessions.app, name="session")
 app.add_typer(sharing.app, name="share")
 app.add_typer(tasks.app, name="task")
 app.add_typer(resummarise.app)
+app.add_typer(reembed.app)
 app.add_typer(search.app)
 app.add_typer(files.app)
 app.add_typer(exchange.app)
+app.add_typer(evaluation.app, name="eval")
 app.add_typer(backups.app)
 app.add_typer(admin.app, name="admin")
 app.add_typer(audit.app, name="audit")

@@ -2,11 +2,13 @@
 
 from holdfast.engine.commits.commit_kind import COMMIT_KIND
 from holdfast.engine.commits.resummaries import RESUMMARY_KIND
+from holdfast.engine.recall.embedding import EMBEDDING_KIND
 from holdfast.engine.recall.index_kind import INDEX_KIND
+from holdfast.engine.recall.reembedding import REEMBEDDING_KIND
 from holdfast.engine.sessions.deletion import DELETION_KIND
 from holdfast.engine.tasks.backfill import BACKFILL_KIND
 from holdfast.engine.tasks.task_kind import TASK_KINDS
-from holdfast.model.tasks import BACKFILL, COMMIT, DELETION, INDEX, RESUMMARY
+from holdfast.model.tasks import BACKFILL, COMMIT, DELETION, EMBEDDING, INDEX, REEMBEDDING, RESUMMARY
 
 TASK_KINDS.update(
     {
@@ -14,6 +16,8 @@ TASK_KINDS.update(
         RESUMMARY: RESUMMARY_KIND,
         DELETION: DELETION_KIND,
         BACKFILL: BACKFILL_KIND,
+        EMBEDDING: EMBEDDING_KIND,
+        REEMBEDDING: REEMBEDDING_KIND,
         INDEX: INDEX_KIND,
     }
 )

@@ -14,6 +14,8 @@ COMMIT = "session_commit"
 DELETION = "session_delete"
 RESUMMARY = "resummarise"
 BACKFILL = "backfill"
+EMBEDDING = "embed"
+REEMBEDDING = "reembed"
 INDEX = "index"
 
 
@@ -71,6 +73,22 @@ class ResummaryOutcome(WireStruct, frozen=True, kw_only=True):
     """The models that wrote the summaries, or `local`."""
     notes: list[str]
     """Problems during the task, and how each was handled."""
+
+
+@prebuild_decoder
+class ReembeddingPayload(msgspec.Struct, frozen=True):
+    """What a task that embeds all documents again works on."""
+
+    space: str
+    """The vector space of the embedder that was configured when the task was started."""
+
+
+class ReembeddingStarted(WireStruct, frozen=True, kw_only=True):
+    task_id: str
+    space: str
+    """The vector space that is being filled."""
+    documents: int
+    """The number of documents of the account."""
 
 
 class Progress(WireStruct, frozen=True):

@@ -14,6 +14,7 @@ from holdfast.model.identity import (
     User,
     UserCreated,
 )
+from holdfast.model.tasks import ReembeddingStarted
 from holdfast.ops.administration import (
     CreateAccount,
     CreateKey,
@@ -28,6 +29,7 @@ from holdfast.ops.administration import (
     SetRole,
 )
 from holdfast.ops.audit import EraseAudit, ListAudit, ListOperatorAudit
+from holdfast.ops.vectors import ReembedDocuments
 
 
 class Admin:
@@ -47,6 +49,13 @@ class Admin:
     def delete_account(self, account_id: str) -> AccountRef:
         """Delete an account with all its users, keys, sessions, messages and audit records."""
         return self._transport.call(DeleteAccount(account_id=account_id))
+
+    def reembed(self) -> ReembeddingStarted:
+        """Embed all documents of the caller's account with the configured embedder, in the background.
+
+        Pass the `task_id` of the result to `wait_for_task`. Searches use the old vectors until all are replaced.
+        """
+        return self._transport.call(ReembedDocuments())
 
     def create_user(
         self,

@@ -8,6 +8,7 @@ from holdfast import forking, lazy
 from holdfast.config import Settings
 from holdfast.errors import UnavailableError
 from holdfast.providers import configured
+from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.text import tokens
 
 if TYPE_CHECKING:
@@ -64,6 +65,20 @@ class Models:
     @property
     def language_model(self) -> "RateLimitedModel | None":
         return self._open()[0]
+
+    @property
+    def embedder(self) -> "Embedder":
+        return self._open()[1]
+
+    def embedder_of(self, space: str) -> "Embedder | None":
+        """The embedder of a space: the configured one, or the static one, which every installation has."""
+        if self.embedder.space == space:
+            return self.embedder
+        return StaticEmbedder() if space == StaticEmbedder.space else None
+
+    def is_local(self, embedder: "Embedder") -> bool:
+        """Whether an embedder computes on this machine."""
+        return self._settings.embedder != "openai" or embedder is not self.embedder
 
     def new_embedder(self) -> BatchEmbedder:
         batch_size = REMOTE_BATCH_SIZE if self._settings.embedder == "openai" else LOCAL_BATCH_SIZE

@@ -1,22 +1,11 @@
 """Finds and ranks the documents that a caller may read."""
 
-from collections.abc import Iterator
-
 import msgspec
 
+from holdfast import lazy
 from holdfast.engine.gate.operation_handler import EngineResources
-from holdfast.engine.gate.session_access import grantee_of
-from holdfast.model.access import RIGHT_BITS
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, Reason, SearchedTime
-from holdfast.search.analysis import terms_of
-from holdfast.store.access import shared_sessions
-from holdfast.store.database import Tx
-from holdfast.store.tables import archives, messages
-from holdfast.store.tables.lineage import LogRange
-from holdfast.store.tables.sessions import SessionFilter, StoredSession
-from holdfast.store.timestamps import to_micros
-from holdfast.text.words import searchable_text
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -75,69 +64,5 @@ class Retrieval(msgspec.Struct, frozen=True, kw_only=True):
 
 def retrieve(resources: EngineResources, principal: Principal, request: RetrievalRequest) -> Retrieval:
     """Find and rank documents. It reads the database and may embed the query: call it outside a transaction."""
-    words = set(terms_of(request.query))
-
-    def read(tx: Tx) -> list[RankedDocument]:
-        sessions = shared_sessions.page_with_own(tx, grantee_of(principal), SessionFilter(), 1_000)
-        return [
-            document
-            for session in sessions
-            if session.rights & RIGHT_BITS["read"] and _is_targeted(session, request.targets)
-            for document in _documents(tx, session, words, request)
-        ]
-
-    found = resources.db.read(principal.account_id, read)
-    matching = [
-        document
-        for document in found
-        if document.score > 0
-        and document.kind in request.kinds
-        and (not request.levels or document.level in request.levels)
-        and not request.tags
-        and (request.since is None or document.created_at >= request.since)
-        and (request.until is None or document.created_at < request.until)
-    ]
-    matching.sort(key=lambda document: (-document.score, -document.created_at))
-    kept = [
-        document
-        for kind in request.kinds
-        for document in [each for each in matching if each.kind == kind][: request.limit]
-    ]
-    kept.sort(key=lambda document: -document.score)
-    return Retrieval(documents=kept, times=[], notes=[], searched=len(found), candidates=len(matching))
-
-
-def _is_targeted(session: StoredSession, targets: list[Target]) -> bool:
-    return not targets or any(
-        target.uri_prefix is None
-        and target.owner_id == session.owner_id
-        and target.session_id in {None, session.session_id}
-        for target in targets
-    )
-
-
-def _documents(tx: Tx, session: StoredSession, words: set[str], request: RetrievalRequest) -> Iterator[RankedDocument]:
-    def document(kind: ContextType, number: int, level: int, created_at: int, text: str) -> RankedDocument:
-        score = len(words & set(terms_of(text))) / max(1, len(words))
-        return RankedDocument(
-            kind=kind,
-            owner_id=session.owner_id,
-            log_id=session.log_id,
-            number=number,
-            level=level,
-            uri=None,
-            tags=[],
-            created_at=created_at,
-            score=score,
-            reasons=[Reason("words", score)],
-        )
-
-    if "message" in request.kinds:
-        own = LogRange(session.log_id, session.fork_seq + 1, session.last_seq)
-        for message in messages.read(tx, [own], 10_000) if own.last >= own.first else ():
-            text = f"{message.peer_id or ''} {searchable_text(message.parts)}"
-            yield document("message", message.seq, 2, to_micros(message.created_at), text)
-    if "overview" in request.kinds:
-        for archive in archives.page(tx, session.log_id, after=0, limit=1_000):
-            if archive.state == "done" and not archive.is_damaged:
-                yield document("overview", archive.number, 1, archive.created_at, archive.overview)
+    found: Retrieval = lazy.load("holdfast.engine.recall.document_search").search(resources, principal, request)
+    return found

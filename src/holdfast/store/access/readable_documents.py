@@ -156,7 +156,7 @@ def _candidates(
         return [[] for _ in terms]
     table, condition, params = readable
     hits, number, match = tx.dialect.text_hits
-    filters, filter_params = _filter_conditions(wanted)
+    filters, filter_params = filter_conditions(wanted)
     where = " AND ".join([match, f"d.n = {number}", "d.account_id = ?", condition, *filters, _NOT_STALE])
     sql = f"SELECT {_COLUMNS} FROM {hits} CROSS JOIN documents d{table} WHERE {where} ORDER BY {number} DESC LIMIT ?"
     json_first, rest = (params[:1], params[1:]) if table else ([], params)
@@ -172,7 +172,7 @@ def _candidates(
     return [[Candidate(*row) for row in next(found)] if words else [] for words in terms]
 
 
-def _filter_conditions(wanted: DocumentFilter) -> tuple[list[str], list[str | int]]:
+def filter_conditions(wanted: DocumentFilter) -> tuple[list[str], list[str | int]]:
     """Return SQL conditions on `documents d`, with their parameters."""
     where, params = list[str](), list[str | int]()
     lists: tuple[tuple[str, Sequence[str | int]], ...] = (("d.kind", wanted.kinds), ("d.level", wanted.levels))

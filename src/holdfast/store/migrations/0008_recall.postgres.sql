@@ -48,6 +48,30 @@ CREATE TABLE vectors (
 
 CREATE INDEX vectors_by_version ON vectors (account_id, owner_id, space, version);
 
+-- Which space of vectors a search of the account uses, and the one that is being filled to replace it.
+CREATE TABLE vector_spaces (
+    account_id text NOT NULL PRIMARY KEY,
+    space      text NOT NULL,
+    next_space text
+);
+
+-- The owners of documents that may have no vector yet.
+CREATE TABLE unembedded (
+    account_id text NOT NULL,
+    owner_id   text NOT NULL,
+    PRIMARY KEY (account_id, owner_id)
+);
+
+-- How far the vectors of an owner are complete: up to the document with this version and number, in their order.
+CREATE TABLE embedded (
+    account_id text NOT NULL,
+    owner_id   text NOT NULL,
+    space      text NOT NULL,
+    version    bigint NOT NULL,
+    n          bigint NOT NULL,
+    PRIMARY KEY (account_id, owner_id, space)
+);
+
 -- A transaction that adds or removes documents or vectors of an owner raises `version` first and stamps its rows with it.
 -- The row is locked until it commits, so versions are in the order of commits. `removed_version` is that of the last
 -- removal. `documents` and `words` count what the owner's documents have.
@@ -102,7 +126,8 @@ SELECT l.account_id, l.base_id, 0, 0 FROM lineage l;
 DO $$
 DECLARE t text;
 BEGIN
-    FOREACH t IN ARRAY ARRAY['documents', 'vectors', 'index_owners', 'unindexed', 'document_uses']
+    FOREACH t IN ARRAY ARRAY['documents', 'vectors', 'vector_spaces', 'unembedded', 'embedded', 'index_owners', 'unindexed',
+        'document_uses']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', t);

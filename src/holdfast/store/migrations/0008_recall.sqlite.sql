@@ -47,6 +47,30 @@ CREATE TABLE vectors (
 
 CREATE INDEX vectors_by_version ON vectors (account_id, owner_id, space, version);
 
+-- Which space of vectors a search of the account uses, and the one that is being filled to replace it.
+CREATE TABLE vector_spaces (
+    account_id TEXT NOT NULL PRIMARY KEY,
+    space      TEXT NOT NULL,
+    next_space TEXT
+) STRICT, WITHOUT ROWID;
+
+-- The owners of documents that may have no vector yet.
+CREATE TABLE unembedded (
+    account_id TEXT NOT NULL,
+    owner_id   TEXT NOT NULL,
+    PRIMARY KEY (account_id, owner_id)
+) STRICT, WITHOUT ROWID;
+
+-- How far the vectors of an owner are complete: up to the document with this version and number, in their order.
+CREATE TABLE embedded (
+    account_id TEXT NOT NULL,
+    owner_id   TEXT NOT NULL,
+    space      TEXT NOT NULL,
+    version    INTEGER NOT NULL,
+    n          INTEGER NOT NULL,
+    PRIMARY KEY (account_id, owner_id, space)
+) STRICT, WITHOUT ROWID;
+
 -- A transaction that adds or removes documents or vectors of an owner raises `version` first and stamps its rows with it.
 -- The row is locked until it commits, so versions are in the order of commits. `removed_version` is that of the last
 -- removal. `documents` and `words` count what the owner's documents have.

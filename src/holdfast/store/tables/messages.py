@@ -219,18 +219,6 @@ def read_seqs(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[Message]:
     return [salvage.read_one(tx, log_id, seq) for seq in seqs] if intact is None else intact
 
 
-def read_header(tx: Tx, log_id: int, seq: int, text: str) -> Message:
-    """Read a message without its parts and further fields. `text` takes their place."""
-    row = tx.one(
-        "SELECT id, role, created_at, tokens FROM messages WHERE account_id = ? AND log_id = ? AND seq = ?",
-        (tx.account, log_id, seq),
-    )
-    if row is None:
-        return salvage.read_one(tx, log_id, seq)
-    id, role, created_at, tokens = row  # noqa: A001
-    return Message(id, role, [TextPart(text)], from_micros(created_at), seq, tokens)
-
-
 def last_fitting(tx: Tx, log_range: LogRange, limit: int, max_bytes: int) -> int:
     """Return the last sequence number so that a read from the first one on is limited in messages and in bytes."""
     fitting, has_more = _fitting(tx, log_range, limit, None, max_bytes)
@@ -248,6 +236,18 @@ def newest_sizes(tx: Tx, log_range: LogRange, limit: int) -> list[tuple[int, int
         (tx.account, log_range.log_id, log_range.first, log_range.last, limit),
     )
     return [(seq, size) for seq, size in rows]
+
+
+def read_header(tx: Tx, log_id: int, seq: int, text: str) -> Message:
+    """Read a message without its parts and further fields. `text` takes their place."""
+    row = tx.one(
+        "SELECT id, role, created_at, tokens FROM messages WHERE account_id = ? AND log_id = ? AND seq = ?",
+        (tx.account, log_id, seq),
+    )
+    if row is None:
+        return salvage.read_one(tx, log_id, seq)
+    id, role, created_at, tokens = row  # noqa: A001
+    return Message(id, role, [TextPart(text)], from_micros(created_at), seq, tokens)
 
 
 def token_counts(tx: Tx, log_ranges: Sequence[LogRange], limit: int) -> list[tuple[int, int]]:

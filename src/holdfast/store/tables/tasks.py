@@ -223,6 +223,16 @@ def find_pending(tx: Tx, order_key: str, kind: str) -> str | None:
     return None if row is None else str(row[0])
 
 
+def lock_open(tx: Tx, user_id: str, kind: str) -> StoredTask | None:
+    """Find a task of a user that is pending, running or failed, by its kind, and lock it until the transaction ends."""
+    row = tx.one(
+        f"SELECT {COLUMNS} FROM tasks WHERE account_id = ? AND user_id = ? AND {IS_OPEN} AND kind = ?"
+        f" ORDER BY task_id LIMIT 1{tx.dialect.lock_row}",
+        (tx.account, user_id, kind),
+    )
+    return StoredTask(*row) if row else None
+
+
 def failed_kinds_before(tx: Tx, task: StoredTask) -> list[str]:
     """The kinds of the failed tasks that have the ordering key of `task` and come before it."""
     rows = tx.all(
