@@ -11,12 +11,16 @@ from holdfast.evaluation.model import Level, Report
 BAR_WIDTH = 22
 BAR_GAP = 3
 GROUP_GAP = 30
+CHAR_WIDTH = 7
+MAX_LABEL_CHARS = 26
 PANEL_HEIGHT = 220
+PANEL_TITLE_HEIGHT = 48
+LEGEND_BOX = 18
+LEGEND_LINE = 18
 MARGIN_LEFT = 52
 MARGIN_RIGHT = 24
 TITLE_HEIGHT = 56
 LABEL_HEIGHT = 46
-PANEL_GAP = 34
 MIN_WIDTH = 460
 COLOURS = ("#cfe1f2", "#93c3df", "#4b97c9", "#1f6cb0", "#0a3d78")
 TWO_COLOURS = ("#9aa5b1", "#1f6cb0")
@@ -66,11 +70,14 @@ def plot_comparison(comparison: Comparison) -> str:
 
 
 def _draw(title: str, subtitle: str, panels: Sequence[Panel], series: Sequence[str], colours: Sequence[str]) -> str:
-    group_width = len(series) * (BAR_WIDTH + BAR_GAP) - BAR_GAP
+    labels = [group.label[:MAX_LABEL_CHARS] for panel in panels for group in panel.groups]
+    bars_width = len(series) * (BAR_WIDTH + BAR_GAP) - BAR_GAP
+    group_width = max([bars_width, *(CHAR_WIDTH * len(label) for label in labels)])
     count = max((len(panel.groups) for panel in panels), default=1)
     width = max(MIN_WIDTH, MARGIN_LEFT + count * (group_width + GROUP_GAP) + MARGIN_RIGHT)
-    panel_height = 24 + PANEL_HEIGHT + LABEL_HEIGHT
-    height = TITLE_HEIGHT + len(panels) * (panel_height + PANEL_GAP) + 14 + 18 * len(series)
+    legend, legend_height = _legend(series, colours, width)
+    panel_height = PANEL_TITLE_HEIGHT + PANEL_HEIGHT + LABEL_HEIGHT
+    height = TITLE_HEIGHT + legend_height + len(panels) * panel_height
     head = (
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}'"
         f" role='img' aria-label='{escape(title, quote=True)}'>"
@@ -79,32 +86,43 @@ def _draw(title: str, subtitle: str, panels: Sequence[Panel], series: Sequence[s
         head,
         f"<rect width='{width}' height='{height}' fill='#ffffff'/>",
         _text(16, 26, title, size=17, weight="bold"),
-        _text(16, 45, _shorten(subtitle, (width - 32) // 6), colour=FAINT),
+        _text(16, 45, _shorten(subtitle, width - 32), colour=FAINT),
+        *legend,
     ]
-    top = TITLE_HEIGHT
-    for panel in panels:
-        parts += _panel(panel, top + 24, width, group_width, colours)
-        top += panel_height + PANEL_GAP
-    for number, (name, colour) in enumerate(zip(series, colours, strict=False)):
-        y = top - 8 + 18 * number
-        parts.append(f"<rect x='{MARGIN_LEFT}' y='{y}' width='12' height='12' rx='2' fill='{colour}'/>")
-        parts.append(_text(MARGIN_LEFT + 18, y + 10, _shorten(name, (width - MARGIN_LEFT - 40) // 6)))
+    for number, panel in enumerate(panels):
+        top = TITLE_HEIGHT + legend_height + number * panel_height + PANEL_TITLE_HEIGHT
+        parts += _panel(panel, top, width, (group_width, bars_width), colours)
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _panel(panel: Panel, top: int, width: int, group_width: int, colours: Sequence[str]) -> list[str]:
+def _legend(series: Sequence[str], colours: Sequence[str], width: int) -> tuple[list[str], int]:
+    """Draw the names of the series in one row, or below each other if they are long. Return also the height."""
+    widths = [LEGEND_BOX + CHAR_WIDTH * len(name) + 20 for name in series]
+    is_row = sum(widths) <= width - 32
+    parts: list[str] = []
+    x, y = 16, TITLE_HEIGHT
+    for name, colour, item_width in zip(series, colours, widths, strict=False):
+        parts.append(f"<rect x='{x}' y='{y}' width='12' height='12' rx='2' fill='{colour}'/>")
+        parts.append(_text(x + LEGEND_BOX, y + 10, _shorten(name, width - 48)))
+        x, y = (x + item_width, y) if is_row else (x, y + LEGEND_LINE)
+    return parts, LEGEND_LINE * (1 if is_row else len(series))
+
+
+def _panel(panel: Panel, top: int, width: int, widths: tuple[int, int], colours: Sequence[str]) -> list[str]:
     bottom = top + PANEL_HEIGHT
-    parts = [_text(16, top - 12, _shorten(panel.title, (width - 32) // 6), weight="bold")]
+    group_width, bars_width = widths
+    parts = [_text(16, top - 14, _shorten(panel.title, width - 32), weight="bold")]
     for tenths in range(0, 11, 2):
         y = bottom - PANEL_HEIGHT * tenths // 10
         parts.append(f"<line x1='{MARGIN_LEFT}' y1='{y}' x2='{width - MARGIN_RIGHT}' y2='{y}' stroke='{GRID}'/>")
         parts.append(_text(MARGIN_LEFT - 8, y + 4, f"{tenths / 10:.1f}", anchor="end", colour=FAINT, size=11))
     x = MARGIN_LEFT + GROUP_GAP // 2
     for group in panel.groups:
+        left = x + (group_width - bars_width) // 2
         for number, value in enumerate(group.values):
-            parts += _bar(x + number * (BAR_WIDTH + BAR_GAP), bottom, value, colours[number])
+            parts += _bar(left + number * (BAR_WIDTH + BAR_GAP), bottom, value, colours[number])
         middle = x + group_width / 2
-        parts.append(_text(middle, bottom + 17, _shorten(group.label, 22), anchor="middle"))
+        parts.append(_text(middle, bottom + 17, group.label[:MAX_LABEL_CHARS], anchor="middle"))
         parts.append(_text(middle, bottom + 33, f"n = {group.questions:,}", anchor="middle", colour=FAINT, size=11))
         x += group_width + GROUP_GAP
     return parts
@@ -133,5 +151,6 @@ def _text(
     )
 
 
-def _shorten(text: str, chars: int) -> str:
+def _shorten(text: str, width: int) -> str:
+    chars = width // CHAR_WIDTH
     return text if len(text) <= chars else f"{text[: chars - 1]}…"

@@ -1,4 +1,4 @@
-"""Which documents a search may return: the targets of a request, as conditions on an owner's table and on shared logs."""
+"""Which documents a search may return: what its targets mean for the caller's own documents and for shared logs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
