@@ -79,6 +79,7 @@ class SearchContract:
 
     def test_a_kind_can_be_asked_for_alone(self, filled: Any) -> None:
         filled.wait_for_task(filled.commit_session("trip").task_id)
+        filled.wait_until_idle(60)  # until the overview is indexed
         assert filled.search("Casa Azul", context_type="message").overviews == []
         only_overviews = filled.search("Casa Azul", context_type=["overview"])
         assert only_overviews.messages == []
@@ -91,6 +92,7 @@ class SearchContract:
     def test_an_overview_is_found_with_its_abstract_and_with_its_text_if_asked_for(self, filled: Any) -> None:
         archive = filled.commit_session("trip")
         filled.wait_for_task(archive.task_id)
+        filled.wait_until_idle(60)  # until the overview is indexed
         (hit,) = filled.search("Casa Azul", context_type="overview").overviews
         assert (hit.uri, hit.level, hit.abstract, hit.content) == (
             archive.archive_uri,
