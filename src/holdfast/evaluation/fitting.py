@@ -6,8 +6,20 @@ import msgspec
 
 from holdfast.config import Settings
 from holdfast.errors import FailedPreconditionError
-from holdfast.evaluation.model import Answer, Ask, Conversation, Dataset, ProgressCallback, Report
-from holdfast.evaluation.running import Place, ask_questions, load_dataset, make_report, open_place
+from holdfast.evaluation.model import (
+    Answer,
+    Ask,
+    Conversation,
+    Dataset,
+    FoundTurn,
+    ProgressCallback,
+    Question,
+    Report,
+)
+from holdfast.evaluation.running import Place, ask_questions, load_dataset, make_report, open_place, search_messages
+from holdfast.search.experiments import experiment
+from holdfast.search.fitting import Sample, fit
+from holdfast.search.matches import MAX_CANDIDATES
 
 Fit = Callable[[Place, Sequence[Conversation]], Ask]
 """Fits weights on conversations that are stored and indexed, and returns a search that uses these weights."""
@@ -17,9 +29,27 @@ MIN_CONVERSATIONS = 2
 
 def fit_weights(place: Place, training: Sequence[Conversation]) -> Ask:
     """Fit the weights of the ranker on the questions of conversations, and return a search that uses them."""
-    raise FailedPreconditionError(
-        f"weights cannot be fitted on {len(training)} conversations in {place.target}: this version has no fit"
-    )
+    weights = fit(read_samples(place, training))
+
+    def ask(conversation: Conversation, question: Question) -> list[FoundTurn]:
+        with place.open(conversation) as client, experiment(weights):
+            return search_messages(client, question)
+
+    return ask
+
+
+def read_samples(place: Place, training: Sequence[Conversation]) -> list[Sample]:
+    """Ask all questions of some conversations, and return what was ranked, with the positions of the evidence."""
+    samples: list[Sample] = []
+    for conversation in training:
+        with place.open(conversation) as client, experiment() as running:
+            for question in conversation.questions:
+                found = search_messages(client, question, MAX_CANDIDATES)
+                evidence = [index for index, turn in enumerate(found) if turn.turn in question.turns]
+                if evidence:
+                    samples.append(Sample(running.samples[-1][: len(found)], evidence))
+                running.samples.clear()
+    return samples
 
 
 def evaluate_fitted(

@@ -81,8 +81,8 @@ def searching(place: Place) -> Iterator[Ask]:
         close()
 
 
-def search_messages(client: Client, question: Question) -> list[FoundTurn]:
-    result = client.search(question.text, limit=MAX_RESULTS, context_type="message", as_of=question.asked_at)
+def search_messages(client: Client, question: Question, limit: int = MAX_RESULTS) -> list[FoundTurn]:
+    result = client.search(question.text, limit=limit, context_type="message", as_of=question.asked_at)
     return [FoundTurn(hit.message.id, hit.session_id) for hit in result.messages]
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-MAX_CANDIDATES = 300
+MAX_CANDIDATES = 400
 """How many documents are ranked because of their words, and at most as many more because of their meaning."""
 SEGMENT_BEFORE, SEGMENT_AFTER = 4, 3
 """A segment: the turns around a turn that usually have the same topic."""

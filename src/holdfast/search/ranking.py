@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from holdfast.model.search import Reason, Signal
+from holdfast.search import experiments
 from holdfast.search.features import Pool, measure
 from holdfast.search.matches import standardised
 from holdfast.search.query import Query
@@ -63,10 +64,14 @@ def _compare(values: "Array", weight: Weight) -> "Array":
 def rank(query: Query, pool: Pool, vocabulary: Vocabulary) -> list[Ranked]:
     """Rank the candidates of a pool, best first."""
     compared = standardise(query, pool, vocabulary)
-    shares = np.hstack([compared.rows * [weight.weight for weight in WEIGHTS], USE_WEIGHT * compared.hotness[:, None]])
+    running = experiments.current.get()
+    weights = running.weights if running else [weight.weight for weight in WEIGHTS]
+    shares = np.hstack([compared.rows * weights, USE_WEIGHT * compared.hotness[:, None]])
     totals = shares.sum(axis=1)
     scores = compared.strength / (1 + np.exp((SCORE_MIDDLE - totals) * SCORE_SCALE))
     order = np.argsort(-totals, kind="stable")
+    if running:
+        running.samples.append(compared.rows[order])
     return [Ranked(int(i), float(scores[i]), _reasons(shares[i], float(scores[i]))) for i in order]
 
 

@@ -12,6 +12,7 @@ class Weight(NamedTuple):
     weight: float
     is_match: bool = True
     """Whether 0 means that it does not match the query. If not, it describes the document alone."""
+    is_fitted: bool = True
 
 
 WEIGHTS = (
@@ -26,18 +27,18 @@ WEIGHTS = (
     Weight("long_previous", "kind", -0.30, is_match=False),
     Weight("person", "role", 0.30, is_match=False),
     Weight("speaker", "speaker", 1.16),
-    Weight("name", "name", 0.05),
+    Weight("name", "name", 0.05, is_fitted=False),
     Weight("written_then", "time", 1.15),
     Weight("names_time", "time", 0.21),
     Weight("has_time", "time", 0.19),
-    Weight("recency", "recency", 0.03, is_match=False),
+    Weight("recency", "recency", 0.03, is_match=False, is_fitted=False),
 )
 """Weights of features in units of their standard deviation.
 
 Fitted on the five conversations of LoCoMo (dev) and on the chats with an assistant in `testdata/`, except those of
 names and recency, which are small values chosen by hand.
 """
-FEATURES = tuple(weight.feature for weight in WEIGHTS)
+FITTED_FEATURES = tuple(weight.feature for weight in WEIGHTS if weight.is_fitted)
 USE_WEIGHT = 0.8
 """What a document that is used all the time gains."""
 SCORE_SCALE, SCORE_MIDDLE = 0.8, 4.0

@@ -24,7 +24,7 @@ from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, SearchedTime
 from holdfast.providers.static_vectors import word_vectors
 from holdfast.search import matches, ranking
-from holdfast.search.documents import Document
+from holdfast.search.documents import Document, Place
 from holdfast.search.features import PERSON_ROLES, closeness_in_time
 from holdfast.search.matches import Universe, WordMatches
 from holdfast.search.query import Query, parse_query, without_speakers
@@ -196,39 +196,37 @@ def _select_kind(kind: str, sources: _Sources, query: Query) -> _Found:
     pending = sources.pending if kind == MESSAGE else []
     pending_stems = [frozenset(stem(word) for word in document.words.split()) for document in pending]
     found: list[WordMatches] = []
-    others: dict[tuple[int, int], Candidate] = {}
+    others = set[Place]()
     for word, rows, candidates in zip(query.words, sources.own, sources.shared, strict=True):
-        own = rows[is_wanted[rows]]
         shared = [each for each in candidates if each.kind == kind]
         waiting = [each for each, stems in zip(pending, pending_stems, strict=True) if stem(word) in stems]
-        others.update(((each.log_id or 0, each.number if each.log_id else each.n), each) for each in shared)
-        logs = [*(each.log_id or 0 for each in shared), *(each.log_id or 0 for each in waiting)]
-        numbers = [*(each.number if each.log_id else each.n for each in shared), *(each.number for each in waiting)]
-        persons = [each.role in PERSON_ROLES for each in [*shared, *waiting]]
-        own_logs = table.logs[own]
-        found.append(
-            WordMatches(
-                np.concatenate([own_logs, np.array(logs, np.int64)]),
-                np.concatenate(
-                    [np.where(own_logs > 0, table.seqs[own], table.numbers[own]), np.array(numbers, np.int64)]
-                ),
-                np.concatenate([table.persons[own], np.array(persons, bool)]),
-            )
-        )
+        others.update(_place(each) for each in shared)
+        found.append(_matches(table, rows[is_wanted[rows]], [*shared, *waiting]))
     rows = np.flatnonzero(is_wanted)
-    logs = table.logs[rows]
+    own = _matches(table, rows, pending)
     universe = Universe(
-        np.concatenate([logs, np.array([each.log_id for each in pending], np.int64)]),
-        np.concatenate(
-            [
-                np.where(logs > 0, table.seqs[rows], table.numbers[rows]),
-                np.array([each.number for each in pending], np.int64),
-            ]
-        ),
+        own.log_ids,
+        own.numbers,
         np.concatenate([_known(sources.cosines[rows]), np.zeros(len(pending), np.float32)]),
         np.concatenate([_closeness(table, rows, query), np.zeros(len(pending))]),
     )
     return _Found(found, universe, len(rows) + len(pending) + len(others))
+
+
+def _matches(table: OwnerTable, rows: "Array", others: Sequence[Candidate | Document]) -> WordMatches:
+    """Return rows of the caller's own table, and other documents, as places."""
+    places = [_place(each) for each in others]
+    logs = table.logs[rows]
+    numbers = np.where(logs > 0, table.seqs[rows], table.numbers[rows])
+    return WordMatches(
+        np.concatenate([logs, np.array([place.log_id for place in places], np.int64)]),
+        np.concatenate([numbers, np.array([place.number for place in places], np.int64)]),
+        np.concatenate([table.persons[rows], np.array([each.role in PERSON_ROLES for each in others], bool)]),
+    )
+
+
+def _place(document: Candidate | Document) -> Place:
+    return Place(document.log_id or 0, document.number if document.log_id else document.n)
 
 
 def _known(cosines: "Array") -> "Array":

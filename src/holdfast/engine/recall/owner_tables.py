@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from holdfast import forking
-from holdfast.search.documents import Place
 from holdfast.search.features import PERSON_ROLES
 from holdfast.store.access import accounts, text_hits
 from holdfast.store.database import Database, Tx
@@ -54,21 +53,20 @@ class OwnerTable(NamedTuple):
 
 
 EMPTY = OwnerTable(
-    0,
-    *(np.zeros(0, np.int64) for _ in range(4)),
-    np.zeros(0, np.int16),
-    np.zeros(0, np.int16),
-    np.zeros(0, np.int64),
-    np.zeros(0, bool),
-    np.zeros(0, np.int32),
-    (),
-    (),
+    version=0,
+    numbers=np.zeros(0, np.int64),
+    versions=np.zeros(0, np.int64),
+    logs=np.zeros(0, np.int64),
+    seqs=np.zeros(0, np.int64),
+    kinds=np.zeros(0, np.int16),
+    levels=np.zeros(0, np.int16),
+    times=np.zeros(0, np.int64),
+    persons=np.zeros(0, bool),
+    speakers=np.zeros(0, np.int32),
+    kind_names=(),
+    speaker_names=(),
 )
-
-
-def place_of(table: OwnerTable, row: int) -> Place:
-    log_id = int(table.logs[row])
-    return Place(log_id, int(table.seqs[row] if log_id else table.numbers[row]))
+_COLUMNS = OwnerTable._fields[1:10]
 
 
 class OwnerTables:
@@ -114,7 +112,7 @@ def _extend(table: OwnerTable, rows: Sequence[Any], version: int) -> OwnerTable:
     speaker_names = tuple(dict.fromkeys((*table.speaker_names, *speakers)))
     kind_codes = {name: code for code, name in enumerate(kind_names)}
     speaker_codes = {name: code for code, name in enumerate(speaker_names)}
-    columns = (
+    values = (
         numbers,
         versions,
         [log_id or 0 for log_id in logs],
@@ -125,13 +123,14 @@ def _extend(table: OwnerTable, rows: Sequence[Any], version: int) -> OwnerTable:
         [role in PERSON_ROLES for role in roles],
         [speaker_codes[speaker] for speaker in speakers],
     )
-    merged = [
-        np.concatenate([old, np.array(new, dtype=old.dtype)]) for old, new in zip(table[1:10], columns, strict=True)
-    ]
+    columns = {
+        name: np.concatenate([getattr(table, name), np.array(new, dtype=getattr(table, name).dtype)])
+        for name, new in zip(_COLUMNS, values, strict=True)
+    }
     if len(table.numbers) and numbers[0] <= table.numbers[-1]:
-        order = np.argsort(merged[0], kind="stable")
-        merged = [column[order] for column in merged]
-    return OwnerTable(version, *merged, kind_names, speaker_names)
+        order = np.argsort(columns["numbers"], kind="stable")
+        columns = {name: column[order] for name, column in columns.items()}
+    return table._replace(version=version, kind_names=kind_names, speaker_names=speaker_names, **columns)
 
 
 _all_tables = forking.reset_in_child(OwnerTables.reset)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.store.access.readable_documents import DocumentFilter, filter_conditions
-from holdfast.store.database import Tx
+from holdfast.store.database import Row, Tx
 from holdfast.store.index import scopes
 from holdfast.store.tables import documents
 from holdfast.store.tables.documents import Document
@@ -41,15 +41,12 @@ def find_numbers(
     return [[] if len(each) == MAX_HITS else [row[0] for row in each] for each in rows]
 
 
-def read_columns(
-    tx: Tx, owner_id: str, after_version: int
-) -> list[tuple[int, int, int | None, int, str, int, int, str, str]]:
+def read_columns(tx: Tx, owner_id: str, after_version: int) -> list[Row]:
     """Read what a search filters by of an owner's documents that were added after a version, by number."""
-    rows = tx.all(
+    return tx.all(
         f"SELECT {_COLUMNS} FROM documents WHERE account_id = ? AND owner_id = ? AND version > ? ORDER BY n",
         (tx.account, owner_id, after_version),
     )
-    return [tuple(row) for row in rows]  # type: ignore[misc]
 
 
 def read_documents(tx: Tx, kind: str, places: Sequence[tuple[int, int]]) -> list[Document]:
