@@ -22,7 +22,7 @@ from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.operation_handler import CallContext, CallSignals, EngineResources, OperationHandler
 from holdfast.engine.gate.user_ids import UserIds
 from holdfast.engine.kinds import QUEUES, TASK_KINDS
-from holdfast.engine.recall import index_kind, reembedding, search
+from holdfast.engine.recall import reembedding, search
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
