@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast import lazy
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.engine.recall.embedding import start_embedding
+from holdfast.engine.tasks.account_queues import AccountQueue
 from holdfast.engine.tasks.claimed_task import MIN_PAUSE_SECONDS, ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.order import new_task
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
@@ -58,8 +58,6 @@ def _write(tx: Tx, context: CallContext, claimed: ClaimedTask, transaction: Call
     tasks.advance(
         tx, claimed.claim, stage=INDEX, done=done, total=max(1, done), worked=claimed.working_time(), now=context.now
     )
-    if result.documents:
-        start_embedding(tx, context)
     return result
 
 
@@ -74,3 +72,4 @@ INDEX_KIND = TaskKind(
     visible_to="operator",
     retention_hours=lambda _settings: 0,
 )
+INDEX_QUEUE = AccountQueue(unindexed.list_due_accounts, unindexed.micros_until_due, start_indexing)
