@@ -1,6 +1,7 @@
 """Conversion of untyped values to typed ones. An error names the field, the problem and the remedy."""
 
 import re
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -85,7 +86,7 @@ def _type_at(info: Any, steps: list[str]) -> tuple[Any, str]:
             if isinstance(info, inspect.Metadata):
                 remedy, info = (info.extra_json_schema or {}).get("description", remedy), info.type
             else:
-                info = next((t for t in info.types if not isinstance(t, inspect.NoneType)), None)
+                info = _choice(info.types, is_item=step.startswith("["))
         if isinstance(info, inspect.StructType) and step:
             info = next((field.type for field in info.fields if f".{field.encode_name}" == step), None)
         elif isinstance(info, inspect.ListType) and step:
@@ -93,6 +94,17 @@ def _type_at(info: Any, steps: list[str]) -> tuple[Any, str]:
         elif step:
             return None, ""
     return info, remedy
+
+
+def _choice(types: Iterable[Any], *, is_item: bool) -> Any:
+    """Return the type of a union that an error is about: the list if it is about an item, otherwise the first type."""
+    choices = [each for each in types if not isinstance(each, inspect.NoneType)]
+    lists = [each for each in choices if is_item and isinstance(_without_metadata(each), inspect.ListType)]
+    return next(iter([*lists, *choices]), None)
+
+
+def _without_metadata(info: Any) -> Any:
+    return info.type if isinstance(info, inspect.Metadata) else info
 
 
 def _describe_value_at(value: Any, steps: list[str]) -> str:

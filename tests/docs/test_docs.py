@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import msgspec
@@ -52,7 +53,8 @@ def test_the_examples_of_a_page_print_what_it_shows(page: str, tmp_path: Path, m
         if SERVER in text:
             server = stack.enter_context(running_server(tmp_path / "served"))
             text = text.replace(SERVER, f"localhost:{server.port}")
-        output, namespace, checked = "", {"__name__": "__example__"}, 0
+        output, checked = "", 0
+        namespace: dict[str, Any] = {"__name__": "__example__"}
         for language, options, code in BLOCK.findall(text):
             if language == "python" and "no-run" not in options:
                 stdout = io.StringIO()

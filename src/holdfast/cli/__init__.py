@@ -12,6 +12,7 @@ from holdfast.cli.commands import (
     audit,
     backups,
     commits,
+    evaluation,
     exchange,
     files,
     messages,
@@ -56,6 +57,7 @@ app.add_typer(resummarise.app)
 app.add_typer(reembed.app)
 app.add_typer(files.app)
 app.add_typer(exchange.app)
+app.add_typer(evaluation.app, name="eval")
 app.add_typer(backups.app)
 app.add_typer(admin.app, name="admin")
 app.add_typer(audit.app, name="audit")

@@ -22,7 +22,7 @@ from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.operation_handler import CallContext, CallSignals, EngineResources, OperationHandler
 from holdfast.engine.gate.user_ids import UserIds
 from holdfast.engine.kinds import QUEUES, TASK_KINDS
-from holdfast.engine.recall import reembedding
+from holdfast.engine.recall import reembedding, search
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
@@ -50,6 +50,7 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **resummaries.HANDLERS,
     **tasks.HANDLERS,
     **files.HANDLERS,
+    **search.HANDLERS,
     **accounts.HANDLERS,
     **audit.HANDLERS,
     **system.HANDLERS,
@@ -140,9 +141,8 @@ class Engine:
         context = self.new_context(origin)
         self._poll_if_due()
         checked = handler.check(context, op)
-        may_wait = (
-            account is None or handler.prepare is not None or self._has_hooks or not self._user_ids.is_known(principal)
-        )
+        prepares = handler.prepare is not None and handler.prepares(op)
+        may_wait = account is None or prepares or self._has_hooks or not self._user_ids.is_known(principal)
         return CheckedCall(principal, op, entry, handler, account, checked, context, may_wait)
 
     def prepare(self, call: CheckedCall[R]) -> PreparedCall[R]:
@@ -152,7 +152,7 @@ class Engine:
         account = call.account or access.find_account_of_task(self.db, call.op)
         principal = self._user_ids.resolve(call.principal)
         prepared, prepare = call.checked, call.handler.prepare
-        if prepare is not None:
+        if prepare is not None and call.handler.prepares(call.op):
             prepared = prepare(self._resources, principal, call.op, prepared)
         return PreparedCall(call, self._resources, principal, account, prepared)
 

@@ -181,7 +181,7 @@ class Endpoint:
         finally:
             if route.cls in KEY_CHANGES:
                 state.authenticator.clear_cache()
-        if route.entry.verb != "GET" and "session_id" in fields:
+        if not route.entry.reads and "session_id" in fields:
             state.notifier.notify((caller.principal.account_id, fields["session_id"]))
         return encoded, telemetry
 

@@ -250,8 +250,7 @@ def _complete(schema: Any) -> Any:
         return _ref("AnyObject")
     if complete.get("type") == "string":
         complete["pattern"] = complete.get("pattern", NO_NUL).replace(r"$(?!\n)", "$")
-        if complete["pattern"] == URI_PATTERN:
-            complete["pattern"] = uri_pattern("|".join(mounts.scopes()))
+        complete["pattern"] = complete["pattern"].replace(URI_PATTERN, uri_pattern("|".join(mounts.scopes())))
         if "ISO 8601" in complete.get("description", ""):
             complete["format"] = "date-time"
             del complete["pattern"]

@@ -28,7 +28,7 @@ class Reason(WireStruct, frozen=True):
     """How much of the score it explains. The shares of a hit add up to its score."""
 
 
-class Hit(WireStruct, frozen=True, kw_only=True):
+class Hit(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
     """A memory, a resource, a skill or an overview that was found."""
 
     context_type: ContextType
@@ -36,8 +36,9 @@ class Hit(WireStruct, frozen=True, kw_only=True):
     level: int
     score: float
     abstract: str
+    tags: list[str]
+    created_at: datetime
     reasons: list[Reason]
-    tags: list[str] = field(default_factory=list)
     content: str | None = None
     """The whole text, if it was asked for."""
 
@@ -57,6 +58,15 @@ class MessageHit(WireStruct, frozen=True, kw_only=True):
     message: Message
     around: list[Message]
     """The messages before and after it, in order, without the message itself."""
+    is_shortened: bool = False
+    """Whether its text is shortened or messages around it are missing, because an answer has a maximum size.
+
+    `get_messages` returns them whole.
+    """
+
+    @property
+    def text(self) -> str:
+        return self.message.text
 
 
 class SearchedTime(WireStruct, frozen=True):
@@ -90,32 +100,41 @@ class FindResult(WireStruct, frozen=True, kw_only=True):
 
 
 class RecalledEntry(WireStruct, frozen=True, kw_only=True):
-    """An entry of a block that is ready for a prompt."""
+    """An entry of a text for a prompt."""
 
     uri: str
     category: ContextType
     score: float
-    detail: str
+    detail: Literal["full", "shortened"]
     text: str
-    origin: str
+    origin: Literal["found", "around"]
+    """`around`: it was not found itself, but comes directly before or after a message that was."""
     created_at: datetime
 
 
 class RecallStats(WireStruct, frozen=True, kw_only=True):
-    """The receipt of a block: how many hits there were, and what was left out."""
+    """The receipt of a text for a prompt: how many hits there were, and what was left out."""
 
     searched: int
+    """How many documents could have been found."""
     candidates: int
+    """How many of them were ranked."""
+    excluded: int
+    """Hits that the caller excluded, or that the session of the search shows to its model anyway."""
     max_tokens: int
     used_tokens: int
     returned: int
     dropped: int
+    """Hits that did not fit."""
     deduped: int
+    """Hits with the text of another one."""
+    shortened: int
+    """Entries that are shortened, so that they fit."""
     left_out: list[str]
     """The addresses of hits that did not fit."""
 
 
-class SearchResult(WireStruct, frozen=True, kw_only=True):
+class SearchResult(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
     memories: list[Hit]
     resources: list[Hit]
     skills: list[Hit]
@@ -128,3 +147,13 @@ class SearchResult(WireStruct, frozen=True, kw_only=True):
     rendered: str | None = None
     """With `mode="context"`: the entries as one text for a prompt."""
     stats: RecallStats | None = None
+    """With `mode="context"`: what was left out, and why."""
+
+
+def message_uri(session: str, seq: int) -> str:
+    """Return the address of a message, from that of its session. Summaries cite it as `#12`, too.
+
+    >>> message_uri("viking://user/alice/sessions/trip", 12)
+    'viking://user/alice/sessions/trip#12'
+    """
+    return f"{session}#{seq}"

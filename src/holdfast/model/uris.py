@@ -1,20 +1,25 @@
 """Parsing and building `viking://` URIs."""
 
 import re
+from collections.abc import Iterable
 
 from holdfast.errors import InvalidUriError
 
 SCHEME = "viking://"
 SESSION_ALIAS = "session"
 """The first segment that stands for the folder of the caller's sessions."""
+HOME = "~"
+"""The first segment that stands for the folder of the caller."""
 CALLER = ""
 """The user id in a parsed URI that names no user: the caller's own."""
+PUBLISHED_SCOPES = frozenset({"agent", "resources", "system", "user", SESSION_ALIAS, HOME})
+"""The first segments that the OpenViking API knows. Such a URI is valid, whether or not anything is there."""
 
 _UNSAFE = re.compile("[^A-Za-z0-9._~:@-]")
 
 
 def parse_uri(uri: str) -> tuple[str, ...]:
-    """Return the decoded path segments of a URI, from the root on. The alias `viking://session` is expanded.
+    """Return the decoded path segments of a URI, from the root on. `viking://session` and `viking://~` are expanded.
 
     Only the syntax is checked. The tree decides which paths exist.
 
@@ -22,6 +27,8 @@ def parse_uri(uri: str) -> tuple[str, ...]:
     ('user', 'alice', 'sessions', 'chat_001')
     >>> parse_uri("viking://session/chat_001/tools/a%2Fb")
     ('user', '', 'sessions', 'chat_001', 'tools', 'a/b')
+    >>> parse_uri("viking://~/sessions")
+    ('user', '', 'sessions')
     >>> parse_uri("viking://")
     ()
     """
@@ -35,7 +42,21 @@ def parse_uri(uri: str) -> tuple[str, ...]:
         names = tuple(_decode(segment) for segment in segments)
     except UnicodeDecodeError:
         raise InvalidUriError(uri, "has a percent-escape that is not UTF-8") from None
+    if names[:1] == (HOME,):
+        return ("user", CALLER, *names[1:])
     return ("user", CALLER, "sessions", *names[1:]) if names[:1] == (SESSION_ALIAS,) else names
+
+
+def build_uri(names: Iterable[str]) -> str:
+    """Return the URI of a path.
+
+    >>> build_uri(["user", "alice", "a b"])
+    'viking://user/alice/a%20b'
+    """
+    uri = SCHEME
+    for name in names:
+        uri = child_uri(uri, name)
+    return uri
 
 
 def child_uri(uri: str, name: str) -> str:

@@ -99,6 +99,8 @@ class OperationEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Whether HTTP can deliver its pages as a stream of events."""
     answer: Answer
     """What limits the size of its answer."""
+    reads: bool
+    """Whether it changes nothing."""
     is_retryable: bool
     """Whether it can be sent again if there was no response: it changes nothing, or repeating it has no effect."""
 
@@ -118,10 +120,12 @@ def operation(
     result_field: str | None = None,
     stream: bool = False,
     answer: Answer | None = None,
+    reads: bool = False,
 ) -> Callable[[type[O]], type[O]]:
     """Return a decorator that adds an operation to the table.
 
-    Without a `role`, users may call it. So may guests if it reads or writes a session: the right decides.
+    Without a `role`, users may call it. So may guests if it reads or writes a session: the right decides. With
+    `reads`, it changes nothing although its verb is POST, because its fields do not fit into a URL.
     """
     verb, path = route.split()
     default_role: RequiredRole = "guest" if right in {"read", "write"} else "user"
@@ -145,7 +149,8 @@ def operation(
             result_field=result_field,
             stream=stream,
             answer=answer or "bounded",
-            is_retryable=verb in {"GET", "PUT"},
+            reads=reads or verb == "GET",
+            is_retryable=reads or verb in {"GET", "PUT"},
         )
         return prebuild_decoder(cls)
 

@@ -1,5 +1,6 @@
 """A query, and what it asks for: its words, its times, and whether it asks for a time."""
 
+import re
 from typing import NamedTuple
 
 from holdfast.search.analysis import terms_of
@@ -12,12 +13,17 @@ MAX_QUERY_WORDS = 32
 """Different words that are searched for."""
 
 
+_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{1,40}(?![A-Za-z])")
+
+
 class Query(NamedTuple):
     text: str
     words: list[str]
     """The words that are searched for, without stop words. An identifier is there whole and in pieces."""
-    names: frozenset[str]
+    mentioned: frozenset[str]
     """All words, to recognise the names of speakers."""
+    names: list[str]
+    """Words that are written as names, in lower case."""
     times: list[TimeRange]
     asks_for_time: bool
 
@@ -34,7 +40,8 @@ def parse_query(text: str, now: int) -> Query:
     return Query(
         text=text,
         words=(telling or words)[:MAX_QUERY_WORDS],
-        names=frozenset(words),
+        mentioned=frozenset(words),
+        names=list(dict.fromkeys(match[0].lower() for match in _NAME.finditer(text)))[:MAX_QUERY_WORDS],
         times=find_times(text, now),
         asks_for_time=asks_for_time(text),
     )
@@ -43,4 +50,5 @@ def parse_query(text: str, now: int) -> Query:
 def without_speakers(query: Query, speakers: frozenset[str]) -> Query:
     """Return the query without the names of speakers: they tell who said something, not what was said."""
     words = [word for word in query.words if word not in speakers]
-    return query._replace(words=words or query.words)
+    names = [name for name in query.names if name not in speakers]
+    return query._replace(words=words or query.words, names=names)

@@ -1,7 +1,7 @@
 """Words that say little about what is searched for."""
 
 STOP_WORDS = frozenset(
-    (
+    (  # noqa: SIM905 - a list of short strings would be hard to read
         "a about after again all also am an and any are aren as at be been before being between both but by can could"
         " couldn d did didn do does doesn doing don done down during each few for from get got had hadn has hasn have"
         " haven having he her here hers hey him his how i if in into is isn it its just let like ll lot m many may me"

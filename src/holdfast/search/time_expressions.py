@@ -11,6 +11,7 @@ from holdfast.search.times.english_words import (
     DAY_WORDS,
     MONTH_NUMBERS,
     SEASONS,
+    SUFFIXES,
     TIMES_OF_DAY,
     UNITS,
     WEEKDAY_ABBREVIATIONS,
@@ -37,6 +38,7 @@ TRIGGERS = frozenset(
         *YEARS,
         *(f"{decade}s" for decade in range(1900, 2101, 10)),
         *("q1", "q2", "q3", "q4"),
+        *(f"{day}{suffix}" for day in range(1, 32) for suffix in SUFFIXES),
     ]
 )
 """An English text without one of these words names no time."""

@@ -14,6 +14,7 @@ _EXAMPLE_VALUES = {
     "uri": "viking://user",
     "link_id": "0" * 16,
     "ids": ["aud_1"],
+    "query": "hello",
 }
 
 

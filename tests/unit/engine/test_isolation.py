@@ -28,10 +28,12 @@ OTHER_PRINCIPALS = [
 ACCOUNT_OPERATIONS = [
     op for op in OPERATIONS if "account_id" in op.__struct_fields__ and op.__name__ != "CreateAccount"
 ]
+OPTIONAL_FIELDS = {"Search": {"session_id"}}
 READS_WITHOUT_RESOURCE = [
     op
     for op in OPERATIONS
-    if not {"session_id", "account_id"} & set(op.__struct_fields__) and OPERATIONS[op].verb == "GET"
+    if not {"session_id", "account_id"} & set(op.__struct_fields__) - OPTIONAL_FIELDS.get(op.__name__, set())
+    and OPERATIONS[op].reads
 ]
 SESSION_OPERATIONS = [
     op for op in OPERATIONS if "session_id" in op.__struct_fields__ and op.__name__ != "CreateSession"
@@ -100,6 +102,7 @@ def test_lists_and_counts_show_nothing_of_other_users(
         return visible_outcome(engine, other_principal, example_operation(cls), "NAME")
 
     before = call()
+    engine.call(OWNER, AddMessage(session_id="theirs", role="user", content="hello"))
     engine.call(OWNER, AddMessage(session_id="theirs", role="tool", parts=[ToolPart(output="x" * 9_000)]))
     engine.call(OWNER, RecordUse(session_id="theirs", contexts=["viking://x"]))
     audited = (

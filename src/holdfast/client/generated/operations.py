@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from holdfast.client.generated.audit import AsyncAudit
 from holdfast.client.generated.commits import AsyncCommits
 from holdfast.client.generated.files import AsyncFiles
+from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
 from holdfast.client.generated.tool_results import AsyncToolResults
 from holdfast.errors import DeadlineExceededError
@@ -82,7 +83,7 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class AsyncOperations(AsyncCommits, AsyncFiles, AsyncSharing, AsyncToolResults, AsyncAudit):
+class AsyncOperations(AsyncCommits, AsyncFiles, Searches, AsyncSharing, AsyncToolResults, AsyncAudit):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.client.sync.operations import Content, Operations, PartLike
 from holdfast.errors import NotFoundError
 from holdfast.model.access import Collaborator, CollaboratorRef, Right, ShareLink, ShareLinkCreated, ShareLinkRef
 from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
 from holdfast.model.messages import Appended, Message, NewMessage
+from holdfast.model.search import ContextType, SearchResult
 from holdfast.model.sessions import SessionInfo, SkillUse, Usage, UseRecorded, session_uri
 from holdfast.provider_formats import AnyRole
 
@@ -178,6 +179,49 @@ class Session:
     def expand(self, ref: str, token_budget: int = 32_000) -> Expanded:
         """Return the original messages that a summary refers to: an archive id, a message id, `12-40`, `[#3, #12]`."""
         return self._client.expand(self.session_id, ref, token_budget, owner=self.owner)
+
+    def search(
+        self,
+        query: str,
+        *,
+        target_uri: str | Sequence[str] = "",
+        limit: int = 10,
+        score_threshold: float | None = None,
+        context_type: ContextType | Sequence[ContextType] | None = None,
+        level: int | Sequence[int] | None = None,
+        tags: str | Sequence[str] | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        as_of: str | datetime | None = None,
+        read_content: bool = False,
+        around: int = 1,
+        exclude_uris: Sequence[str] = (),
+        mode: Literal["list", "context"] = "list",
+        max_tokens: int = 2_000,
+    ) -> SearchResult:
+        """Search everything that the caller may read. The recent messages of this session complete the query.
+
+        The parameters are those of the client's `search`.
+        """
+        return self._client.search(
+            query,
+            target_uri,
+            session_id=self.session_id,
+            owner=self.owner,
+            limit=limit,
+            score_threshold=score_threshold,
+            context_type=context_type,
+            level=level,
+            tags=tags,
+            since=since,
+            until=until,
+            as_of=as_of,
+            read_content=read_content,
+            around=around,
+            exclude_uris=exclude_uris,
+            mode=mode,
+            max_tokens=max_tokens,
+        )
 
     @property
     def collaborators(self) -> list[Collaborator]:

@@ -23,6 +23,7 @@ from holdfast.ops.table import Operation
 from holdfast.store.access import accounts, audit, share_links, users
 from holdfast.store.access.audit import NewLine, Sealed
 from holdfast.store.database import EVERY_ACCOUNT, Database, Submission, Tx
+from holdfast.store.tables.sessions import StoredSession
 
 MICROS_PER_HOUR = 3_600_000_000
 MAX_KEYS = 50_000
@@ -106,8 +107,15 @@ class AuditLog:
     def record_open(self, principal: Principal, op: Operation[Any], origin: Origin, version: str) -> None:
         """Record that a user reads the session that an operation names, once an hour."""
         resource = _opened_session(op, principal)
-        if not resource:
-            return
+        if resource:
+            self._record_open(principal, resource, origin, version)
+
+    def record_found(self, principal: Principal, session: StoredSession, origin: Origin) -> None:
+        """Record that a user reads a session that a search has found, once an hour."""
+        owner = "" if session.owner_id == principal.internal_id else f" owner={session.owner_id}"
+        self._record_open(principal, f"{session.session_id}{owner}", origin, audit_lines.version_of(session))
+
+    def _record_open(self, principal: Principal, resource: str, origin: Origin, version: str) -> None:
         now, log_id = self._clock(), version.partition("-")[0]  # a name that is used again has another log
         if self._opened.admits((principal.account_id, principal.user_id, resource, log_id), now):
             line = audit_lines.new_line(principal, OPEN, resource, self._ids, now, origin, version=version)

@@ -139,6 +139,8 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
             audit_log.seal_later(self.account)
         if call.entry.verb == "GET":
             audit_log.record_open(call.principal, call.op, call.context.origin, audit_lines.version_of(signals.session))
+        for session in signals.opened:
+            audit_log.record_found(self.principal, session, call.context.origin)
 
     def _audit_error(self, error: BaseException) -> None:
         """Record an error that denies access: a missing right, or a session that is hidden from the caller."""

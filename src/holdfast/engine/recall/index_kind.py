@@ -42,10 +42,10 @@ def _perform(claimed: ClaimedTask) -> WriteResults:
         logs = claimed.read(lambda tx: unindexed.list_due(tx, LOGS_AT_ONCE))
         if not logs:
             break
-        claimed.observe("slice begins")
+        claimed.observe("index slice begins")
         begun = time.monotonic()
         total += indexing.index_slice(claimed.read, write, logs).documents
-        claimed.observe("slice is written")
+        claimed.observe("index slice is written")
         time.sleep(max(MIN_PAUSE_SECONDS, time.monotonic() - begun))
     return lambda _tx, _context: {"documents": total}
 

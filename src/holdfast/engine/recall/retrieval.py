@@ -2,6 +2,7 @@
 
 import msgspec
 
+from holdfast import lazy
 from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, Reason, SearchedTime
@@ -27,7 +28,9 @@ class RetrievalRequest(msgspec.Struct, frozen=True, kw_only=True):
     targets: list[Target]
     """Where to search; empty for everywhere."""
     since: int | None
+    """Documents of this time and later, in microseconds."""
     until: int | None
+    """Documents before this time."""
     levels: list[int]
     tags: list[str]
     now: int
@@ -61,4 +64,5 @@ class Retrieval(msgspec.Struct, frozen=True, kw_only=True):
 
 def retrieve(resources: EngineResources, principal: Principal, request: RetrievalRequest) -> Retrieval:
     """Find and rank documents. It reads the database and may embed the query: call it outside a transaction."""
-    raise NotImplementedError
+    found: Retrieval = lazy.load("holdfast.engine.recall.document_search").search(resources, principal, request)
+    return found

@@ -9,7 +9,7 @@ from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.tree.nodes import Folder, Node, small_folder
 from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
 from holdfast.model.identity import Principal
-from holdfast.model.uris import CALLER, SCHEME, SESSION_ALIAS, child_uri
+from holdfast.model.uris import CALLER, PUBLISHED_SCOPES, build_uri
 from holdfast.store.access import shared_sessions
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
@@ -35,13 +35,10 @@ class Mount(msgspec.Struct, frozen=True):
 MOUNTS: tuple[Mount, ...] = (Mount("user/{user_id}/sessions", sessions_folder, shared_sessions_folder),)
 """All mounts. The folders between the root and the mounts follow from their paths. No mount lies in another one."""
 
-RESERVED_SCOPES = frozenset({"agent", "resources", "system"})
-"""Top-level names of the OpenViking API. Without a mount nothing exists there, but the URI is valid."""
-
 
 def scopes() -> list[str]:
     """Return the names with which the path of a URI may begin. With any other name, the URI is invalid."""
-    return sorted({mount.path.partition("/")[0] for mount in MOUNTS} | RESERVED_SCOPES | {SESSION_ALIAS})
+    return sorted({mount.path.partition("/")[0] for mount in MOUNTS} | PUBLISHED_SCOPES)
 
 
 def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
@@ -107,7 +104,7 @@ def _users_folder(tx: Tx, principal: Principal) -> Folder:
         return find(tx, principal, (USERS, name))
 
     changed_at = own.changed_at if own is not None else 0
-    return Folder(name=USERS, uri=_uri((USERS,)), changed_at=changed_at, children=children, child=child)
+    return Folder(name=USERS, uri=build_uri((USERS,)), changed_at=changed_at, children=children, child=child)
 
 
 def _user_folder(tx: Tx, principal: Principal, newest: StoredSession) -> Folder:
@@ -117,7 +114,7 @@ def _user_folder(tx: Tx, principal: Principal, newest: StoredSession) -> Folder:
     def children() -> Iterator[Node]:
         return _folder_at(tx, principal, _shared_mounts(newest.owner_id), path).children()
 
-    return small_folder(newest.owner_id, _uri(path), newest.changed_at, children)
+    return small_folder(newest.owner_id, build_uri(path), newest.changed_at, children)
 
 
 def _is_in(path: Names, folder: Names) -> bool:
@@ -128,7 +125,7 @@ def _is_in(path: Names, folder: Names) -> bool:
 def _folder_at(tx: Tx, principal: Principal, mounts: dict[Names, FolderBuilder], path: Names) -> Folder:
     """Return the folder of a mount, or one above mounts, whose modification time is the latest of theirs."""
     if path in mounts:
-        return mounts[path](tx, principal, _uri(path))
+        return mounts[path](tx, principal, build_uri(path))
     child_names = {mount_path[len(path)] for mount_path in mounts if _is_in(mount_path, path)}
     if not path:
         child_names.add(USERS)  # it has what others share, also for a guest without mounts
@@ -137,11 +134,4 @@ def _folder_at(tx: Tx, principal: Principal, mounts: dict[Names, FolderBuilder],
         for name in sorted(child_names)
     ]
     changed_at = max(folder.changed_at for folder in child_folders)
-    return small_folder(path[-1] if path else "", _uri(path), changed_at, lambda: iter(child_folders))
-
-
-def _uri(path: Names) -> str:
-    uri = SCHEME
-    for name in path:
-        uri = child_uri(uri, name)
-    return uri
+    return small_folder(path[-1] if path else "", build_uri(path), changed_at, lambda: iter(child_folders))

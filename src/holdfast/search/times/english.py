@@ -6,7 +6,7 @@ the time is linear in the length of the text.
 
 from collections.abc import Callable
 
-from holdfast.search.times.english_dates import read_month, read_quarter, read_season, read_year
+from holdfast.search.times.english_dates import read_day_of_month, read_month, read_quarter, read_season, read_year
 from holdfast.search.times.english_words import (
     BESIDE,
     DAY_WORDS,
@@ -18,6 +18,7 @@ from holdfast.search.times.english_words import (
     PARTS,
     REPEATED,
     SEASONS,
+    SUFFIXES,
     THIS,
     TIMES_OF_DAY,
     UNITS,
@@ -158,10 +159,10 @@ def _count_before(words: Words, index: int) -> tuple[int, int, int] | None:
 
 
 def _counted(words: Words, index: int, unit: str, count: tuple[int, int, int]) -> Found | None:
-    """Read "two weeks ago", "the past few days", "in three months"."""
+    """Read "two weeks ago", "for two weeks now", "the past few days", "in three months"."""
     low, high, first = count
     following = words.after(index)
-    if following in {"ago", "back", "earlier"}:
+    if following in {"ago", "back", "earlier", "now"}:
         return Found(_distant(words.today, unit, -high, -low), first, index + 1)
     if following == "from" and words.after(index + 1) == "now":
         return Found(_distant(words.today, unit, low, high), first, index + 2)
@@ -241,8 +242,8 @@ def _weekday(words: Words, index: int) -> Found | None:
             day = last_weekday(today, wanted)
         case 0:
             day = this
-        case 1:
-            day = this + 7
+        case 1:  # some mean the day of this week, and others that of the next one
+            return Found((this if this > today else this + 7, this + 7), shift_and_first[1], index)
         case _:
             day = last_weekday(today + 1, wanted)
             day += 7 if words.is_ahead(index) and day < today else 0
@@ -258,5 +259,6 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(SEASONS, read_season),
     **dict.fromkeys(YEARS, read_year),
     "q": read_quarter,
+    **dict.fromkeys(SUFFIXES, read_day_of_month),
 }
 """The rule of each word."""

@@ -42,6 +42,21 @@ def read_month(words: Words, index: int) -> Found | None:
     return Found(period, first, last)
 
 
+def read_day_of_month(words: Words, index: int) -> Found | None:
+    """Read "on the 15th": the last one, or the next one."""
+    number = words.words[index - 1] if index > words.start and words.gap(index - 1) == "" else ""
+    is_day = words.before(index - 1) == "the" and words.before(index - 2) in {"on", "by", "since", "until"}
+    if not is_day or not number.isdigit() or len(number) > 2 or words.after(index) == "of":  # noqa: PLR2004
+        return None
+    now, day = as_date(words.today), int(number)
+    is_ahead = words.is_ahead(index)
+    month = now.month + (day < now.day) if is_ahead else now.month - (day > now.day)
+    first, last = month_of(now.year, month)
+    if not 1 <= day <= last - first + 1:
+        return None
+    return Found((first + day - 1,) * 2, index - 1, index)
+
+
 def _of_year(words: Words, index: int) -> bool:
     return words.after(index) == "of" and words.after(index + 1) in YEARS
 

@@ -33,7 +33,8 @@ CREATE TABLE document_words (
     words tsvector NOT NULL
 );
 
-CREATE INDEX document_words_by_word ON document_words USING gin (words);
+-- Without a list of pending entries, which every search would have to read.
+CREATE INDEX document_words_by_word ON document_words USING gin (words) WITH (fastupdate = off);
 
 -- The vectors of documents, as little-endian float16. `space` names the embedder: two spaces are never compared.
 CREATE TABLE vectors (

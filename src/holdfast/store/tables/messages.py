@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.model.messages import Message, Role, seq_from_id
-from holdfast.model.parts import Part
+from holdfast.model.parts import Part, TextPart
 from holdfast.store import read_memory
 from holdfast.store.checked import salvage
 from holdfast.store.checked.message_rows import COLUMNS
@@ -14,6 +14,7 @@ from holdfast.store.database import Tx
 from holdfast.store.tables import documents, tool_calls, unindexed
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
+from holdfast.store.timestamps import from_micros
 
 MAX_SYSTEM_MESSAGES = 20
 """How many of the last system messages are searched for one with text."""
@@ -235,6 +236,18 @@ def newest_sizes(tx: Tx, log_range: LogRange, limit: int) -> list[tuple[int, int
         (tx.account, log_range.log_id, log_range.first, log_range.last, limit),
     )
     return [(seq, size) for seq, size in rows]
+
+
+def read_header(tx: Tx, log_id: int, seq: int, text: str) -> Message:
+    """Read a message without its parts and further fields. `text` takes their place."""
+    row = tx.one(
+        "SELECT id, role, created_at, tokens FROM messages WHERE account_id = ? AND log_id = ? AND seq = ?",
+        (tx.account, log_id, seq),
+    )
+    if row is None:
+        return salvage.read_one(tx, log_id, seq)
+    id, role, created_at, tokens = row  # noqa: A001
+    return Message(id, role, [TextPart(text)], from_micros(created_at), seq, tokens)
 
 
 def token_counts(tx: Tx, log_ranges: Sequence[LogRange], limit: int) -> list[tuple[int, int]]:

@@ -30,6 +30,7 @@ from holdfast.testing.contract.commits.long_archives import LongArchiveContract
 from holdfast.testing.contract.commits.resummaries import ResummaryContract
 from holdfast.testing.contract.commits.tasks import TaskContract
 from holdfast.testing.contract.input import InputContract
+from holdfast.testing.contract.recall.searches import SearchContract, SharedSearchContract
 from holdfast.testing.contract.sessions.events import EventContract
 from holdfast.testing.contract.sessions.exactly_once import ExactlyOnceContract
 from holdfast.testing.contract.sessions.files import FileContract
@@ -66,6 +67,8 @@ class ClientContract(
     FileContract,
     LongSessionContract,
     BackgroundContract,
+    SearchContract,
+    SharedSearchContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 

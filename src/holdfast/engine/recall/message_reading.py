@@ -1,0 +1,154 @@
+"""Reads the messages that were found, and those around them, within the maximum size of an answer."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from holdfast.model.messages import Message
+from holdfast.model.parts import TextPart
+from holdfast.search.excerpts import excerpt
+from holdfast.store import read_memory
+from holdfast.store.database import Tx
+from holdfast.store.tables import lineage, messages
+from holdfast.store.tables.sessions import StoredSession
+from holdfast.text.words import searchable_text
+
+ANSWER_BYTES = 1024 * 1024
+"""How many bytes of messages an answer has. Further hits have excerpts, and no messages around them."""
+MESSAGE_BYTES = 64 * 1024
+"""A larger message is shortened."""
+EXCERPT_CHARS = 500
+EXCERPT_BYTES = 2_000
+"""What an excerpt counts."""
+MAX_EXCERPT_SOURCE_BYTES = 4 * 1024 * 1024
+"""How many bytes are read for excerpts. Messages beyond that are named without their text."""
+_AT_ONCE = 500
+"""How many messages one statement selects."""
+
+Key = tuple[int, int]
+"""A log, and the sequence number of a message in it."""
+
+
+class FoundMessage(msgspec.Struct, frozen=True):
+    session: StoredSession
+    seq: int
+
+
+class ReadMessage(msgspec.Struct, frozen=True):
+    message: Message
+    around: list[Message]
+    is_shortened: bool
+
+
+def read_found(tx: Tx, found: Sequence[FoundMessage], around: int, words: Sequence[str]) -> list[ReadMessage]:
+    """Read messages, best first, and up to `around` messages before and after each.
+
+    The best hits get their whole text first, and what comes before and after them last.
+    """
+    keys = [_keys_around(tx, each, around) for each in found]
+    sizes = _sizes(tx, {key for hit_keys in keys for key in hit_keys.values()})
+    whole, short, left_out = _choose(found, keys, sizes)
+    read_memory.require(sum(sizes[key] for key in whole))
+    read = {**_read(tx, whole), **_read_short(tx, short, sizes, words)}
+    results = []
+    for each, hit_keys in zip(found, keys, strict=True):
+        neighbours = [key for seq, key in sorted(hit_keys.items()) if seq != each.seq]
+        results.append(
+            ReadMessage(
+                read[hit_keys[each.seq]],
+                [read[key] for key in neighbours if key in read],
+                is_shortened=hit_keys[each.seq] in short or any(key in left_out or key in short for key in neighbours),
+            )
+        )
+    return results
+
+
+def _keys_around(tx: Tx, found: FoundMessage, around: int) -> dict[int, Key]:
+    """Return where the messages are stored that belong to a hit, by sequence number. A fork shares its first ones."""
+    first, last = max(1, found.seq - around), found.seq + around
+    return {
+        seq: (log_range.log_id, seq)
+        for log_range in lineage.log_ranges(tx, found.session, first, last)
+        for seq in range(log_range.first, log_range.last + 1)
+    }
+
+
+def _choose(
+    found: Sequence[FoundMessage], keys: Sequence[dict[int, Key]], sizes: dict[Key, int]
+) -> tuple[set[Key], set[Key], set[Key]]:
+    """Return the messages to read whole, those to shorten, and those around a hit to leave out."""
+    bytes_left = ANSWER_BYTES
+    whole, short, left_out = set[Key](), set[Key](), set[Key]()
+    hit_keys = dict.fromkeys(each_keys[each.seq] for each, each_keys in zip(found, keys, strict=True))
+    for key in hit_keys:
+        size = sizes.get(key, 0)
+        if size <= MESSAGE_BYTES and size <= bytes_left:
+            whole.add(key)
+            bytes_left -= size
+        else:
+            short.add(key)
+            bytes_left -= EXCERPT_BYTES
+    for each_keys in keys:
+        for key in each_keys.values():
+            if key in hit_keys or key in whole:
+                continue
+            size = sizes.get(key, 0)
+            if size <= MESSAGE_BYTES and size <= bytes_left:
+                whole.add(key)
+                bytes_left -= size
+            else:
+                left_out.add(key)
+    return whole, short, left_out
+
+
+def _sizes(tx: Tx, keys: set[Key]) -> dict[Key, int]:
+    """Return the sizes of messages. One that cannot be read has size 0: a placeholder takes its place."""
+    sizes = dict.fromkeys(keys, 0)
+    for log_id, seqs in _by_log(keys):
+        sizes |= {(log_id, seq): size for seq, size in messages.sizes(tx, log_id, seqs).items()}
+    return sizes
+
+
+def _read(tx: Tx, keys: set[Key]) -> dict[Key, Message]:
+    return {
+        (log_id, message.seq): message
+        for log_id, seqs in _by_log(keys)
+        for message in messages.read_seqs(tx, log_id, seqs)
+    }
+
+
+def _read_short(tx: Tx, keys: set[Key], sizes: dict[Key, int], words: Sequence[str]) -> dict[Key, Message]:
+    """Read large messages one by one, and keep only an excerpt of each."""
+    bytes_left = MAX_EXCERPT_SOURCE_BYTES
+    shortened: dict[Key, Message] = {}
+    for log_id, seq in sorted(keys):
+        bytes_left -= sizes[log_id, seq]
+        shortened[log_id, seq] = (
+            _with_excerpt(tx, log_id, seq, sizes[log_id, seq], words)
+            if bytes_left >= 0
+            else messages.read_header(tx, log_id, seq, _too_large(sizes[log_id, seq]))
+        )
+    return shortened
+
+
+def _with_excerpt(tx: Tx, log_id: int, seq: int, size: int, words: Sequence[str]) -> Message:
+    if size > MAX_EXCERPT_SOURCE_BYTES:
+        return messages.read_header(tx, log_id, seq, _too_large(size))
+    read_memory.require(size)
+    (message,) = messages.read_seqs(tx, log_id, [seq])
+    text = message.text or searchable_text(message.parts)
+    return msgspec.structs.replace(message, parts=[TextPart(excerpt(text, words, EXCERPT_CHARS))], metadata=None)
+
+
+def _too_large(size: int) -> str:
+    return f"[... a message of {size:,} bytes]"
+
+
+def _by_log(keys: set[Key]) -> Iterator[tuple[int, list[int]]]:
+    """Group messages by log, with their sequence numbers in order."""
+    by_log: dict[int, list[int]] = {}
+    for log_id, seq in sorted(keys):
+        by_log.setdefault(log_id, []).append(seq)
+    for log_id, seqs in by_log.items():
+        for at in range(0, len(seqs), _AT_ONCE):
+            yield log_id, seqs[at : at + _AT_ONCE]

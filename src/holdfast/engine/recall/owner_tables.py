@@ -1,0 +1,147 @@
+"""What a search filters and chooses by, of all documents of an owner, as columns in memory."""
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from holdfast import forking
+from holdfast.search.features import PERSON_ROLES
+from holdfast.store.access import accounts, text_hits
+from holdfast.store.database import Database, Tx
+from holdfast.store.tables import documents
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+MAX_ROWS = 2_000_000
+"""Documents of all owners that a process remembers. The owners that were searched least recently are forgotten."""
+_NUMBER_BITS = 32
+
+
+class OwnerTable(NamedTuple):
+    """The documents of an owner, by number. Never changed."""
+
+    version: int
+    numbers: "Array"
+    versions: "Array"
+    logs: "Array"
+    """0 for a document that is not part of a log."""
+    seqs: "Array"
+    kinds: "Array"
+    """By their positions in `kind_names`."""
+    levels: "Array"
+    times: "Array"
+    persons: "Array"
+    """Whether a person wrote it."""
+    speakers: "Array"
+    """By their positions in `speaker_names`."""
+    kind_names: tuple[str, ...]
+    speaker_names: tuple[str, ...]
+
+    def rows_of(self, numbers: Sequence[int]) -> "Array":
+        """Return the rows of the documents with these numbers. Unknown numbers are left out."""
+        wanted = np.array(numbers, dtype=np.int64)
+        at = np.searchsorted(self.numbers, wanted)
+        at[at == len(self.numbers)] = 0
+        return at[self.numbers[at] == wanted] if len(self.numbers) else at[:0]
+
+
+EMPTY = OwnerTable(
+    version=0,
+    numbers=np.zeros(0, np.int64),
+    versions=np.zeros(0, np.int64),
+    logs=np.zeros(0, np.int64),
+    seqs=np.zeros(0, np.int64),
+    kinds=np.zeros(0, np.int16),
+    levels=np.zeros(0, np.int16),
+    times=np.zeros(0, np.int64),
+    persons=np.zeros(0, bool),
+    speakers=np.zeros(0, np.int32),
+    kind_names=(),
+    speaker_names=(),
+)
+_COLUMNS = OwnerTable._fields[1:10]
+
+
+class OwnerTables:
+    """The tables of the owners that were searched last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.reset()
+        _all_tables.add(self)
+
+    def reset(self) -> None:
+        """Forget all tables. In a forked child, a thread of the parent may have been changing one."""
+        self._lock = threading.Lock()
+        self._tables: OrderedDict[tuple[str, int | None, str], OwnerTable] = OrderedDict()
+
+    def read(self, tx: Tx, owner_id: str) -> OwnerTable:
+        """Return the documents of an owner: all that the transaction sees, and perhaps newer ones."""
+        key = (tx.account, accounts.find_creation_time(tx, tx.account), owner_id)
+        with self._lock:
+            table = self._tables.get(key, EMPTY)
+        statistics = documents.statistics(tx, owner_id)
+        if statistics.version <= table.version:
+            return table
+        if statistics.removed_version > table.version:
+            table = EMPTY
+        table = _extend(table, text_hits.read_columns(tx, owner_id, table.version), statistics.version)
+        with self._lock:
+            if self._tables.get(key, EMPTY).version <= table.version:
+                self._tables[key] = table
+                self._tables.move_to_end(key)
+            total = sum(len(each.numbers) for each in self._tables.values())
+            while total > MAX_ROWS and len(self._tables) > 1:
+                _, dropped = self._tables.popitem(last=False)
+                total -= len(dropped.numbers)
+        return table
+
+
+def _extend(table: OwnerTable, rows: Sequence[Any], version: int) -> OwnerTable:
+    """Return a table with further rows. A vector alone changes the version, too."""
+    if not rows:
+        return table._replace(version=version)
+    numbers, versions, logs, seqs, kinds, levels, times, roles, speakers = zip(*rows, strict=True)
+    kind_names = tuple(dict.fromkeys((*table.kind_names, *kinds)))
+    speaker_names = tuple(dict.fromkeys((*table.speaker_names, *speakers)))
+    kind_codes = {name: code for code, name in enumerate(kind_names)}
+    speaker_codes = {name: code for code, name in enumerate(speaker_names)}
+    values = (
+        numbers,
+        versions,
+        [log_id or 0 for log_id in logs],
+        seqs,
+        [kind_codes[kind] for kind in kinds],
+        levels,
+        times,
+        [role in PERSON_ROLES for role in roles],
+        [speaker_codes[speaker] for speaker in speakers],
+    )
+    columns = {
+        name: np.concatenate([getattr(table, name), np.array(new, dtype=getattr(table, name).dtype)])
+        for name, new in zip(_COLUMNS, values, strict=True)
+    }
+    if len(table.numbers) and numbers[0] <= table.numbers[-1]:
+        order = np.argsort(columns["numbers"], kind="stable")
+        columns = {name: column[order] for name, column in columns.items()}
+    return table._replace(version=version, kind_names=kind_names, speaker_names=speaker_names, **columns)
+
+
+_all_tables = forking.reset_in_child(OwnerTables.reset)
+_by_database: "weakref.WeakKeyDictionary[Database, OwnerTables]" = weakref.WeakKeyDictionary()
+_lock = forking.Lock()
+
+
+def tables_of(db: Database) -> OwnerTables:
+    """Return the tables of a database. All engines of the process that use it share them."""
+    with _lock:
+        found = _by_database.get(db)
+        if found is None:
+            found = _by_database[db] = OwnerTables()
+        return found

@@ -1,0 +1,218 @@
+"""Finding and searching: what is asked for, what is found, and which of it the caller may read."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler
+from holdfast.engine.recall.hits import Located, document_hits, locate, message_hits
+from holdfast.engine.recall.retrieval import Retrieval, RetrievalRequest, retrieve
+from holdfast.engine.recall.targets import Address, Place, is_in_places, parse_targets, resolve_targets
+from holdfast.errors import InvalidArgumentError, InvalidUriError, short_repr
+from holdfast.model.identity import Principal
+from holdfast.model.search import ContextType, FindResult, Hit, QueryPlan, SearchResult
+from holdfast.ops.search import TIME_HINT, Find, FoundKind, Search, SearchedKind
+from holdfast.search.addresses import canonical_address
+from holdfast.search.analysis import terms_of
+from holdfast.search.time_limits import parse_time
+from holdfast.storable import storable_text
+from holdfast.store.database import Tx
+from holdfast.store.tables.sessions import StoredSession
+from holdfast.store.timestamps import from_micros, to_micros
+
+MAX_QUERY_CHARS = 10_000
+"""Characters of a query that are searched for."""
+MAX_RETRIEVED = 2_000
+
+
+class CheckedSearch(msgspec.Struct, frozen=True, kw_only=True):
+    """A search whose input is valid."""
+
+    query: str
+    kinds: list[ContextType]
+    targets: list[Address]
+    since: int | None
+    until: int | None
+    levels: list[int]
+    tags: list[str]
+    now: int
+    notes: list[str]
+
+
+class PreparedSearch(msgspec.Struct, frozen=True, kw_only=True):
+    checked: CheckedSearch
+    searched: str
+    added: list[str]
+    places: list[Place]
+    retrieval: Retrieval
+    notes: list[str]
+
+
+def _check(context: CallContext, op: Find | Search) -> CheckedSearch:
+    query = op.query.strip()
+    if not query:
+        raise InvalidArgumentError("query", "is empty; say what to search for")
+    notes = []
+    if len(query) > MAX_QUERY_CHARS:
+        query = query[:MAX_QUERY_CHARS]
+        notes.append(f"only the first {MAX_QUERY_CHARS:,} characters of the query were searched for")
+    tags = _as_list(op.tags)
+    texts = {"tags": tags, "target_uri": _as_list(op.target_uri), "exclude_uris": getattr(op, "exclude_uris", [])}
+    for name, values in texts.items():
+        for value in values:
+            storable_text(name, value)
+    now = _parse_time("as_of", op.as_of, context.now) or context.now
+    every_kind: tuple[ContextType, ...] = get_args(FoundKind if isinstance(op, Find) else SearchedKind)
+    return CheckedSearch(
+        query=query,
+        kinds=list(dict.fromkeys(_as_list(op.context_type))) or list(every_kind),
+        targets=parse_targets(op.target_uri),
+        since=_parse_time("since", op.since, now),
+        until=_parse_time("until", op.until, now, is_end=True),
+        levels=sorted(set(_as_list(op.level))),
+        tags=tags,
+        now=now,
+        notes=notes,
+    )
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _parse_time(
+    field: Literal["since", "until", "as_of"], text: str | None, now: int, *, is_end: bool = False
+) -> int | None:
+    if text is None:
+        return None
+    try:
+        time: datetime = parse_time(text.strip(), from_micros(now), is_end=is_end)
+    except ValueError:
+        raise InvalidArgumentError(field, f"{short_repr(text)} is not a time; {TIME_HINT}") from None
+    return to_micros(time)
+
+
+def _prepare(
+    resources: EngineResources, principal: Principal, op: Find | Search, checked: CheckedSearch
+) -> PreparedSearch:
+    """Complete the query, find documents and rank them. The transaction reads those that are returned."""
+    places = resolve_targets(resources.db, principal, checked.targets)
+    excluded = len(op.exclude_uris) if isinstance(op, Search) else 0
+    retrieval = retrieve(
+        resources,
+        principal,
+        RetrievalRequest(
+            query=checked.query,
+            kinds=checked.kinds,
+            limit=min(op.max_hits + excluded + 1, MAX_RETRIEVED),
+            targets=[place.target for place in places],
+            since=checked.since,
+            until=checked.until,
+            levels=checked.levels,
+            tags=checked.tags,
+            now=checked.now,
+        ),
+    )
+    return PreparedSearch(
+        checked=checked,
+        searched=checked.query,
+        added=[],
+        places=places,
+        retrieval=retrieval,
+        notes=[*checked.notes, *retrieval.notes],
+    )
+
+
+def _find(tx: Tx, principal: Principal, op: Find, prepared: PreparedSearch, _context: CallContext) -> FindResult:
+    by_kind = _select(tx, principal, op, prepared)
+    hits = {kind: _documents(tx, by_kind, kind, op)[0] for kind in get_args(FoundKind)}
+    return FindResult(
+        memories=hits["memory"],
+        resources=hits["resource"],
+        skills=hits["skill"],
+        total=sum(map(len, hits.values())),
+    )
+
+
+def _search(tx: Tx, principal: Principal, op: Search, prepared: PreparedSearch, context: CallContext) -> SearchResult:
+    by_kind = _select(tx, principal, op, prepared)
+    returned = [located for kind in by_kind.values() for located in kind[: op.max_hits]]
+    context.signals.opened = _sessions(returned)
+    notes = list(prepared.notes)
+    words = terms_of(prepared.searched)
+    messages = message_hits(tx, by_kind.get("message", [])[: op.max_hits], op.around, words)
+    shortened = sum(hit.is_shortened for hit in messages)
+    if shortened:
+        notes.append(f"{shortened} messages are shortened, or messages around them are missing; read the session")
+    hits: dict[str, list[Hit]] = {}
+    for kind in ("memory", "resource", "skill", "overview"):
+        hits[kind], missing = _documents(tx, by_kind, kind, op)
+        if missing:
+            notes.append(f"{missing} hits have no content, because the answer would be too large; read them one by one")
+    return SearchResult(
+        memories=hits["memory"],
+        resources=hits["resource"],
+        skills=hits["skill"],
+        messages=messages,
+        overviews=hits["overview"],
+        total=len(messages) + sum(map(len, hits.values())),
+        query_plan=_plan(prepared, notes),
+    )
+
+
+def _documents(
+    tx: Tx, by_kind: dict[ContextType, list[Located]], kind: ContextType, op: Find | Search
+) -> tuple[list[Hit], int]:
+    return document_hits(tx, by_kind.get(kind, [])[: op.max_hits], with_content=op.read_content)
+
+
+def _select(
+    tx: Tx, principal: Principal, op: Find | Search, prepared: PreparedSearch
+) -> dict[ContextType, list[Located]]:
+    """Return the documents to return, best first, by kind."""
+    documents = sorted(prepared.retrieval.documents, key=lambda document: -document.score)
+    excluded = _excluded(principal, op)
+    by_kind: dict[ContextType, list[Located]] = {}
+    for located in locate(tx, principal, documents):
+        if located.uri in excluded:
+            continue
+        if located.document.score < (op.score_threshold or 0) or not is_in_places(located.uri, prepared.places):
+            continue
+        by_kind.setdefault(located.document.kind, []).append(located)
+    return by_kind
+
+
+def _excluded(principal: Principal, op: Find | Search) -> set[str]:
+    """Return the addresses that the caller excludes, each in its one form. What is no address excludes nothing."""
+    excluded = set[str]()
+    for uri in op.exclude_uris if isinstance(op, Search) else ():
+        with suppress(InvalidUriError):
+            excluded.add(canonical_address(uri, principal))
+    return excluded
+
+
+def _sessions(located: Sequence[Located]) -> list[StoredSession]:
+    """Return the sessions of documents, each once."""
+    return list({each.session.log_id: each.session for each in located if each.session is not None}.values())
+
+
+def _plan(prepared: PreparedSearch, notes: Sequence[str]) -> QueryPlan:
+    return QueryPlan(
+        query=prepared.checked.query,
+        added=prepared.added,
+        searched=prepared.searched,
+        kinds=prepared.checked.kinds,
+        times=prepared.retrieval.times,
+        notes=list(notes),
+    )
+
+
+HANDLERS: dict[type, OperationHandler] = {
+    Find: OperationHandler(_find, check=_check, prepare=_prepare),
+    Search: OperationHandler(_search, check=_check, prepare=_prepare),
+}

@@ -1,0 +1,122 @@
+"""Which documents a search may return: what its targets mean for the caller's own documents and for shared logs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from holdfast.engine.recall.document_kinds import MESSAGE
+from holdfast.engine.recall.owner_tables import OwnerTable
+from holdfast.engine.recall.retrieval import RetrievalRequest, Target
+from holdfast.store.access import readable_documents, shared_sessions, text_hits
+from holdfast.store.access.grants import Grantee
+from holdfast.store.access.readable_documents import WHOLE_LOG
+from holdfast.store.database import Tx
+from holdfast.store.tables import lineage, sessions
+from holdfast.store.tables.lineage import LogRange
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+class Scope(NamedTuple):
+    """Where a search looks."""
+
+    grantee: Grantee
+    is_own: bool
+    """Whether the caller's own documents are searched."""
+    own_ranges: list[LogRange] | None
+    """The parts of own logs that are searched. None for all of them."""
+    uri_prefixes: list[str]
+    shared: list[LogRange]
+    """The parts of other owners' logs that are searched."""
+    stale_logs: list[int]
+
+
+def resolve(tx: Tx, grantee: Grantee, request: RetrievalRequest) -> Scope:
+    """Find out which logs the targets of a request name, as far as the caller may read them."""
+    shared = readable_documents.find_shared(tx, grantee)
+    stale = text_hits.find_stale_logs(tx)
+    if not request.targets:
+        return Scope(grantee, True, None, [], shared, stale)
+    own_ranges: list[LogRange] | None = []
+    prefixes: list[str] = []
+    found: list[LogRange] = []
+    for target in request.targets:
+        is_own = target.owner_id in {None, grantee.internal_id}
+        if target.uri_prefix is not None:
+            prefixes.append(target.uri_prefix)
+        elif target.session_id is not None:
+            ranges = _ranges_of_session(tx, grantee, target)
+            found += _intersections(shared, ranges)
+            own_ranges = None if own_ranges is None else own_ranges + ranges
+        elif is_own:
+            own_ranges = None
+        else:
+            found += _of_owner(tx, grantee, shared, target.owner_id or "")
+    is_own = own_ranges is None or bool(own_ranges) or bool(prefixes)
+    return Scope(grantee, is_own, own_ranges, prefixes, list(dict.fromkeys(found)), stale)
+
+
+def _ranges_of_session(tx: Tx, grantee: Grantee, target: Target) -> list[LogRange]:
+    """Return the log ranges of a session, with what it inherited. The last one is its own log, to its end."""
+    owner_id, session_id = target.owner_id or grantee.internal_id, target.session_id or ""
+    if owner_id == grantee.internal_id:
+        session = sessions.find(tx, owner_id, session_id)
+    else:
+        session = shared_sessions.find(tx, grantee, owner_id, session_id)
+    if session is None:
+        return []
+    inherited = [each for each in lineage.log_ranges(tx, session) if each.log_id != session.log_id]
+    return [*inherited, LogRange(session.log_id, 1, WHOLE_LOG)]
+
+
+def _of_owner(tx: Tx, grantee: Grantee, shared: Sequence[LogRange], owner_id: str) -> list[LogRange]:
+    """Return the shared ranges that are read through sessions of an owner."""
+    found = readable_documents.sessions_of_documents(tx, grantee, [(each.log_id, each.first) for each in shared])
+    return [each for each, session in zip(shared, found, strict=True) if session and session.owner_id == owner_id]
+
+
+def _intersections(shared: Sequence[LogRange], ranges: Sequence[LogRange]) -> list[LogRange]:
+    return [
+        LogRange(one.log_id, max(one.first, other.first), min(one.last, other.last))
+        for one in shared
+        for other in ranges
+        if one.log_id == other.log_id and one.first <= other.last and other.first <= one.last
+    ]
+
+
+def is_readable(scope: Scope, log_id: int, seq: int) -> bool:
+    """Whether a message of another owner's log may be read."""
+    return any(each.log_id == log_id and each.first <= seq <= each.last for each in scope.shared)
+
+
+def allowed_rows(tx: Tx, scope: Scope, table: OwnerTable, request: RetrievalRequest) -> "Array":
+    """Return which rows of the caller's own table may be returned."""
+    allowed = np.full(len(table.numbers), scope.is_own)
+    if scope.own_ranges is not None:
+        allowed &= _in_ranges(table, scope.own_ranges)
+    if scope.stale_logs:
+        allowed &= ~np.isin(table.logs, scope.stale_logs)
+    if request.since is not None:
+        allowed &= table.times >= request.since
+    if request.until is not None:
+        allowed &= table.times < request.until
+    if request.levels:
+        allowed &= np.isin(table.levels, request.levels)
+    if request.tags or scope.uri_prefixes:
+        filtered = text_hits.find_filtered(tx, scope.grantee.internal_id, request.tags, scope.uri_prefixes)
+        named = np.isin(table.numbers, filtered)
+        allowed = allowed & named if request.tags else allowed | named
+    return allowed
+
+
+def _in_ranges(table: OwnerTable, ranges: Sequence[LogRange]) -> "Array":
+    is_message = table.kinds == (table.kind_names.index(MESSAGE) if MESSAGE in table.kind_names else -1)
+    found = np.isin(table.logs, [each.log_id for each in ranges if each.last == WHOLE_LOG])
+    for each in ranges:
+        if each.last != WHOLE_LOG:
+            found |= is_message & (table.logs == each.log_id) & (table.seqs >= each.first) & (table.seqs <= each.last)
+    return found

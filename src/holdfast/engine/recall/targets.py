@@ -1,0 +1,73 @@
+"""Where a search looks: the addresses that a caller gives, as owners, sessions and prefixes."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from holdfast.engine.gate.session_access import grantee_of
+from holdfast.engine.recall.retrieval import Target
+from holdfast.errors import InvalidUriError
+from holdfast.model.identity import Principal
+from holdfast.model.uris import CALLER, PUBLISHED_SCOPES
+from holdfast.search.addresses import SESSIONS, USERS, canonical_names, is_below, join_address, parse_address
+from holdfast.store.access import shared_sessions
+from holdfast.store.database import Database
+
+Address = tuple[tuple[str, ...], str]
+_OWNER_DEPTH, _SESSION_DEPTH = 2, 4
+
+
+class Place(msgspec.Struct, frozen=True):
+    """An address at and below which a search looks."""
+
+    address: str
+    target: Target
+
+
+def parse_targets(target_uri: str | Sequence[str]) -> list[Address]:
+    """Parse the addresses of a search. Empty if it looks everywhere. Raise `InvalidUriError` for an invalid one."""
+    uris = [target_uri] if isinstance(target_uri, str) else target_uri
+    parsed = [_parse(uri) for uri in uris if uri]
+    is_everywhere = any(names in {(), (USERS,)} for names, _ in parsed)
+    return [] if is_everywhere else parsed
+
+
+def _parse(uri: str) -> Address:
+    names, fragment = parse_address(uri)
+    if names and names[0] not in PUBLISHED_SCOPES:
+        raise InvalidUriError(uri, f"does not begin with one of {', '.join(sorted(PUBLISHED_SCOPES))}")
+    return names, fragment
+
+
+def resolve_targets(db: Database, principal: Principal, addresses: Sequence[Address]) -> list[Place]:
+    """Return where to look. A place that does not exist, or that the caller may not read, has no documents."""
+    owner_id = principal.internal_id
+    if principal.role == "guest" and any(names[1:2] == (CALLER,) for names, _ in addresses):
+        owner_id = _owner_of_link(db, principal)
+    caller = msgspec.structs.replace(principal, internal_id=owner_id)
+    return [_place(canonical_names(names, caller), fragment) for names, fragment in addresses]
+
+
+def _owner_of_link(db: Database, guest: Principal) -> str:
+    """Return the owner of the session that a share link opens. To its guests, that is what `~` means."""
+    shared = db.read(
+        guest.account_id, lambda tx: shared_sessions.newest_readable(tx, grantee_of(guest), after="", limit=1)
+    )
+    return shared[0].owner_id if shared else guest.internal_id
+
+
+def _place(names: tuple[str, ...], fragment: str) -> Place:
+    address = join_address(names, fragment)
+    if names[0] != USERS:
+        return Place(address, Target(uri_prefix=address))
+    owner_id = names[1]
+    if len(names) >= _SESSION_DEPTH and names[2] == SESSIONS:
+        return Place(address, Target(owner_id=owner_id, session_id=names[3]))
+    if len(names) == _OWNER_DEPTH or names[2:] == (SESSIONS,):
+        return Place(address, Target(owner_id=owner_id))
+    return Place(address, Target(owner_id=owner_id, uri_prefix=address))
+
+
+def is_in_places(address: str, places: Sequence[Place]) -> bool:
+    """Return whether an address lies in one of the places. Without places, all do."""
+    return not places or any(is_below(address, place.address) for place in places)

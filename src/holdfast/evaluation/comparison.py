@@ -1,0 +1,108 @@
+"""Two reports side by side, with the questions that changed. Pure functions."""
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.errors import InvalidArgumentError
+from holdfast.evaluation.model import Answer, Figures, Report
+from holdfast.model.base import WireStruct
+
+CUTOFF = 10
+"""A question is won if its evidence is among the first ten results of the second report only."""
+
+
+class ComparedFigures(WireStruct, frozen=True, kw_only=True):
+    level: str
+    category: str
+    questions: int
+    first: dict[str, float]
+    second: dict[str, float]
+
+
+class ChangedQuestion(WireStruct, frozen=True, kw_only=True):
+    change: Literal["won", "lost"]
+    conversation: str
+    question_id: str
+    category: str
+    question: str
+    first_rank: int | None
+    second_rank: int | None
+
+
+class Comparison(WireStruct, frozen=True, kw_only=True):
+    first: str
+    second: str
+    figures: list[ComparedFigures]
+    changed: list[ChangedQuestion]
+
+
+def compare_reports(first: Report, second: Report) -> Comparison:
+    """Compare the questions that both reports have. They must be of the same data set."""
+    if first.dataset != second.dataset:
+        raise InvalidArgumentError("compare", f"the results are of different data: {first.dataset}, {second.dataset}")
+    changed = [
+        ChangedQuestion(
+            change="won" if _is_found(after) else "lost",
+            conversation=before.conversation,
+            question_id=before.question_id,
+            category=before.category,
+            question=before.question,
+            first_rank=before.rank,
+            second_rank=after.rank,
+        )
+        for before, after in _paired_answers(first, second)
+        if _is_found(before) != _is_found(after)
+    ]
+    return Comparison(
+        first=first.settings,
+        second=second.settings,
+        figures=_paired_figures(first, second),
+        changed=sorted(changed, key=lambda each: (each.change == "lost", each.category, each.question_id)),
+    )
+
+
+def summarise_figures(figures: Figures) -> dict[str, float]:
+    """Return the measures that tables show, by name: `R@5` for turns, `S@5` for sessions."""
+    letter = "R" if figures.level == "turn" else "S"
+    scores = figures.scores
+    return {
+        **{f"{letter}@{k}": value for k, value in scores.any.items()},
+        f"all@{CUTOFF}": scores.all[CUTOFF],
+        f"share@{CUTOFF}": scores.share[CUTOFF],
+        "NDCG": scores.ndcg,
+        "MRR": scores.mrr,
+    }
+
+
+def _is_found(answer: Answer) -> bool:
+    return answer.rank is not None and answer.rank <= CUTOFF
+
+
+def _paired_answers(first: Report, second: Report) -> list[tuple[Answer, Answer]]:
+    others = {(answer.conversation, answer.question_id): answer for answer in second.answers}
+    pairs = [(answer, others.get((answer.conversation, answer.question_id))) for answer in first.answers]
+    return [(answer, other) for answer, other in pairs if other is not None]
+
+
+def _paired_figures(first: Report, second: Report) -> list[ComparedFigures]:
+    others = {(figures.level, figures.category): figures for figures in second.figures}
+    return [
+        ComparedFigures(
+            level=figures.level,
+            category=figures.category,
+            questions=figures.questions,
+            first=summarise_figures(figures),
+            second=summarise_figures(others[figures.level, figures.category]),
+        )
+        for figures in first.figures
+        if (figures.level, figures.category) in others
+    ]
+
+
+def read_report(content: bytes, where: str) -> Report:
+    """Read the JSON of an earlier run."""
+    try:
+        return msgspec.json.decode(content, type=Report)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise InvalidArgumentError("compare", f"{where} is not the JSON of an evaluation: {error}") from None

@@ -1,0 +1,1 @@
+"""Readers of data sets: conversations, questions, and the evidence of each question."""

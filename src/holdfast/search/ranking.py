@@ -1,0 +1,86 @@
+"""Ranks candidates: features are compared within one query, weighted, added, and mapped to a score from 0 to 1."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from holdfast.model.search import Reason, Signal
+from holdfast.search import experiments
+from holdfast.search.features import Pool, measure
+from holdfast.search.matches import standardised
+from holdfast.search.query import Query
+from holdfast.search.terms import Vocabulary
+from holdfast.search.weights import SCORE_MIDDLE, SCORE_SCALE, USE_WEIGHT, WEIGHTS, Weight
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+MIN_COMPARED = 50
+"""With fewer candidates, standard deviations would say little."""
+_SIGNALS: tuple[Signal, ...] = (*(weight.signal for weight in WEIGHTS), "use")
+
+
+class Ranked(NamedTuple):
+    position: int
+    """Which candidate of the pool it is."""
+    score: float
+    reasons: list[Reason]
+
+
+class _Standardised(NamedTuple):
+    rows: "Array"
+    """A row for each candidate with its features in units of their standard deviation."""
+    hotness: "Array"
+    strength: float
+    """How well the best candidate covers the query, from 0 to 1."""
+
+
+def standardise(query: Query, pool: Pool, vocabulary: Vocabulary) -> _Standardised:
+    """Measure the candidates of a pool, and compare them with each other."""
+    measured = measure(query, pool, vocabulary)
+    columns = [_compare(measured.features[weight.feature], weight) for weight in WEIGHTS]
+    cosines = measured.features["cosine"]
+    strength = max(float(measured.coverage.max()), float(cosines.max()))
+    return _Standardised(np.stack(columns, axis=1), pool.hotness, min(max(strength, 0.0), 1.0))
+
+
+def _compare(values: "Array", weight: Weight) -> "Array":
+    """Return values in units of their standard deviation.
+
+    If there are few, they are compared with documents that do not match at all, or are average.
+    """
+    missing = MIN_COMPARED - len(values)
+    if missing > 0:
+        values = np.concatenate([values, np.full(missing, 0.0 if weight.is_match else values.mean())])
+        return standardised(values)[:-missing]
+    return standardised(values)
+
+
+def rank(query: Query, pool: Pool, vocabulary: Vocabulary) -> list[Ranked]:
+    """Rank the candidates of a pool, best first."""
+    compared = standardise(query, pool, vocabulary)
+    running = experiments.current.get()
+    weights = running.weights if running else [weight.weight for weight in WEIGHTS]
+    shares = np.hstack([compared.rows * weights, USE_WEIGHT * compared.hotness[:, None]])
+    totals = shares.sum(axis=1)
+    scores = compared.strength / (1 + np.exp((SCORE_MIDDLE - totals) * SCORE_SCALE))
+    order = np.argsort(-totals, kind="stable")
+    if running:
+        running.samples.append(compared.rows[order])
+    return [Ranked(int(i), float(scores[i]), _reasons(shares[i], float(scores[i]))) for i in order]
+
+
+def _reasons(shares: "Array", score: float) -> list[Reason]:
+    """Divide a score among the signals that speak for the document."""
+    signals: dict[Signal, float] = defaultdict(float)
+    for signal, share in zip(_SIGNALS, shares.tolist(), strict=True):
+        signals[signal] += share
+    positive = {signal: share for signal, share in signals.items() if share > 0} or {"kind": 1.0}
+    total = sum(positive.values())
+    ordered: Sequence[tuple[Signal, float]] = sorted(positive.items(), key=lambda item: -item[1])
+    return [Reason(signal, score * share / total) for signal, share in ordered]
