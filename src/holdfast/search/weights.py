@@ -25,7 +25,7 @@ WEIGHTS = (
     Weight("asks", "kind", -0.23, is_match=False),
     Weight("length", "kind", 0.43, is_match=False),
     Weight("long_previous", "kind", -0.30, is_match=False),
-    Weight("person", "role", 0.30, is_match=False),
+    Weight("role", "role", 1.00, is_match=False, is_fitted=False),
     Weight("speaker", "speaker", 1.16),
     Weight("name", "name", 0.05, is_fitted=False),
     Weight("written_then", "time", 1.15),

@@ -221,9 +221,9 @@ def _columns(level: str) -> list[Column]:
     return [
         Column(f"{level}s", lambda row: row.category),
         Column("n", lambda row: row.questions, align_right=True),
-        *(Column(f"{LETTERS[level]}@{k}", share("any", k), align_right=True) for k in SHOWN_CUTOFFS),
+        *(Column(f"{LETTERS[level]}@{k}", share("share", k), align_right=True) for k in SHOWN_CUTOFFS),
+        Column("any@10", share("any", 10), align_right=True),
         Column("all@10", share("all", 10), align_right=True),
-        Column("share@10", share("share", 10), align_right=True),
         Column("NDCG", share("ndcg"), align_right=True),
         Column("MRR", share("mrr"), align_right=True),
     ]
