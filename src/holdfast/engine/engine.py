@@ -21,8 +21,8 @@ from holdfast.engine.gate.ids import Clock, Ids, system_clock
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.operation_handler import CallContext, CallSignals, EngineResources, OperationHandler
 from holdfast.engine.gate.user_ids import UserIds
-from holdfast.engine.kinds import TASK_KINDS
-from holdfast.engine.recall import index_kind, reembedding, search
+from holdfast.engine.kinds import QUEUES, TASK_KINDS
+from holdfast.engine.recall import reembedding, search
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
@@ -34,7 +34,7 @@ from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operat
 from holdfast.store import diagnostics
 from holdfast.store.access import task_lists
 from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Submission, Tx
-from holdfast.store.tables import append_results, auto_commit_checks, unindexed
+from holdfast.store.tables import append_results, auto_commit_checks, unembedded, unindexed
 from holdfast.store.tables import tasks as stored_tasks
 
 R = TypeVar("R")
@@ -141,9 +141,8 @@ class Engine:
         context = self.new_context(origin)
         self._poll_if_due()
         checked = handler.check(context, op)
-        may_wait = (
-            account is None or handler.prepare is not None or self._has_hooks or not self._user_ids.is_known(principal)
-        )
+        prepares = handler.prepare is not None and handler.prepares(op)
+        may_wait = account is None or prepares or self._has_hooks or not self._user_ids.is_known(principal)
         return CheckedCall(principal, op, entry, handler, account, checked, context, may_wait)
 
     def prepare(self, call: CheckedCall[R]) -> PreparedCall[R]:
@@ -153,7 +152,7 @@ class Engine:
         account = call.account or access.find_account_of_task(self.db, call.op)
         principal = self._user_ids.resolve(call.principal)
         prepared, prepare = call.checked, call.handler.prepare
-        if prepare is not None:
+        if prepare is not None and call.handler.prepares(call.op):
             prepared = prepare(self._resources, principal, call.op, prepared)
         return PreparedCall(call, self._resources, principal, account, prepared)
 
@@ -224,7 +223,7 @@ class Engine:
                 self.models,
                 TASK_KINDS,
                 auto_commits.check_session,
-                index_kind.start_indexing,
+                QUEUES,
                 polls=polls,
                 job_runner=self.job_runner,
                 delete_expired=self.delete_expired,
@@ -242,15 +241,17 @@ class Engine:
 
     def has_work(self) -> bool:
         """Whether a task is pending or running, a session is due to be checked, or something is to be indexed."""
-        task_wait, check_wait, unindexed_count = self.db.read(
+        task_wait, check_wait, unindexed_count, unembedded_count = self.db.read(
             EVERY_ACCOUNT,
             lambda tx: (
                 stored_tasks.micros_until_due(tx, TASK_KINDS),
                 auto_commit_checks.micros_until_due(tx),
                 unindexed.count(tx, None),
+                unembedded.count(tx, None),
             ),
         )
-        return task_wait is not None or unindexed_count > 0 or (check_wait is not None and check_wait <= 0)
+        is_indexed = unindexed_count + unembedded_count == 0
+        return task_wait is not None or not is_indexed or (check_wait is not None and check_wait <= 0)
 
     def stop_workers(self) -> None:
         """Finish background tasks within the time that the settings allow, and release the rest.

@@ -2,8 +2,8 @@
 
 from holdfast.engine.commits.commit_kind import COMMIT_KIND
 from holdfast.engine.commits.resummaries import RESUMMARY_KIND
-from holdfast.engine.recall.embedding import EMBEDDING_KIND
-from holdfast.engine.recall.index_kind import INDEX_KIND
+from holdfast.engine.recall.embedding import EMBEDDING_KIND, EMBEDDING_QUEUE
+from holdfast.engine.recall.index_kind import INDEX_KIND, INDEX_QUEUE
 from holdfast.engine.recall.reembedding import REEMBEDDING_KIND
 from holdfast.engine.sessions.deletion import DELETION_KIND
 from holdfast.engine.tasks.backfill import BACKFILL_KIND
@@ -22,4 +22,7 @@ TASK_KINDS.update(
     }
 )
 
-__all__ = ["TASK_KINDS"]
+QUEUES = (INDEX_QUEUE, EMBEDDING_QUEUE)
+"""The queues of accounts that workers start tasks for."""
+
+__all__ = ["QUEUES", "TASK_KINDS"]

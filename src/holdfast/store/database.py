@@ -53,10 +53,10 @@ class Dialect(msgspec.Struct, frozen=True):
     """Removes documents from the text index by their numbers."""
     delete_account_text: str
     """Removes all documents of an account from the text index."""
-    text_hits: tuple[str, str, str]
-    """In SQL: the table of the text index as `h`, its column with the number of a document, and a condition on it."""
-    text_query: "Callable[[Sequence[str], Sequence[str]], Params]"
-    """The parameters of that condition for documents of any of some scopes that have all of some words."""
+    text_hits: str
+    """A query of the numbers `n` of documents with some words. An order and a limit can be added to it."""
+    text_query: "Callable[[Sequence[Sequence[str]], Sequence[str]], Params]"
+    """The parameters of `text_hits` for documents that have a term of each list, and all of some words."""
     match_text: "Callable[[Tx, int, list[str]], tuple[str, Params]]"
     """For a log and words: an SQL condition on `messages m` that all the words occur, and its parameters."""
     ranges: str

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 import holdfast
-from holdfast import ToolPart
+from holdfast import Settings, ToolPart
 from holdfast.client.local import LocalTransport
 from holdfast.errors import UnavailableError
 from holdfast.store.database import EVERY_ACCOUNT, Submission, Tx
@@ -131,13 +131,19 @@ def counted_round_trips(proxy: Proxy) -> Iterator[list[bytes]]:
     proxy.cancel_cut()
 
 
-def test_an_append_takes_two_round_trips(postgres: PostgresServer) -> None:
-    with proxy_to(postgres.new_database()) as (url, proxy), holdfast.connect(url) as client:
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_an_append_takes_two_round_trips(postgres: PostgresServer, *, is_indexed: bool) -> None:
+    """Also if nothing else of the session waits to be indexed, so that the append registers the session."""
+    target = postgres.new_database()
+    with holdfast.connect(target) as client:
         client.add_message("s", "user", "first")
+        client.wait_until_idle()
+    with proxy_to(target) as (url, proxy), holdfast.connect(url, settings=Settings(worker_threads=0)) as client:
+        client.add_message("other" if is_indexed else "s", "user", "pending")
         assert isinstance(client._transport, LocalTransport)
-        client._transport.engine.audit_log.settle()  # the new session has an audit line, which is sealed afterwards
+        client._transport.engine.audit_log.settle()  # a new session has an audit line, which is sealed afterwards
         with counted_round_trips(proxy) as round_trips:
-            client.add_message("s", "user", "second")
+            client.add_message("s", "user", "last")
         assert round_trips == [b"S", b"S"]
 
 

@@ -5,11 +5,19 @@ from collections.abc import Iterator
 import pytest
 
 import holdfast
+from holdfast import Settings
+from holdfast.store.access import readable_documents, text_hits
+from holdfast.store.access.readable_documents import DocumentFilter
 from holdfast.store.database import Tx
 from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.store.index import postgres_text
-from holdfast.store.index.postgres_text import MAX_UNINDEXED, MAX_UNINDEXED_BYTES
+from holdfast.store.tables import documents
+from holdfast.store.tables.documents import NewDocument
+from holdfast.store.tables.lineage import LogRange
 from holdfast.testing.postgres import PostgresServer
+
+NO_WORKERS = Settings(worker_threads=0)
+OWNERS = 20
 
 
 @pytest.fixture
@@ -18,82 +26,118 @@ def url(postgres: PostgresServer) -> str:
 
 
 @pytest.fixture
-def client(url: str) -> Iterator[holdfast.Client]:
-    with holdfast.connect(url) as client:
-        yield client
-
-
-def indexed(url: str) -> list[int]:
+def database(url: str) -> Iterator[PostgresDatabase]:
     database = PostgresDatabase(url)
-    sql = "SELECT seq FROM message_text WHERE account_id = 'default' ORDER BY log_id, seq"
-    try:
-        return [row[0] for row in database.read("default", lambda tx: tx.all(sql))]
-    finally:
-        database.close()
+    yield database
+    database.close()
 
 
 def found(client: holdfast.Client, session: str, q: str) -> list[int]:
     return [message.seq for message in client.get_messages(session, q=q).messages]
 
 
-def test_every_message_is_found_whether_it_is_indexed_or_not(client: holdfast.Client, url: str) -> None:
-    for seq in range(1, 3 * MAX_UNINDEXED):
-        client.add_message("s", "user", f"running word{seq} 狐狸")
-        assert found(client, "s", f"WORD{seq}") == [seq]
-        assert found(client, "s", "run 狐") == list(range(1, seq + 1))
-        assert len(indexed(url)) == seq - seq % (MAX_UNINDEXED + 1)
+def test_every_message_is_found_whether_it_is_indexed_or_not(url: str) -> None:
+    def check(client: holdfast.Client) -> None:
+        assert [found(client, "s", f"WORD{seq}") for seq in range(1, 41)] == [[seq] for seq in range(1, 41)]
+        assert found(client, "s", "run 狐 web_search") == list(range(1, 41))
+
+    with holdfast.connect(url, settings=NO_WORKERS) as client:
+        texts = [f"running word{seq} 狐狸 web_search" for seq in range(1, 41)]
+        client.batch_add_messages("s", [{"role": "user", "content": text} for text in texts])
+        check(client)
+    with holdfast.connect(url) as client:
+        client.wait_until_idle()
+        check(client)
+        client.add_message("s", "user", "word99")
+        assert found(client, "s", "word99") == [41]
 
 
-def test_a_batch_of_messages_is_indexed_with_those_before_it(client: holdfast.Client, url: str) -> None:
-    client.add_message("s", "user", "word1")
-    client.batch_add_messages("s", [{"role": "user", "content": f"word{seq}"} for seq in range(2, 42)])
-    assert indexed(url) == list(range(1, 42))
-    assert [found(client, "s", f"word{seq}") for seq in range(1, 42)] == [[seq] for seq in range(1, 42)]
+def test_a_fork_finds_unindexed_messages_of_its_origin(url: str) -> None:
+    with holdfast.connect(url, settings=NO_WORKERS) as client:
+        client.add_message("s", "user", "fox one")
+        client.add_message("s", "user", "fox two")
+        client.add_message("s", "user", "fox three")
+        client.fork_session("s", 2, new_session_id="t")
+        client.add_message("t", "user", "fox four")
+        assert (found(client, "s", "fox"), found(client, "t", "fox")) == ([1, 2, 3], [1, 2, 3])
+        assert client.get_messages("t", q="fox").messages[-1].text == "fox four"
 
 
-def test_a_large_message_is_indexed_at_once(client: holdfast.Client, url: str) -> None:
-    client.add_message("s", "user", "small")
-    client.add_message("s", "user", "large " * MAX_UNINDEXED_BYTES)
-    assert indexed(url) == [1, 2]
+def test_a_damaged_message_does_not_prevent_appends_and_searches(url: str, database: PostgresDatabase) -> None:
+    with holdfast.connect(url, settings=NO_WORKERS) as client:
+        client.add_message("s", "user", "fox")
+        database.write("default", lambda tx: tx.execute("UPDATE messages SET parts = ']' WHERE account_id = 'default'"))
+        for seq in range(2, 30):
+            client.add_message("s", "user", f"word{seq}")
+            assert found(client, "s", f"word{seq}") == [seq]
 
 
-def test_a_fork_finds_unindexed_messages_of_its_origin(client: holdfast.Client) -> None:
-    client.add_message("s", "user", "fox one")
-    client.add_message("s", "user", "fox two")
-    client.add_message("s", "user", "fox three")
-    client.fork_session("s", 2, new_session_id="t")
-    client.add_message("t", "user", "fox four")
-    assert (found(client, "s", "fox"), found(client, "t", "fox")) == ([1, 2, 3], [1, 2, 3])
-    assert client.get_messages("t", q="fox").messages[-1].text == "fox four"
+def add_documents(tx: Tx, owner: int, count: int) -> None:
+    documents.insert(
+        tx,
+        f"user{owner}",
+        [
+            NewDocument(
+                kind="message",
+                log_id=owner + 1,
+                number=number,
+                level=2,
+                role="user",
+                speaker="",
+                created_at=number,
+                flags=0,
+                dates="[]",
+                words=["word"],
+                text=f"common word{number % 500} {'fox' if number % 100 == 7 else 'hen'}",
+            )
+            for number in range(1, count + 1)
+        ],
+    )
 
 
-def test_a_damaged_message_does_not_prevent_appends_and_searches(client: holdfast.Client, url: str) -> None:
-    client.add_message("s", "user", "fox")
-    database = PostgresDatabase(url)
-    database.write("default", lambda tx: tx.execute("UPDATE messages SET parts = ']' WHERE account_id = 'default'"))
-    database.close()
-    for seq in range(2, 2 * MAX_UNINDEXED):
-        client.add_message("s", "user", f"word{seq}")
-        assert found(client, "s", f"word{seq}") == [seq]
+def explain(tx: Tx, sql: str, params: tuple[object, ...]) -> str:
+    return "\n".join(line[0] for line in tx.all(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}", params))
 
 
-def test_a_search_reads_each_index_row_once_before_the_table_is_analysed(client: holdfast.Client, url: str) -> None:
-    for _ in range(4):
-        client.batch_add_messages("s", [{"role": "user", "content": f"word{number}"} for number in range(100)])
-    database = PostgresDatabase(url)
+@pytest.mark.parametrize("is_shared", [True, False])
+@pytest.mark.parametrize("is_analysed", [True, False])
+def test_a_search_of_20000_documents_uses_the_index_although_the_rows_are_protected(
+    database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch, *, is_analysed: bool, is_shared: bool
+) -> None:
+    database.migrate(0)
+    for owner in range(OWNERS):
+        database.write("acme", lambda tx, owner=owner: add_documents(tx, owner, 20_000 // OWNERS))
+    if is_analysed:
+        database.write("*", lambda tx: tx.execute("ANALYZE documents, document_words"))
+    plans: list[str] = []
 
-    def explain(tx: Tx) -> str:
-        row = tx.one("SELECT log_id FROM sessions WHERE account_id = 'default'")
-        assert row is not None
-        condition, params = postgres_text.match(tx, row[0], ["word7"])
+    def search(tx: Tx) -> int:
+        def all_of(self: Tx, statements: list[tuple[str, tuple[object, ...]]]) -> list[list[tuple[object, ...]]]:
+            monkeypatch.undo()
+            plans.extend(explain(self, sql, params) for sql, params in statements)
+            return self.all_of(statements)
+
+        monkeypatch.setattr(type(tx), "all_of", all_of)
+        if is_shared:
+            shared = [LogRange(4, 1, readable_documents.WHOLE_LOG), LogRange(7, 1, 100)]
+            return len(readable_documents.shared_candidates(tx, shared, [["fox"]], DocumentFilter(), 100)[0])
+        return len(text_hits.find_numbers(tx, "user3", [["fox"]], None)[0])
+
+    assert database.read("acme", search) == (11 if is_shared else 10)
+    assert "Bitmap Index Scan on document_words_by_word" in plans[0], plans[0]
+    assert "Seq Scan on documents" not in plans[0], plans[0]
+
+
+def test_a_search_within_a_session_uses_the_index_and_compares_each_message_once(database: PostgresDatabase) -> None:
+    database.migrate(0)
+    for owner in range(OWNERS):
+        database.write("acme", lambda tx, owner=owner: add_documents(tx, owner, 20_000 // OWNERS))
+
+    def plan(tx: Tx) -> str:
+        condition, params = postgres_text.match(tx, 3, ["word7"])
         sql = f"SELECT m.seq FROM messages m WHERE m.account_id = ? AND m.log_id = ? AND {condition} ORDER BY m.seq"
-        lines = tx.all(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}", ("default", row[0], *params))
-        return "\n".join(line[0] for line in lines)
+        return explain(tx, sql, ("acme", 3, *params))
 
-    try:
-        plan = database.read("default", explain)
-    finally:
-        database.close()
-    scans = [line for line in plan.splitlines() if "message_text" in line and "Scan" in line and "loops=" in line]
-    assert scans, plan
-    assert all("loops=1)" in scan for scan in scans), plan
+    lines = database.read("acme", plan)
+    assert "Bitmap Index Scan on document_words_by_word" in lines, lines
+    assert "Seq Scan on document_words" not in lines, lines

@@ -34,7 +34,7 @@ from holdfast.ops.system import (
 from holdfast.store import diagnostics, migrations
 from holdfast.store.access import task_lists
 from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.store.tables import lineage, messages, sessions, tool_results, unindexed, usages
+from holdfast.store.tables import lineage, messages, sessions, tool_results, unembedded, unindexed, usages
 from holdfast.store.timestamps import from_micros
 
 MAX_WAIT_SHARE = 0.8
@@ -108,7 +108,7 @@ def _count_work(tx: Tx, account_id: str | None, user_id: str | None) -> tuple[in
     background = [_queue_counts(by_kind.get(kind, {})) for kind in INDEX_KINDS] if user_id is not None else []
     unindexed_count = unindexed.count(tx, account_id)
     remaining = sum(each.pending + each.in_progress for each in [queue, *background])
-    return remaining + unindexed_count, unindexed_count
+    return remaining + unindexed_count + unembedded.count(tx, account_id), unindexed_count
 
 
 def _component(tx: Tx, principal: Principal, name: ComponentName, context: CallContext) -> Component:

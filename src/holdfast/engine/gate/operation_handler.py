@@ -86,6 +86,8 @@ class OperationHandler(msgspec.Struct, frozen=True):
     prepare: Callable[[EngineResources, Principal, Any, Any], Any] | None = None
     """Runs once, after `check` and outside any transaction. It may call a model, embed a text or read the database.
     Its last argument is what `check` returned."""
+    prepares: Callable[[Any], bool] = always
+    """Whether an operation needs `prepare`. Without it, `handle` gets what `check` returned."""
     wait: Callable[[EngineResources, Principal, Any], Iterator[float]] | None = None
     """Yields the seconds until it should be continued, for as long as the transaction must wait, for example for
     background tasks. A server needs no thread in between. It runs after `prepare`, outside any transaction."""

@@ -14,7 +14,7 @@ from holdfast.engine.tasks.completion import OutdatedResultsError
 from holdfast.engine.tasks.task_kind import WriteResults
 from holdfast.model.summaries import Cost
 from holdfast.store.database import Tx
-from holdfast.store.tables import tasks, vectors
+from holdfast.store.tables import tasks, unembedded, vectors
 from holdfast.store.tables.vectors import DocumentToEmbed, Position, Spaces
 
 if TYPE_CHECKING:
@@ -49,19 +49,13 @@ def embed_new_documents(claimed: ClaimedTask) -> WriteResults:
     embedders = maintained_embedders(claimed, choose_spaces(claimed))
     embedded, after = 0, ""
     while True:
-        owners = claimed.read(partial(vectors.list_unembedded, after=after, limit=OWNERS_AT_ONCE))
+        owners = claimed.read(partial(unembedded.page, after=after, limit=OWNERS_AT_ONCE))
         for owner_id in owners:
             embedded += embed_owner(claimed, owner_id, embedders)
         if len(owners) < OWNERS_AT_ONCE:
             break
         after = owners[-1]
-
-    def finish(tx: Tx, _context: CallContext) -> Any:
-        if vectors.list_unembedded(tx, after="", limit=1):
-            raise OutdatedResultsError
-        return {"documents": embedded}
-
-    return finish
+    return lambda _tx, _context: {"documents": embedded}
 
 
 def choose_spaces(claimed: ClaimedTask) -> Spaces:
@@ -151,7 +145,7 @@ def _finish_owner(tx: Tx, claimed: ClaimedTask, owner_id: str, spaces: Sequence[
     for space in spaces:
         if vectors.documents_to_embed(tx, owner_id, vectors.position(tx, owner_id, space), 1):
             return False
-    vectors.delete_unembedded(tx, owner_id)
+    unembedded.delete(tx, owner_id)
     if not tasks.is_held(tx, claimed.claim):
         raise LeaseLostError
     return True

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast import lazy
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.engine.recall.embedding import start_embedding
+from holdfast.engine.tasks.account_queues import AccountQueue
 from holdfast.engine.tasks.claimed_task import MIN_PAUSE_SECONDS, ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.order import new_task
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
@@ -42,10 +42,10 @@ def _perform(claimed: ClaimedTask) -> WriteResults:
         logs = claimed.read(lambda tx: unindexed.list_due(tx, LOGS_AT_ONCE))
         if not logs:
             break
-        claimed.observe("slice begins")
+        claimed.observe("index slice begins")
         begun = time.monotonic()
         total += indexing.index_slice(claimed.read, write, logs).documents
-        claimed.observe("slice is written")
+        claimed.observe("index slice is written")
         time.sleep(max(MIN_PAUSE_SECONDS, time.monotonic() - begun))
     return lambda _tx, _context: {"documents": total}
 
@@ -58,8 +58,6 @@ def _write(tx: Tx, context: CallContext, claimed: ClaimedTask, transaction: Call
     tasks.advance(
         tx, claimed.claim, stage=INDEX, done=done, total=max(1, done), worked=claimed.working_time(), now=context.now
     )
-    if result.documents:
-        start_embedding(tx, context)
     return result
 
 
@@ -74,3 +72,4 @@ INDEX_KIND = TaskKind(
     visible_to="operator",
     retention_hours=lambda _settings: 0,
 )
+INDEX_QUEUE = AccountQueue(unindexed.list_due_accounts, unindexed.micros_until_due, start_indexing)

@@ -13,7 +13,7 @@ import msgspec
 from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, MESSAGE, IndexedLog, PendingDocument
 from holdfast.search.analysis import analyse
 from holdfast.store.database import Tx
-from holdfast.store.tables import documents, lineage, sessions, unindexed, vectors
+from holdfast.store.tables import documents, lineage, sessions, unembedded, unindexed
 from holdfast.store.tables.documents import NewDocument
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.tables.unindexed import UnindexedLog
@@ -126,7 +126,7 @@ def _write_slices(tx: Tx, slices: Sequence[LogSlice]) -> Indexed:
     for owner_id in sorted(by_owner):
         count += len(documents.insert(tx, owner_id, by_owner[owner_id]))
         if by_owner[owner_id]:
-            vectors.add_unembedded(tx, owner_id)
+            unembedded.add(tx, owner_id)
     written = [each for each in slices if each.log.log_id not in unfinished]
     return Indexed(count, [*unfinished, *_finish(tx, written)])
 

@@ -213,8 +213,6 @@ def _fingerprint(op: AddMessage | AddMessages, checked: CheckedMessages, author:
 
 def _index_many_pending(resources: EngineResources, principal: Principal, op: GetMessages, _checked: None) -> None:
     """Index the messages of a session before a search in it, if it would otherwise read many."""
-    if op.q is None:
-        return
     log_ids = resources.db.read(principal.account_id, lambda tx: _logs_with_many_pending(tx, principal, op))
     if log_ids:
         deadline = time.monotonic() + MAX_INDEXING_SECONDS
@@ -279,5 +277,5 @@ def _query_words(q: str) -> list[str]:
 HANDLERS: dict[type, OperationHandler] = {
     AddMessage: OperationHandler(_append, writes=always, check=_check),
     AddMessages: OperationHandler(_append, writes=always, check=_check),
-    GetMessages: OperationHandler(_get, prepare=_index_many_pending),
+    GetMessages: OperationHandler(_get, prepare=_index_many_pending, prepares=lambda op: op.q is not None),
 }

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
 from holdfast.computing.job import JobRunner
@@ -20,19 +20,20 @@ from holdfast.config import Settings
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks import completion, failures
+from holdfast.engine.tasks.account_queues import AccountQueue
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError, Observer
 from holdfast.engine.tasks.clock_watch import ClockWatch
 from holdfast.engine.tasks.task_kind import TaskKind
 from holdfast.errors import HoldfastError
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
-from holdfast.store.tables import auto_commit_checks, tasks, unindexed
+from holdfast.store.tables import auto_commit_checks, tasks
 from holdfast.store.tables.tasks import Claim
 
 MICROS_PER_SECOND = 1_000_000
 MAX_SESSION_CHECKS = 100
 """How many sessions are checked before a task is claimed."""
-MAX_ACCOUNTS_TO_INDEX = 100
-"""How many logs are looked at for accounts that have something to index, before a task is claimed."""
+MAX_QUEUED_ROWS = 100
+"""How many rows of a queue are looked at for accounts that need a task, before a task is claimed."""
 HEARTBEATS_PER_LEASE = 3
 CLEANUP_INTERVAL_SECONDS = 3_600.0
 HEADS_INTERVAL_SECONDS = 60.0
@@ -66,7 +67,7 @@ class Workers:
         models: Models,
         kinds: Mapping[str, TaskKind],
         check_session: Callable[[Tx, int, CallContext], None],
-        start_indexing: Callable[[Tx, CallContext], None],
+        queues: Sequence[AccountQueue],
         *,
         polls: bool,
         observe: Observer = ignore_boundary,
@@ -81,7 +82,7 @@ class Workers:
         self._new_context = new_context
         self._kinds = kinds
         self._check_due_session = check_session
-        self._start_indexing = start_indexing
+        self._queues = queues
         self._polls = polls
         self._observe = observe
         self._job_runner = job_runner or ThreadRunner()
@@ -228,11 +229,11 @@ class Workers:
 
     def _claim_next(self) -> Claim | None:
         """Check the sessions that are due, then claim the task that is due the longest."""
-        due_checks, accounts_to_index, has_misdated = self._db.read(EVERY_ACCOUNT, self._poll)
+        due_checks, due_accounts, has_misdated = self._db.read(EVERY_ACCOUNT, self._poll)
         for account, log_id in due_checks:
             self._check_session(account, log_id)
-        for account in accounts_to_index:
-            self._db.write(account, self._add_index_task)
+        for queue, account in due_accounts:
+            self._db.write(account, partial(_start_task, queue, self._new_context()))
         if has_misdated:
             count = self._db.write(EVERY_ACCOUNT, lambda tx: tasks.make_misdated_due(tx, *self._longest_times()))
             log.warning("%d tasks were due later than they should be, by a wrong clock; they are due now", count)
@@ -248,18 +249,16 @@ class Workers:
 
         return self._db.write(EVERY_ACCOUNT, claim)
 
-    def _poll(self, tx: Tx) -> tuple[list[tuple[str, int]], list[str], bool]:
-        """The account and log of sessions to be checked, the accounts to be indexed, and whether tasks are misdated."""
+    def _poll(self, tx: Tx) -> tuple[list[tuple[str, int]], list[tuple[AccountQueue, str]], bool]:
+        """The account and log of sessions to be checked, the accounts in queues, and whether tasks are misdated."""
         self._clock_watch.compare(tx)
         has_misdated = False
         if time.monotonic() >= self._next_search:  # it reads all tasks that wait for their next attempt
             self._next_search = time.monotonic() + MISDATED_INTERVAL_SECONDS
             has_misdated = tasks.has_misdated(tx, *self._longest_times())
         checks = auto_commit_checks.list_due(tx, MAX_SESSION_CHECKS)
-        return checks, unindexed.list_due_accounts(tx, MAX_ACCOUNTS_TO_INDEX), has_misdated
-
-    def _add_index_task(self, tx: Tx) -> None:
-        self._start_indexing(tx, self._new_context())
+        due = [(queue, account) for queue in self._queues for account in queue.list_due_accounts(tx, MAX_QUEUED_ROWS)]
+        return checks, due, has_misdated
 
     def _longest_times(self) -> tuple[int, int]:
         """The longest lease and the longest wait before an attempt, in microseconds."""
@@ -312,7 +311,7 @@ class Workers:
             lambda tx: (
                 tasks.micros_until_due(tx, self._kinds),
                 auto_commit_checks.micros_until_due(tx),
-                unindexed.micros_until_due(tx),
+                *(queue.micros_until_due(tx) for queue in self._queues),
             ),
         )
         return min((wait for wait in waits if wait is not None), default=None)
@@ -371,6 +370,10 @@ class Workers:
                     )
                 except HoldfastError as error:
                     log.warning("task %s: cannot extend its lease: %s", claim.task.task_id, error.message)
+
+
+def _start_task(queue: AccountQueue, context: CallContext, tx: Tx) -> None:
+    queue.start(tx, context)
 
 
 _all_workers: "weakref.WeakSet[Workers]" = weakref.WeakSet()

@@ -19,6 +19,8 @@ WHOLE_LOG = 2**62
 """The last sequence number of a range that has no end."""
 MAX_SHARED_RANGES = 10_000
 """How many shared log ranges are searched, the newest logs first."""
+MAX_HITS = 50_000
+"""How many hits of a word are looked at, the newest ones."""
 MAX_SCOPES = 200
 """Up to so many logs are named in a query of the text index. For more, the whole account is searched and filtered."""
 _CHUNK = 400
@@ -30,6 +32,10 @@ _COLUMNS = (
 _NOT_STALE = (
     "NOT EXISTS (SELECT 1 FROM unindexed u WHERE u.account_id = d.account_id AND u.log_id = d.log_id"
     " AND u.is_stale = 1)"
+)
+_IN_RANGE = (
+    f"r.log_id = d.log_id AND (r.last_seq = {WHOLE_LOG}"
+    " OR (d.kind = 'message' AND d.number BETWEEN r.first_seq AND r.last_seq))"
 )
 _NOT_OWN = (
     "NOT EXISTS (SELECT 1 FROM sessions b WHERE b.account_id = l.account_id AND b.log_id = l.base_id AND b.user_id = ?)"
@@ -102,23 +108,6 @@ def find_shared(tx: Tx, grantee: Grantee) -> list[LogRange]:
     return sorted(ranges, key=lambda each: each.log_id, reverse=True)[:MAX_SHARED_RANGES]
 
 
-def own_candidates(
-    tx: Tx, grantee: Grantee, terms: Sequence[Sequence[str]], wanted: DocumentFilter, limit: int
-) -> list[list[Candidate]]:
-    """For each term, list the newest documents of the grantee's own that have all its words, as the index has them."""
-    owner_id = grantee.internal_id
-    if wanted.owner_id not in {None, owner_id}:
-        return [[] for _ in terms]
-    within = [scopes.of_owner(tx.account, owner_id)]
-    condition, params = "d.owner_id = ?", [owner_id]
-    if wanted.log_ids is not None:
-        if len(wanted.log_ids) <= MAX_SCOPES:
-            within = [scopes.of_log(log_id) for log_id in wanted.log_ids]
-        condition += f" AND d.log_id IN (SELECT r.log_id FROM ({tx.dialect.ranges}) AS r)"
-        params.append(_as_json([LogRange(log_id, 1, WHOLE_LOG) for log_id in wanted.log_ids]))
-    return _candidates(tx, terms, within, ("", condition, params), wanted, limit)
-
-
 def shared_candidates(
     tx: Tx, shared: Sequence[LogRange], terms: Sequence[Sequence[str]], wanted: DocumentFilter, limit: int
 ) -> list[list[Candidate]]:
@@ -129,45 +118,20 @@ def shared_candidates(
     logs = None if wanted.log_ids is None else set(wanted.log_ids)
     ranges = [each for each in shared if logs is None or each.log_id in logs]
     within = [scopes.of_log(log_id) for log_id in dict.fromkeys(each.log_id for each in ranges)]
-    if len(within) > MAX_SCOPES:
-        within = [scopes.of_account(tx.account)]
-    condition = (
-        f"r.log_id = d.log_id AND (r.last_seq = {WHOLE_LOG}"
-        " OR (d.kind = 'message' AND d.number BETWEEN r.first_seq AND r.last_seq))"
-    )
-    params = [_as_json(ranges)]
-    if wanted.owner_id is not None:
-        condition += " AND d.owner_id = ?"
-        params.append(wanted.owner_id)
-    table = f" CROSS JOIN ({tx.dialect.ranges}) AS r"
-    return _candidates(tx, terms, within, (table, condition, params), wanted, limit)
-
-
-def _candidates(
-    tx: Tx,
-    terms: Sequence[Sequence[str]],
-    within: Sequence[str],
-    readable: tuple[str, str, list[str]],
-    wanted: DocumentFilter,
-    limit: int,
-) -> list[list[Candidate]]:
-    """Search the text index within scopes. `readable` is a table to join, a condition, and the parameters of both."""
     if not within:
         return [[] for _ in terms]
-    table, condition, params = readable
-    hits, number, match = tx.dialect.text_hits
-    filters, filter_params = filter_conditions(wanted)
-    where = " AND ".join([match, f"d.n = {number}", "d.account_id = ?", condition, *filters, _NOT_STALE])
-    sql = f"SELECT {_COLUMNS} FROM {hits} CROSS JOIN documents d{table} WHERE {where} ORDER BY {number} DESC LIMIT ?"
-    json_first, rest = (params[:1], params[1:]) if table else ([], params)
-    statements = [
-        (
-            sql,
-            [*json_first, *tx.dialect.text_query(within, words), tx.account, *rest, *filter_params, limit],
-        )
-        for words in terms
-        if words
-    ]
+    if len(within) > MAX_SCOPES:
+        within = [scopes.of_account(tx.account)]
+    kinds = [[scopes.of_kind(kind) for kind in wanted.kinds]] if wanted.kinds else []
+    filters, params = filter_conditions(wanted)
+    sql = (
+        f"SELECT {_COLUMNS} FROM ({tx.dialect.text_hits} ORDER BY n DESC LIMIT {MAX_HITS}) AS h"
+        f" CROSS JOIN documents d CROSS JOIN ({tx.dialect.ranges}) AS r"
+        f" WHERE {' AND '.join(['d.n = h.n AND d.account_id = ?', _IN_RANGE, *filters, _NOT_STALE])}"
+        " ORDER BY h.n DESC LIMIT ?"
+    )
+    after = [_as_json(ranges), tx.account, *params, limit]
+    statements = [(sql, [*tx.dialect.text_query([within, *kinds], words), *after]) for words in terms if words]
     found = iter(tx.all_of(statements))
     return [[Candidate(*row) for row in next(found)] if words else [] for words in terms]
 
@@ -175,6 +139,9 @@ def _candidates(
 def filter_conditions(wanted: DocumentFilter) -> tuple[list[str], list[str | int]]:
     """Return SQL conditions on `documents d`, with their parameters."""
     where, params = list[str](), list[str | int]()
+    if wanted.owner_id is not None:
+        where.append("d.owner_id = ?")
+        params.append(wanted.owner_id)
     lists: tuple[tuple[str, Sequence[str | int]], ...] = (("d.kind", wanted.kinds), ("d.level", wanted.levels))
     for column, values in lists:
         if values:

@@ -33,9 +33,8 @@ def find_numbers(
         within = [scopes.of_log(log_id) for log_id in log_ids]
     if not within:
         return [[] for _ in terms]
-    hits, number, match = tx.dialect.text_hits
-    sql = f"SELECT {number} FROM {hits} WHERE {match} LIMIT ?"
-    statements = [(sql, [*tx.dialect.text_query(within, words), MAX_HITS]) for words in terms if words]
+    sql = f"{tx.dialect.text_hits} LIMIT ?"
+    statements = [(sql, [*tx.dialect.text_query([within], words), MAX_HITS]) for words in terms if words]
     found = iter(tx.all_of(statements))
     rows = [next(found) if words else [] for words in terms]
     return [[] if len(each) == MAX_HITS else [row[0] for row in each] for each in rows]

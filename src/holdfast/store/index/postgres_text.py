@@ -11,12 +11,12 @@ from holdfast.store.index.scopes import of_log
 from holdfast.text.words import indexed_words, searchable_text
 
 DELETE_ACCOUNT = "DELETE FROM document_words w USING documents d WHERE d.n = w.n AND d.account_id = ?"
-HITS = "document_words AS h", "h.n", "h.words @@ (?::tsquery && to_tsquery('holdfast_text', ?))"
-# An array, so that the words are compared once for each message. A join would compare them once for each pair of
+HITS = "SELECT n FROM document_words WHERE words @@ (?::tsquery && to_tsquery('holdfast_text', ?))"
+# Arrays, so that the words are compared once for each document. A join would compare them once for each pair of
 # messages in a table that has not been analysed yet.
 _MATCH = (
-    f"m.seq = ANY(ARRAY(SELECT d.number FROM {HITS[0]} JOIN documents d ON d.n = {HITS[1]}"
-    f" WHERE {HITS[2]} AND d.account_id = ? AND d.log_id = ? AND d.kind = 'message'))"
+    f"m.seq = ANY(ARRAY(SELECT d.number FROM documents d WHERE d.n = ANY(ARRAY({HITS}))"
+    " AND d.account_id = ? AND d.log_id = ? AND d.kind = 'message'))"
 )
 _MATCH_TEXTS = (
     "SELECT t.seq FROM json_to_recordset(?::json) AS t (seq bigint, words text)"
@@ -47,15 +47,16 @@ def delete(tx: Tx, numbers: Sequence[int]) -> None:
     tx.execute(f"DELETE FROM document_words WHERE n IN ({', '.join('?' * len(numbers))})", numbers)
 
 
-def query(scopes: Sequence[str], words: Sequence[str]) -> Params:
-    """Return the parameters of `HITS` for documents of any of the scopes with all the words."""
-    return [" | ".join(f"'{_lexeme(scope)}'" for scope in scopes), _all_of(words)]
+def query(scopes: Sequence[Sequence[str]], words: Sequence[str]) -> Params:
+    """Return the parameters of `HITS` for documents that have a term of each list of scopes, and all the words."""
+    alternatives = (" | ".join(f"'{_lexeme(term)}'" for term in terms) for terms in scopes)
+    return [" & ".join(f"({each})" for each in alternatives), _all_of(words)]
 
 
 def match(tx: Tx, log_id: int, words: list[str]) -> tuple[str, Params]:
     """Return an SQL condition on `messages m` that all words occur, and its parameters."""
     found = _search_pending(tx, log_id, _all_of(words))
-    params = [*query([of_log(log_id)], words), tx.account, log_id]
+    params = [*query([[of_log(log_id)]], words), tx.account, log_id]
     if not found:
         return _MATCH, params
     return f"({_MATCH} OR m.seq IN ({', '.join('?' * len(found))}))", [*params, *found]

@@ -14,7 +14,7 @@ from holdfast.store.index.scopes import of_log
 from holdfast.text.words import indexed_words, searchable_text
 
 DELETE_ACCOUNT = "DELETE FROM document_text WHERE rowid IN (SELECT n FROM documents WHERE account_id = ?)"
-HITS = "document_text AS h", "h.rowid", "h.document_text MATCH ?"
+HITS = "SELECT rowid AS n FROM document_text WHERE document_text MATCH ?"
 _MATCH = (
     "m.seq IN (SELECT d.number FROM document_text h CROSS JOIN documents d ON d.n = h.rowid"
     " WHERE h.document_text MATCH ? AND d.account_id = ? AND d.log_id = ? AND d.kind = 'message' UNION ALL"
@@ -39,15 +39,16 @@ def delete(tx: Tx, numbers: Sequence[int]) -> None:
     tx.execute(f"DELETE FROM document_text WHERE rowid IN ({', '.join('?' * len(numbers))})", numbers)
 
 
-def query(scopes: Sequence[str], words: Sequence[str]) -> Params:
-    """Return the parameters of `HITS` for documents of any of the scopes with all the words."""
-    return [f"scope : ({' OR '.join(scopes)}) AND text : ({_all_of(words)})"]
+def query(scopes: Sequence[Sequence[str]], words: Sequence[str]) -> Params:
+    """Return the parameters of `HITS` for documents that have a term of each list of scopes, and all the words."""
+    within = " AND ".join(f"({' OR '.join(terms)})" for terms in scopes)
+    return [f"scope : ({within}) AND text : ({_all_of(words)})"]
 
 
 def match(tx: Tx, log_id: int, words: list[str]) -> tuple[str, Params]:
     """Return an SQL condition on `messages m` that all words occur, and its parameters."""
     key = (tx.account, log_id)
-    return _MATCH, [*query([of_log(log_id)], words), *key, *key, *key, _all_of(words)]
+    return _MATCH, [*query([[of_log(log_id)]], words), *key, *key, *key, _all_of(words)]
 
 
 def _all_of(words: Sequence[str]) -> str:

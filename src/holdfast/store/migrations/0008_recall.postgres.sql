@@ -33,7 +33,8 @@ CREATE TABLE document_words (
     words tsvector NOT NULL
 );
 
-CREATE INDEX document_words_by_word ON document_words USING gin (words);
+-- Without a list of pending entries, which every search would have to read.
+CREATE INDEX document_words_by_word ON document_words USING gin (words) WITH (fastupdate = off);
 
 -- The vectors of documents, as little-endian float16. `space` names the embedder: two spaces are never compared.
 CREATE TABLE vectors (
@@ -55,12 +56,15 @@ CREATE TABLE vector_spaces (
     next_space text
 );
 
--- The owners of documents that may have no vector yet.
+-- The owners of documents that may have no vector yet, to be embedded from `due_at` on, by the database's clock.
 CREATE TABLE unembedded (
     account_id text NOT NULL,
     owner_id   text NOT NULL,
+    due_at     bigint NOT NULL,
     PRIMARY KEY (account_id, owner_id)
 );
+
+CREATE INDEX unembedded_due ON unembedded (due_at);
 
 -- How far the vectors of an owner are complete: up to the document with this version and number, in their order.
 CREATE TABLE embedded (

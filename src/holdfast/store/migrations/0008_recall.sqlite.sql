@@ -54,12 +54,15 @@ CREATE TABLE vector_spaces (
     next_space TEXT
 ) STRICT, WITHOUT ROWID;
 
--- The owners of documents that may have no vector yet.
+-- The owners of documents that may have no vector yet, to be embedded from `due_at` on, by the database's clock.
 CREATE TABLE unembedded (
     account_id TEXT NOT NULL,
     owner_id   TEXT NOT NULL,
+    due_at     INTEGER NOT NULL,
     PRIMARY KEY (account_id, owner_id)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX unembedded_due ON unembedded (due_at);
 
 -- How far the vectors of an owner are complete: up to the document with this version and number, in their order.
 CREATE TABLE embedded (

@@ -78,13 +78,17 @@ def totals(tx: Tx, log_id: int) -> tuple[int, int]:
     return counts.get("context", 0), counts.get("skill", 0)
 
 
-def count_used_between(tx: Tx, log_id: int, after: int, through: int) -> int:
-    """Count the distinct contexts and skills that were recorded in a period. An id begins with its milliseconds."""
-    row = tx.one(
-        "SELECT COUNT(DISTINCT uri) FROM usages WHERE account_id = ? AND log_id = ? AND id >= ? AND id < ?",
-        (tx.account, log_id, f"use_{after // 1_000 + 1:012x}", f"use_{through // 1_000 + 1:012x}"),
+def used_between(tx: Tx, log_id: int, after: int, through: int, limit: int) -> list[tuple[str, str, int]]:
+    """List the users and addresses of the contexts and skills that were recorded in a period, and the last use of each.
+
+    An id begins with its milliseconds. At most `limit`, those that were used last.
+    """
+    rows = tx.all(
+        "SELECT author, uri, MAX(created_at) FROM usages WHERE account_id = ? AND log_id = ? AND id >= ? AND id < ?"
+        " GROUP BY author, uri ORDER BY 3 DESC, 1, 2 LIMIT ?",
+        (tx.account, log_id, f"use_{after // 1_000 + 1:012x}", f"use_{through // 1_000 + 1:012x}", limit),
     )
-    return row[0] if row else 0
+    return [(author, uri, used_at) for author, uri, used_at in rows]
 
 
 def _usage(id: str, kind: Literal["context", "skill"], uri: str, detail: str | None, created_at: int) -> Usage:

@@ -83,25 +83,6 @@ def store_spaces(tx: Tx, spaces: Spaces) -> None:
     )
 
 
-def add_unembedded(tx: Tx, owner_id: str) -> None:
-    """Record that an owner has documents that may have no vector. The caller has called `documents.change` before."""
-    tx.execute(
-        "INSERT INTO unembedded (account_id, owner_id) VALUES (?, ?) ON CONFLICT DO NOTHING", (tx.account, owner_id)
-    )
-
-
-def delete_unembedded(tx: Tx, owner_id: str) -> None:
-    tx.execute(f"DELETE FROM unembedded WHERE {_OF_OWNER}", (tx.account, owner_id))
-
-
-def list_unembedded(tx: Tx, *, after: str, limit: int) -> list[str]:
-    rows = tx.all(
-        "SELECT owner_id FROM unembedded WHERE account_id = ? AND owner_id > ? ORDER BY owner_id LIMIT ?",
-        (tx.account, after, limit),
-    )
-    return [row[0] for row in rows]
-
-
 def list_owners(tx: Tx, *, after: str, limit: int) -> list[str]:
     """List the owners of documents of the account."""
     rows = tx.all(

@@ -26,8 +26,7 @@ from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.commits.auto_commits import check_session
 from holdfast.engine.gate.ids import Clock, system_clock
-from holdfast.engine.kinds import TASK_KINDS
-from holdfast.engine.recall.index_kind import start_indexing
+from holdfast.engine.kinds import QUEUES, TASK_KINDS
 from holdfast.engine.tasks.workers import Workers
 from holdfast.model.tasks import COMMIT
 from holdfast.providers.static_vectors import StaticEmbedder
@@ -71,7 +70,7 @@ class SelfKillingWorkers(Workers):
             engine.models,
             TASK_KINDS,
             check_session,
-            start_indexing,
+            QUEUES,
             polls=True,
         )
         self._options = options
