@@ -11,7 +11,7 @@ import holdfast
 from evaluation_data import locomo_samples, longmemeval_rows
 
 Cli = Callable[..., Any]
-HEADER = "turns        n   R@1   R@3   R@5   R@10   R@20  any@10  all@10  NDCG   MRR"
+HEADER = "turns n R@1 R@3 R@5 R@10 R@20 any@10 all@10 NDCG MRR"
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def test_locomo_is_evaluated_in_a_temporary_database(run_cli: Cli, locomo_file: 
     result = run_cli("eval", "locomo", locomo_file)
     assert result.code == 0, result.err
     turns, sessions = result.out.split("\n\n")
-    assert turns.splitlines()[0] == HEADER
+    assert " ".join(turns.splitlines()[0].split()) == HEADER
     assert sessions.splitlines()[0].split()[:3] == ["sessions", "n", "S@1"]
     assert turns.splitlines()[1].split()[:2] == ["all", "6"]
     assert turns.splitlines()[1].split()[6] == "1.000"  # R@20: a session has four turns
