@@ -13,6 +13,7 @@ from holdfast.evaluation.datasets import locomo, longmemeval
 from holdfast.evaluation.model import Dataset, Report
 from holdfast.evaluation.renaming import rename_and_shift
 from holdfast.evaluation.running import evaluate
+from holdfast.testing.postgres import PostgresServer
 
 DATA = Path(os.environ.get("HOLDFAST_DATA") or Path(__file__).parents[4] / "shared" / "data") / "locomo_dev.json"
 needs_locomo = pytest.mark.skipif(not DATA.is_file(), reason=f"{DATA.name} is not on this machine")
@@ -22,6 +23,7 @@ MIN_CHATS = {5: 0.50, 10: 0.60, 20: 0.72}
 MIN_LOCOMO = {5: 0.74, 10: 0.81, 20: 0.86}
 MIN_LOCOMO_SESSIONS = {5: 0.88}
 MAX_CHANGE_BY_NAMES_AND_DATES = 0.02
+MAX_DIFFERENCE_OF_DATABASES = 0.01
 
 
 def ignore(_done: int, _total: int, _label: str) -> None:
@@ -33,8 +35,8 @@ def shares(report: Report, level: str = "turn") -> dict[int, float]:
     return figures.scores.share
 
 
-def evaluate_quietly(dataset: Dataset) -> Report:
-    return evaluate(dataset, None, Settings(), "default settings", ignore)
+def evaluate_quietly(dataset: Dataset, target: str | None = None) -> Report:
+    return evaluate(dataset, target, Settings(), "default settings", ignore)
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +49,24 @@ def locomo_report(locomo_dev: Dataset) -> Report:
     return evaluate_quietly(locomo_dev)
 
 
-def test_facts_of_short_user_turns_are_found_among_long_turns_of_an_assistant() -> None:
-    found = shares(evaluate_quietly(longmemeval.read_dataset(longmemeval_rows())))
+@pytest.fixture(scope="module")
+def chats() -> Dataset:
+    return longmemeval.read_dataset(longmemeval_rows())
+
+
+@pytest.fixture(scope="module")
+def chats_report(chats: Dataset) -> Report:
+    return evaluate_quietly(chats)
+
+
+def test_facts_of_short_user_turns_are_found_among_long_turns_of_an_assistant(chats_report: Report) -> None:
+    found = shares(chats_report)
     assert {k: found[k] for k in MIN_CHATS if found[k] < MIN_CHATS[k]} == {}
+
+
+def test_both_databases_find_the_same(chats: Dataset, chats_report: Report, postgres: PostgresServer) -> None:
+    found = shares(evaluate_quietly(chats, postgres.new_migrated_database()))
+    assert found == pytest.approx(shares(chats_report), abs=MAX_DIFFERENCE_OF_DATABASES)
 
 
 @needs_locomo
