@@ -37,6 +37,7 @@ PAGES = [
     "docs/server.md",
     "docs/exchange.md",
     "docs/audit.md",
+    "docs/evaluation.md",
 ]
 SERVER = "localhost:1933"
 

@@ -42,8 +42,8 @@ class Comparison(WireStruct, frozen=True, kw_only=True):
 
 
 def compare_reports(first: Report, second: Report) -> Comparison:
-    """Compare the questions that both reports have. They must be of the same data set."""
-    if first.dataset != second.dataset:
+    """Compare the questions that both reports have. They must be of the same data set, which may be renamed."""
+    if first.dataset.partition(" (")[0] != second.dataset.partition(" (")[0]:
         raise InvalidArgumentError("compare", f"the results are of different data: {first.dataset}, {second.dataset}")
     changed = [
         ChangedQuestion(

@@ -264,9 +264,8 @@ def _print_comparison(ctx: typer.Context, comparison: "Comparison", chosen: Eval
             output.print_blank_line()
     output.print_rows(ctx, comparison.changed, CHANGED)
     won = sum(each.change == "won" for each in comparison.changed)
-    output.print_notice(
-        f"Among the first ten results, {won} questions were won and {len(comparison.changed) - won} lost."
-    )
+    lost = len(comparison.changed) - won
+    output.print_notice(f"{won} questions have more of their evidence among the first ten results, {lost} have less.")
 
 
 def _compared_columns(level: str) -> list[Column]:
