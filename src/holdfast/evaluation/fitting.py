@@ -16,7 +16,15 @@ from holdfast.evaluation.model import (
     Question,
     Report,
 )
-from holdfast.evaluation.running import Place, ask_questions, load_dataset, make_report, open_place, search_messages
+from holdfast.evaluation.running import (
+    Place,
+    ask_questions,
+    load_dataset,
+    make_report,
+    open_place,
+    search_messages,
+    searching,
+)
 from holdfast.search.experiments import experiment
 from holdfast.search.fitting import Sample, fit
 from holdfast.search.matches import MAX_CANDIDATES
@@ -27,28 +35,35 @@ Fit = Callable[[Place, Sequence[Conversation]], Ask]
 MIN_CONVERSATIONS = 2
 
 
-def fit_weights(place: Place, training: Sequence[Conversation]) -> Ask:
-    """Fit the weights of the ranker on the questions of conversations, and return a search that uses them."""
-    weights = fit(read_samples(place, training))
+def make_fit(place: Place, ask: Ask) -> Fit:
+    """Return a function that fits the weights of the ranker. It asks each question once, however often it fits."""
+    samples: dict[str, list[Sample]] = {}
 
-    def ask(conversation: Conversation, question: Question) -> list[FoundTurn]:
-        with place.open(conversation) as client, experiment(weights):
-            return search_messages(client, question)
+    def fit_weights(_place: Place, training: Sequence[Conversation]) -> Ask:
+        for conversation in training:
+            if conversation.name not in samples:
+                samples[conversation.name] = read_samples(place, conversation)
+        weights = fit([sample for conversation in training for sample in samples[conversation.name]])
 
-    return ask
+        def ask_with_weights(conversation: Conversation, question: Question) -> list[FoundTurn]:
+            with experiment(weights):
+                return ask(conversation, question)
+
+        return ask_with_weights
+
+    return fit_weights
 
 
-def read_samples(place: Place, training: Sequence[Conversation]) -> list[Sample]:
-    """Ask all questions of some conversations, and return what was ranked, with the positions of the evidence."""
+def read_samples(place: Place, conversation: Conversation) -> list[Sample]:
+    """Ask all questions of a conversation, and return what was ranked, with the positions of the evidence."""
     samples: list[Sample] = []
-    for conversation in training:
-        with place.open(conversation) as client, experiment() as running:
-            for question in conversation.questions:
-                found = search_messages(client, question, MAX_CANDIDATES)
-                evidence = [index for index, turn in enumerate(found) if turn.turn in question.turns]
-                if evidence:
-                    samples.append(Sample(running.samples[-1][: len(found)], evidence))
-                running.samples.clear()
+    with place.open(conversation) as client, experiment() as running:
+        for question in conversation.questions:
+            found = search_messages(client, question, MAX_CANDIDATES)
+            evidence = [index for index, turn in enumerate(found) if turn.turn in question.turns]
+            if evidence:
+                samples.append(Sample(running.samples[-1][: len(found)], evidence))
+            running.samples.clear()
     return samples
 
 
@@ -58,7 +73,8 @@ def evaluate_fitted(
     """Import a data set, and report what `search` finds in each conversation with weights fitted on the others."""
     with open_place(target, settings) as place:
         load_dataset(place, dataset, progress)
-        answers, seconds, notes = cross_validate(place, dataset, fit_weights, progress)
+        with searching(place) as ask:
+            answers, seconds, notes = cross_validate(place, dataset, make_fit(place, ask), progress)
     report = make_report(dataset, f"{label}, weights fitted on other conversations", answers, seconds)
     return msgspec.structs.replace(report, notes=notes)
 
