@@ -267,7 +267,7 @@ def _rank(
     if not pool.candidates:
         return [], 0
     with _vocabulary_lock:
-        ranked = ranking.rank(query, pool, _vocabulary)[: request.limit]
+        ranked = ranking.rank(query, pool, _vocabulary, request.limit)
     best = [(pool.documents[each.position], each) for each in ranked]
     return [
         RankedDocument(

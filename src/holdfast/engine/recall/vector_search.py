@@ -47,7 +47,7 @@ def cosines_of_table(
     columns = matrices_of(resources.db, resources.settings).columns(tx, owner_id, query.space)
     if columns is None or not len(columns.numbers) or columns.vectors.shape[1] != len(query.vector):
         return cosines
-    values = columns.vectors @ query.vector
+    values = np.vecdot(columns.vectors, query.vector)  # unlike a product of matrices, it starts no threads
     at = np.searchsorted(table.numbers, columns.numbers)
     at[at == len(table.numbers)] = 0
     is_known = table.numbers[at] == columns.numbers
