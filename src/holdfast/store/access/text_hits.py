@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from holdfast.store.access.readable_documents import DocumentFilter, filter_conditions
 from holdfast.store.database import Row, Tx
 from holdfast.store.index import scopes
@@ -53,12 +55,11 @@ def read_documents(tx: Tx, kind: str, places: Sequence[tuple[int, int]]) -> list
     in_logs = [place for place in places if place[0]]
     found = documents.read(tx, [number for log_id, number in places if not log_id])
     for first in range(0, len(in_logs), MAX_PLACES):
-        chunk = in_logs[first : first + MAX_PLACES]
+        chunk = [(log_id, number, number) for log_id, number in in_logs[first : first + MAX_PLACES]]
         rows = tx.all(
-            f"WITH places (log_id, number) AS (VALUES {', '.join(['(?, ?)'] * len(chunk))})"
-            f" SELECT {DOCUMENT_COLUMNS} FROM places p CROSS JOIN documents d"
-            f" WHERE d.account_id = ? AND d.log_id = p.log_id AND d.kind = ? AND d.number = p.number",
-            (*(value for place in chunk for value in place), tx.account, kind),
+            f"SELECT {DOCUMENT_COLUMNS} FROM ({tx.dialect.ranges}) AS p CROSS JOIN documents d"
+            " WHERE d.account_id = ? AND d.log_id = p.log_id AND d.kind = ? AND d.number = p.first_seq",
+            (msgspec.json.encode(chunk).decode(), tx.account, kind),
         )
         found += [Document(*row) for row in rows]
     return found
