@@ -226,6 +226,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model_output_tokens: Annotated[int, msgspec.Meta(ge=100)] = 2_000
     """The maximum length of one response."""
 
+    query_model_seconds: Annotated[float, msgspec.Meta(ge=0)] = 3.0
+    """How long a search waits for the model to complete its query; 0 never asks the model."""
+
     embedder: EmbedderKind = "static"
     """Which embedder computes vectors: static (on this machine, no network), minilm (on this machine; better and much
     slower) or openai (or a compatible server)."""

@@ -32,10 +32,12 @@ PAGES = [
     "docs/sessions.md",
     "docs/sharing.md",
     "docs/commits.md",
+    "docs/search.md",
     "docs/files.md",
     "docs/server.md",
     "docs/exchange.md",
     "docs/audit.md",
+    "docs/evaluation.md",
 ]
 SERVER = "localhost:1933"
 

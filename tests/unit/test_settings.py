@@ -28,7 +28,7 @@ NOT_IN_DISCOVERED_FILES = {
     *("max_streams_per_user", "stream_heartbeat_seconds", "stream_poll_seconds", "log_level"),
     # settings that cost money: more, larger or repeated calls
     *("model_timeout_seconds", "model_concurrency", "model_requests_per_minute", "model_tokens_per_minute"),
-    *("model_input_tokens", "model_output_tokens", "task_attempts", "task_backoff_seconds"),
+    *("model_input_tokens", "model_output_tokens", "query_model_seconds", "task_attempts", "task_backoff_seconds"),
     *("task_backoff_max_seconds", "task_lease_seconds"),
     # settings that delete data or leave it out of contexts
     *("idempotency_hours", "task_retention_hours", "overview_tokens", "rules_tokens"),

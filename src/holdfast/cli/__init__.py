@@ -18,6 +18,7 @@ from holdfast.cli.commands import (
     messages,
     reembed,
     resummarise,
+    search,
     sessions,
     sharing,
     system,
@@ -55,6 +56,7 @@ app.add_typer(sharing.app, name="share")
 app.add_typer(tasks.app, name="task")
 app.add_typer(resummarise.app)
 app.add_typer(reembed.app)
+app.add_typer(search.app)
 app.add_typer(files.app)
 app.add_typer(exchange.app)
 app.add_typer(evaluation.app, name="eval")

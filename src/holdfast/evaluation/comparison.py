@@ -5,11 +5,12 @@ from typing import Literal
 import msgspec
 
 from holdfast.errors import InvalidArgumentError
+from holdfast.evaluation.metrics import score_ranking
 from holdfast.evaluation.model import Answer, Figures, Report
 from holdfast.model.base import WireStruct
 
 CUTOFF = 10
-"""A question is won if its evidence is among the first ten results of the second report only."""
+"""A question is won if more of its evidence is among the first ten results of the second report."""
 
 
 class ComparedFigures(WireStruct, frozen=True, kw_only=True):
@@ -26,6 +27,9 @@ class ChangedQuestion(WireStruct, frozen=True, kw_only=True):
     question_id: str
     category: str
     question: str
+    first_share: float
+    """The share of its evidence that is among the first ten results."""
+    second_share: float
     first_rank: int | None
     second_rank: int | None
 
@@ -38,21 +42,24 @@ class Comparison(WireStruct, frozen=True, kw_only=True):
 
 
 def compare_reports(first: Report, second: Report) -> Comparison:
-    """Compare the questions that both reports have. They must be of the same data set."""
-    if first.dataset != second.dataset:
+    """Compare the questions that both reports have. They must be of the same data set, which may be renamed."""
+    if first.dataset.partition(" (")[0] != second.dataset.partition(" (")[0]:
         raise InvalidArgumentError("compare", f"the results are of different data: {first.dataset}, {second.dataset}")
     changed = [
         ChangedQuestion(
-            change="won" if _is_found(after) else "lost",
+            change="won" if second_share > first_share else "lost",
             conversation=before.conversation,
             question_id=before.question_id,
             category=before.category,
             question=before.question,
+            first_share=first_share,
+            second_share=second_share,
             first_rank=before.rank,
             second_rank=after.rank,
         )
         for before, after in _paired_answers(first, second)
-        if _is_found(before) != _is_found(after)
+        for first_share, second_share in [(_share(before), _share(after))]
+        if first_share != second_share
     ]
     return Comparison(
         first=first.settings,
@@ -75,8 +82,10 @@ def summarise_figures(figures: Figures) -> dict[str, float]:
     }
 
 
-def _is_found(answer: Answer) -> bool:
-    return answer.rank is not None and answer.rank <= CUTOFF
+def _share(answer: Answer) -> float:
+    if answer.evidence:
+        return score_ranking(answer.found, answer.evidence).share[CUTOFF]
+    return score_ranking(answer.found_sessions, answer.evidence_sessions).share[CUTOFF]
 
 
 def _paired_answers(first: Report, second: Report) -> list[tuple[Answer, Answer]]:

@@ -1,7 +1,8 @@
 """Measures of ranked results. Pure functions.
 
-The headline is `any`: the share of questions with at least one piece of evidence among the first k results. `all` needs
-every piece of evidence, and `share` is the mean share of the evidence that is found.
+The headline, R@k for turns and S@k for sessions, is `share`: the share of a question's evidence that is among the first
+k results, as a mean over questions. This is recall as information retrieval defines it. `any` counts the questions with
+at least one piece of evidence among them, and `all` those with every piece; published figures may use either.
 """
 
 import math
@@ -16,10 +17,10 @@ NDCG_CUTOFF = 10
 class Scores(WireStruct, frozen=True, kw_only=True):
     """The measures of one question, or their means over several."""
 
-    any: dict[int, float]
-    """By cutoff: whether some evidence is among the first k results."""
-    all: dict[int, float]
     share: dict[int, float]
+    """By cutoff: the share of the evidence that is among the first k results."""
+    any: dict[int, float]
+    all: dict[int, float]
     ndcg: float
     """At 10; every piece of evidence has the same gain."""
     mrr: float
@@ -39,9 +40,9 @@ def score_ranking(ranked: Iterable[str], relevant: Collection[str]) -> Scores:
         raise ValueError("a question without evidence cannot be scored")
     counts = {k: sum(found[:k]) for k in CUTOFFS}
     return Scores(
+        share={k: count / total for k, count in counts.items()},
         any={k: float(count > 0) for k, count in counts.items()},
         all={k: float(count == total) for k, count in counts.items()},
-        share={k: count / total for k, count in counts.items()},
         ndcg=_gain(found[:NDCG_CUTOFF]) / _gain([True] * min(total, NDCG_CUTOFF)),
         mrr=1 / (found.index(True) + 1) if True in found else 0.0,
     )
@@ -52,9 +53,9 @@ def mean_scores(scores: Sequence[Scores]) -> Scores:
     if not scores:
         raise ValueError("there are no questions")
     return Scores(
+        share={k: _mean([each.share[k] for each in scores]) for k in CUTOFFS},
         any={k: _mean([each.any[k] for each in scores]) for k in CUTOFFS},
         all={k: _mean([each.all[k] for each in scores]) for k in CUTOFFS},
-        share={k: _mean([each.share[k] for each in scores]) for k in CUTOFFS},
         ndcg=_mean([each.ndcg for each in scores]),
         mrr=_mean([each.mrr for each in scores]),
     )

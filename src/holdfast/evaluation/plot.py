@@ -27,8 +27,8 @@ TWO_COLOURS = ("#9aa5b1", "#1f6cb0")
 FONT = "font-family='Helvetica, Arial, sans-serif'"
 INK, FAINT, GRID = "#1b2733", "#5b6875", "#dfe4e9"
 LEVEL_TITLES: dict[Level, str] = {
-    "turn": "Turns: questions with an evidence turn among the first k results",
-    "session": "Sessions: questions with an evidence session among the first k sessions",
+    "turn": "Turns: share of the evidence among the first k results",
+    "session": "Sessions: share of the evidence's sessions among the first k sessions",
 }
 
 
@@ -48,7 +48,7 @@ def plot_report(report: Report) -> str:
     panels = []
     for level, title in LEVEL_TITLES.items():
         rows = [figures for figures in report.figures if figures.level == level]
-        groups = [Group(row.category, row.questions, [row.scores.any[k] for k in CUTOFFS]) for row in rows]
+        groups = [Group(row.category, row.questions, [row.scores.share[k] for k in CUTOFFS]) for row in rows]
         if groups:
             panels.append(Panel(title, groups))
     subtitle = f"{len(report.answers):,} questions, {report.conversations:,} conversations; {report.settings}"

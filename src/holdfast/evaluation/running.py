@@ -18,8 +18,8 @@ from holdfast.exchange.importing.sessions import import_session
 
 MAX_RESULTS = CUTOFFS[-1]
 ACCOUNT = "evaluation"
-INDEX_SECONDS = 600.0
-"""How long an evaluation waits for the index, for each conversation."""
+INDEX_SECONDS = 3_600.0
+"""How long an evaluation waits for the index."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ def load_dataset(place: Place, dataset: Dataset, progress: ProgressCallback) -> 
     if dataset.conversations:
         progress(done, total, "indexing")
         with place.open(dataset.conversations[0], runs_tasks=True) as client:
-            client.wait_until_idle(INDEX_SECONDS * len(dataset.conversations))
+            client.wait_until_idle(INDEX_SECONDS)
 
 
 @contextmanager

@@ -84,7 +84,7 @@ def measure(query: Query, pool: Pool, vocabulary: Vocabulary) -> Measured:
         "asks": asks[:count],
         "length": np.log1p(lengths[:count]),
         "long_previous": _at(np.log1p(lengths) * is_person, previous),
-        "person": is_person[:count].astype(np.float64),
+        "role": (is_person[:count] != query.asks_assistant).astype(np.float64),
         "speaker": _speakers(query, documents[:count]),
         "name": _names(query, documents[:count]),
         "recency": _recency(documents[:count], pool.now),

@@ -28,13 +28,15 @@ class Sample(NamedTuple):
 def fit(samples: Sequence[Sample]) -> list[float]:
     """Return the weights of the fitted features, in the order of `FITTED_FEATURES`."""
     is_fitted = np.array([weight.is_fitted for weight in WEIGHTS])
+    fixed = np.array([0.0 if weight.is_fitted else weight.weight for weight in WEIGHTS])
     rows = [sample.rows[:, is_fitted] for sample in samples]
+    offsets = [sample.rows @ fixed for sample in samples]
     weights = np.zeros(int(is_fitted.sum()))
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     for step in range(1, STEPS + 1):
         gradient = _PENALTY * weights
-        for matrix, sample in zip(rows, samples, strict=True):
-            totals = matrix @ weights
+        for matrix, offset, sample in zip(rows, offsets, samples, strict=True):
+            totals = matrix @ weights + offset
             chances = np.exp(totals - totals.max())
             gradient += (matrix.T @ (chances / chances.sum()) - matrix[sample.evidence].mean(axis=0)) / len(samples)
         mean = _MEAN_DECAY * mean + (1 - _MEAN_DECAY) * gradient

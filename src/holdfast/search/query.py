@@ -13,6 +13,12 @@ MAX_QUERY_WORDS = 32
 """Different words that are searched for."""
 
 
+_ASSISTANT = re.compile(
+    r"\b(?:you|(?:the|your) (?:assistant|agent|bot|model|tool)|assistant)\b[^.!?]{0,40}"
+    r"\b(?:advi[sc]e|answer|explain|found|gave|give|list|mention|propose|recommend|return|said|say|suggest|tell|told|wrote)"
+    r"|[你您][^。！？]{0,20}(?:建议|推荐|说|提)",  # noqa: RUF001
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{1,40}(?![A-Za-z])")
 
 
@@ -26,6 +32,8 @@ class Query(NamedTuple):
     """Words that are written as names, in lower case."""
     times: list[TimeRange]
     asks_for_time: bool
+    asks_assistant: bool
+    """Whether it asks what an assistant or a tool said."""
 
 
 def parse_query(text: str, now: int) -> Query:
@@ -44,6 +52,7 @@ def parse_query(text: str, now: int) -> Query:
         names=list(dict.fromkeys(match[0].lower() for match in _NAME.finditer(text)))[:MAX_QUERY_WORDS],
         times=find_times(text, now),
         asks_for_time=asks_for_time(text),
+        asks_assistant=_ASSISTANT.search(text) is not None,
     )
 
 

@@ -320,6 +320,59 @@ def test_ov_manages_accounts_and_users(operator: ClientConfig, ov: Callable[...,
 
 
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_the_sdk_finds_and_searches(alice: ClientConfig, version: str) -> None:
+    results = run_with_sdk(
+        version,
+        alice,
+        """
+        client.add_message("chat_001", "user", "The code of the blue safe is 4711.")
+        client.add_message("chat_002", "user", "What is the code of the blue safe?")
+        results["found"] = client.find("blue safe", target_uri="viking://user/memories/")
+        results["searched"] = client.search("code of the blue safe", limit=3)
+        results["completed"] = client.search("And its colour?", session_id="chat_002")
+        results["missing session"] = client.search("code", session_id="chat_003")
+        results["empty"] = error_of(client.find, "")
+        """,
+    )
+    assert results["found"] == {"memories": [], "resources": [], "skills": [], "total": 0}
+    assert results["searched"]["total"] == len(results["searched"]["messages"]) == 2
+    assert {hit["session_id"] for hit in results["searched"]["messages"]} == {"chat_001", "chat_002"}
+    assert "safe" in results["completed"]["query_plan"]["added"]
+    assert results["missing session"]["memories"] == []
+    assert results["empty"] == ["InvalidArgumentError", "INVALID_ARGUMENT"]
+
+
+def test_the_sdk_gets_a_text_for_a_prompt(alice: ClientConfig) -> None:
+    results = run_with_sdk(
+        NEWEST,
+        alice,
+        """
+        from openviking_sdk import SearchContextOptions
+        client.add_message("chat_001", "user", "The code of the blue safe is 4711.")
+        context = client.search_context("code of the blue safe", options=SearchContextOptions(max_tokens=500))
+        results["context"] = {name: context[name] for name in ("entries", "rendered", "stats")}
+        """,
+    )
+    context = results["context"]
+    assert [entry["uri"] for entry in context["entries"]] == ["viking://user/alice/sessions/chat_001#1"]
+    assert context["entries"][0].keys() >= {"uri", "category", "score", "detail", "text", "origin"}
+    assert "4711" in context["rendered"]
+    assert context["stats"]["max_tokens"] == 500
+    assert context["stats"]["returned"] == 1
+
+
+def test_ov_finds_and_searches(alice: ClientConfig, ov: Callable[..., Any]) -> None:
+    ov(alice, "session", "add-message", "chat_001", "--role", "user", "--content", "The code of the safe is 4711.")
+    options = ("-n", "5", "-t", "0.1", "-L", "0,1,2", "--context-type", "memory,resource", "--after", "7d")
+    found = ov(alice, "find", "code", *options, "--read-content")
+    assert (found["memories"], found["resources"], found["skills"], found["total"]) == ([], [], [], 0)
+    searched = ov(alice, "search", "code of the safe", "--session-id", "chat_001")
+    assert searched["memories"] == []
+    assert [hit["seq"] for hit in searched["messages"]] == [1]
+    assert ov(alice, "find", " ", code=1)["code"] == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
 def test_the_sdk_commits_a_session_and_reads_its_context(alice: ClientConfig, version: str) -> None:
     results = run_with_sdk(
         version,

@@ -68,8 +68,6 @@ def test_a_route_that_does_not_exist_is_not_found(http: httpx2.Client, path: str
     "route",
     [
         "POST /sessions/chat/extract",
-        "POST /search/find",
-        "POST /search/search",
         "POST /search/grep",
         "POST /search/glob",
         "POST /fs/mkdir",

@@ -221,9 +221,9 @@ def _columns(level: str) -> list[Column]:
     return [
         Column(f"{level}s", lambda row: row.category),
         Column("n", lambda row: row.questions, align_right=True),
-        *(Column(f"{LETTERS[level]}@{k}", share("any", k), align_right=True) for k in SHOWN_CUTOFFS),
+        *(Column(f"{LETTERS[level]}@{k}", share("share", k), align_right=True) for k in SHOWN_CUTOFFS),
+        Column("any@10", share("any", 10), align_right=True),
         Column("all@10", share("all", 10), align_right=True),
-        Column("share@10", share("share", 10), align_right=True),
         Column("NDCG", share("ndcg"), align_right=True),
         Column("MRR", share("mrr"), align_right=True),
     ]
@@ -264,9 +264,8 @@ def _print_comparison(ctx: typer.Context, comparison: "Comparison", chosen: Eval
             output.print_blank_line()
     output.print_rows(ctx, comparison.changed, CHANGED)
     won = sum(each.change == "won" for each in comparison.changed)
-    output.print_notice(
-        f"Among the first ten results, {won} questions were won and {len(comparison.changed) - won} lost."
-    )
+    lost = len(comparison.changed) - won
+    output.print_notice(f"{won} questions have more of their evidence among the first ten results, {lost} have less.")
 
 
 def _compared_columns(level: str) -> list[Column]:

@@ -18,6 +18,7 @@ from holdfast.context import tool_outputs
 from holdfast.engine.commits.archives import read_messages
 from holdfast.engine.commits.summarising import Conversation, SummaryResult, summarise_archive
 from holdfast.engine.commits.tool_outputs import OutputLimits, restore_outputs
+from holdfast.engine.commits.uses import count_addresses
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.completion import OutdatedResultsError
@@ -29,7 +30,8 @@ from holdfast.model.summaries import EmbeddingUsage, RenderedSummary
 from holdfast.model.tasks import CommitOutcome, CommitPayload, TaskUsage, TotalUsage
 from holdfast.store.checked.archive_rows import StoredArchive
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, changes, documents, sessions, usages
+from holdfast.store.tables import archives, changes, documents, sessions
+from holdfast.store.tables.sessions import StoredSession
 from holdfast.text import tokens
 
 
@@ -140,21 +142,25 @@ def _publish(
     documents.forget_overviews(tx, log_id, [number])
     details = {"archive_id": archive_id(number), "task_id": task.task_id, "abstract": rendered.own.abstract}
     changes.record(tx, session, "archived", user_name(task.user_id), context.now, details)
-    return _outcome(tx, claimed, payload, archive, result)
+    return _outcome(tx, claimed, payload, session, archive, result)
 
 
 def _outcome(
-    tx: Tx, claimed: ClaimedTask, payload: CommitPayload, archive: StoredArchive, result: SummaryResult
+    tx: Tx,
+    claimed: ClaimedTask,
+    payload: CommitPayload,
+    session: StoredSession,
+    archive: StoredArchive,
+    result: SummaryResult,
 ) -> CommitOutcome:
     task = claimed.task
-    previous_commit_at = archives.created_at(tx, payload.log_id, payload.number - 1)
     uri = archive_uri(task.user_id, task.resource_id, payload.number)
     total = archive.total_tokens + archive.embedding_tokens
     return CommitOutcome(
         session_id=task.resource_id,
         archive_uri=uri,
         memories_extracted={},
-        active_count_updated=usages.count_used_between(tx, payload.log_id, previous_commit_at, archive.created_at),
+        active_count_updated=count_addresses(tx, session, payload.number, archive.created_at),
         token_usage=TaskUsage(archive.usage, EmbeddingUsage(archive.embedding_tokens), TotalUsage(total)),
         memory_diff_uri=f"{uri}/memory_diff.json",
         summarised_by=result.summarised_by,

@@ -2,6 +2,7 @@
 
 from holdfast.context.archive_boundary import CallEvent, find_call_spans, last_sealable_seq
 from holdfast.engine.commits.archives import require_archive
+from holdfast.engine.commits.uses import count_uses
 from holdfast.engine.gate import session_access
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.engine.tasks.operations import retry_task
@@ -50,6 +51,7 @@ def seal(tx: Tx, session: StoredSession, user_id: str, keep: int, context: CallC
     sealed = MessageRange(number, "pending", session.live_from, last_seq, tokens - session.tokens_archived)
     archives.insert(tx, session.log_id, number, sealed, task_id, context.now)
     store.seal(tx, session, last_seq, tokens, context.now)
+    count_uses(tx, session, number, context.now)
     details = {"archive_id": archive_id(number), "task_id": task_id, "last_seq": last_seq}
     changes.record(tx, session, "committed", user_id, context.now, details)
     return Committed(

@@ -53,6 +53,12 @@ def require_session(tx: Tx, principal: Principal, op: SessionOperation, *, lock:
     return session
 
 
+def find_readable(tx: Tx, principal: Principal, op: SessionOperation) -> StoredSession | None:
+    """Return the session of an operation, or None if it does not exist or the caller may not read it."""
+    session = _find(tx, principal, op, lock=False)
+    return session if session is not None and session.rights & RIGHT_BITS["read"] else None
+
+
 def require_rights(principal: Principal, session: StoredSession, needed: int) -> None:
     missing = needed & ~session.rights
     if not missing:

@@ -8,24 +8,26 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler
-from holdfast.engine.recall.hits import Located, document_hits, locate, message_hits
+from holdfast.engine.recall.requests.completion import complete_query
+from holdfast.engine.recall.requests.targets import Address, Place, is_in_places, parse_targets, resolve_targets
+from holdfast.engine.recall.results.context_mode import with_context
+from holdfast.engine.recall.results.hits import Located, document_hits, locate, message_hits
 from holdfast.engine.recall.retrieval import Retrieval, RetrievalRequest, retrieve
-from holdfast.engine.recall.targets import Address, Place, is_in_places, parse_targets, resolve_targets
 from holdfast.errors import InvalidArgumentError, InvalidUriError, short_repr
 from holdfast.model.identity import Principal
-from holdfast.model.search import ContextType, FindResult, Hit, QueryPlan, SearchResult
+from holdfast.model.search import ContextType, FindResult, Hit, MessageHit, QueryPlan, SearchResult
 from holdfast.ops.search import TIME_HINT, Find, FoundKind, Search, SearchedKind
-from holdfast.search.addresses import canonical_address
-from holdfast.search.analysis import terms_of
-from holdfast.search.time_limits import parse_time
+from holdfast.search.query import MAX_QUERY_CHARS, parse_query
+from holdfast.search.requests.addresses import canonical_address
+from holdfast.search.requests.time_limits import parse_time
 from holdfast.storable import storable_text
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros, to_micros
 
-MAX_QUERY_CHARS = 10_000
-"""Characters of a query that are searched for."""
 MAX_RETRIEVED = 2_000
+MAX_LIVE = 200
+"""How many more documents are ranked if live messages of a session are not returned."""
 
 
 class CheckedSearch(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +48,8 @@ class PreparedSearch(msgspec.Struct, frozen=True, kw_only=True):
     checked: CheckedSearch
     searched: str
     added: list[str]
+    session: StoredSession | None
+    """The session that completes the query."""
     places: list[Place]
     retrieval: Retrieval
     notes: list[str]
@@ -101,13 +105,15 @@ def _prepare(
     resources: EngineResources, principal: Principal, op: Find | Search, checked: CheckedSearch
 ) -> PreparedSearch:
     """Complete the query, find documents and rank them. The transaction reads those that are returned."""
+    completed = complete_query(resources, principal, op, checked.query) if isinstance(op, Search) else None
+    searched = checked.query if completed is None else completed.searched
     places = resolve_targets(resources.db, principal, checked.targets)
-    excluded = len(op.exclude_uris) if isinstance(op, Search) else 0
+    excluded = 0 if completed is None else _max_excluded(op, completed.session)
     retrieval = retrieve(
         resources,
         principal,
         RetrievalRequest(
-            query=checked.query,
+            query=searched,
             kinds=checked.kinds,
             limit=min(op.max_hits + excluded + 1, MAX_RETRIEVED),
             targets=[place.target for place in places],
@@ -120,16 +126,25 @@ def _prepare(
     )
     return PreparedSearch(
         checked=checked,
-        searched=checked.query,
-        added=[],
+        searched=searched,
+        added=[] if completed is None else completed.added,
+        session=None if completed is None else completed.session,
         places=places,
         retrieval=retrieval,
-        notes=[*checked.notes, *retrieval.notes],
+        notes=[*checked.notes, *([] if completed is None else completed.notes), *retrieval.notes],
     )
 
 
+def _max_excluded(op: Find | Search, session: StoredSession | None) -> int:
+    """Return how many documents may be found that are not returned."""
+    if not isinstance(op, Search):
+        return 0
+    live = min(MAX_LIVE, session.live_count) if session is not None and op.mode == "context" else 0
+    return len(op.exclude_uris) + live
+
+
 def _find(tx: Tx, principal: Principal, op: Find, prepared: PreparedSearch, _context: CallContext) -> FindResult:
-    by_kind = _select(tx, principal, op, prepared)
+    by_kind, _ = _select(tx, principal, op, prepared)
     hits = {kind: _documents(tx, by_kind, kind, op)[0] for kind in get_args(FoundKind)}
     return FindResult(
         memories=hits["memory"],
@@ -140,21 +155,21 @@ def _find(tx: Tx, principal: Principal, op: Find, prepared: PreparedSearch, _con
 
 
 def _search(tx: Tx, principal: Principal, op: Search, prepared: PreparedSearch, context: CallContext) -> SearchResult:
-    by_kind = _select(tx, principal, op, prepared)
+    by_kind, excluded = _select(tx, principal, op, prepared)
     returned = [located for kind in by_kind.values() for located in kind[: op.max_hits]]
-    context.signals.opened = _sessions(returned)
+    context.signals.opened = _sessions(returned, prepared.session)
     notes = list(prepared.notes)
-    words = terms_of(prepared.searched)
-    messages = message_hits(tx, by_kind.get("message", [])[: op.max_hits], op.around, words)
+    words = parse_query(prepared.searched, prepared.checked.now).words
+    messages = _messages(tx, by_kind.get("message", []), op, prepared, words)
     shortened = sum(hit.is_shortened for hit in messages)
     if shortened:
         notes.append(f"{shortened} messages are shortened, or messages around them are missing; read the session")
     hits: dict[str, list[Hit]] = {}
     for kind in ("memory", "resource", "skill", "overview"):
         hits[kind], missing = _documents(tx, by_kind, kind, op)
-        if missing:
+        if missing and op.read_content:
             notes.append(f"{missing} hits have no content, because the answer would be too large; read them one by one")
-    return SearchResult(
+    result = SearchResult(
         memories=hits["memory"],
         resources=hits["resource"],
         skills=hits["skill"],
@@ -163,28 +178,56 @@ def _search(tx: Tx, principal: Principal, op: Search, prepared: PreparedSearch, 
         total=len(messages) + sum(map(len, hits.values())),
         query_plan=_plan(prepared, notes),
     )
+    if op.mode == "list":
+        return result
+    return with_context(
+        result, op, prepared.session, prepared.retrieval, excluded, words, context.settings.token_counter
+    )
+
+
+def _messages(
+    tx: Tx, located: Sequence[Located], op: Search, prepared: PreparedSearch, words: Sequence[str]
+) -> list[MessageHit]:
+    """Return the messages that were found, without the query itself, which may be the last message of the session."""
+    session, query = prepared.session, prepared.checked.query
+    hits = message_hits(tx, located[: op.max_hits + (session is not None)], op.around, words)
+    if session is not None:
+        here = (session.owner_id, session.session_id)
+        hits = [hit for hit in hits if (hit.owner, hit.session_id) != here or hit.text.strip() != query]
+    return hits[: op.max_hits]
 
 
 def _documents(
     tx: Tx, by_kind: dict[ContextType, list[Located]], kind: ContextType, op: Find | Search
 ) -> tuple[list[Hit], int]:
-    return document_hits(tx, by_kind.get(kind, [])[: op.max_hits], with_content=op.read_content)
+    with_content = op.read_content or (isinstance(op, Search) and op.mode == "context")
+    return document_hits(tx, by_kind.get(kind, [])[: op.max_hits], with_content=with_content)
 
 
 def _select(
     tx: Tx, principal: Principal, op: Find | Search, prepared: PreparedSearch
-) -> dict[ContextType, list[Located]]:
-    """Return the documents to return, best first, by kind."""
+) -> tuple[dict[ContextType, list[Located]], int]:
+    """Return the documents to return, best first, by kind, and how many were excluded."""
     documents = sorted(prepared.retrieval.documents, key=lambda document: -document.score)
     excluded = _excluded(principal, op)
     by_kind: dict[ContextType, list[Located]] = {}
+    excluded_count = 0
     for located in locate(tx, principal, documents):
-        if located.uri in excluded:
+        if located.uri in excluded or _is_in_prompt(located, op, prepared.session):
+            excluded_count += 1
             continue
         if located.document.score < (op.score_threshold or 0) or not is_in_places(located.uri, prepared.places):
             continue
         by_kind.setdefault(located.document.kind, []).append(located)
-    return by_kind
+    return by_kind, excluded_count
+
+
+def _is_in_prompt(located: Located, op: Find | Search, session: StoredSession | None) -> bool:
+    """Return whether a text for a prompt would repeat a live message of the session that the prompt is for."""
+    if not isinstance(op, Search) or op.mode != "context" or session is None or located.session is None:
+        return False
+    document = located.document
+    return document.kind == "message" and document.log_id == session.log_id and document.number >= session.live_from
 
 
 def _excluded(principal: Principal, op: Find | Search) -> set[str]:
@@ -196,9 +239,10 @@ def _excluded(principal: Principal, op: Find | Search) -> set[str]:
     return excluded
 
 
-def _sessions(located: Sequence[Located]) -> list[StoredSession]:
-    """Return the sessions of documents, each once."""
-    return list({each.session.log_id: each.session for each in located if each.session is not None}.values())
+def _sessions(located: Sequence[Located], completing: StoredSession | None) -> list[StoredSession]:
+    """Return the sessions of documents, and the one that completes the query, each once."""
+    sessions = [*(each.session for each in located), completing]
+    return list({session.log_id: session for session in sessions if session is not None}.values())
 
 
 def _plan(prepared: PreparedSearch, notes: Sequence[str]) -> QueryPlan:

@@ -16,6 +16,7 @@ MAX_SCOPES = 200
 MAX_PLACES = 200
 """How many documents one statement reads."""
 DOCUMENT_COLUMNS = ", ".join(f"d.{field}" for field in Document._fields)
+TYPED_PLACE = "(CAST(? AS BIGINT), CAST(? AS BIGINT))"
 _COLUMNS = "n, version, log_id, number, kind, level, created_at, role, speaker"
 
 
@@ -55,7 +56,8 @@ def read_documents(tx: Tx, kind: str, places: Sequence[tuple[int, int]]) -> list
     for first in range(0, len(in_logs), MAX_PLACES):
         chunk = in_logs[first : first + MAX_PLACES]
         rows = tx.all(
-            f"WITH places (log_id, number) AS (VALUES {', '.join(['(?, ?)'] * len(chunk))})"
+            # PostgreSQL takes parameters in VALUES for texts, unless the first row has types.
+            f"WITH places (log_id, number) AS (VALUES {', '.join([TYPED_PLACE, *['(?, ?)'] * (len(chunk) - 1)])})"
             f" SELECT {DOCUMENT_COLUMNS} FROM places p CROSS JOIN documents d"
             f" WHERE d.account_id = ? AND d.log_id = p.log_id AND d.kind = ? AND d.number = p.number",
             (*(value for place in chunk for value in place), tx.account, kind),

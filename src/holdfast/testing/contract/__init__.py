@@ -30,7 +30,9 @@ from holdfast.testing.contract.commits.long_archives import LongArchiveContract
 from holdfast.testing.contract.commits.resummaries import ResummaryContract
 from holdfast.testing.contract.commits.tasks import TaskContract
 from holdfast.testing.contract.input import InputContract
+from holdfast.testing.contract.recall.contexts import SearchContextContract
 from holdfast.testing.contract.recall.searches import SearchContract, SharedSearchContract
+from holdfast.testing.contract.recall.uses import UseContract
 from holdfast.testing.contract.sessions.events import EventContract
 from holdfast.testing.contract.sessions.exactly_once import ExactlyOnceContract
 from holdfast.testing.contract.sessions.files import FileContract
@@ -69,6 +71,7 @@ class ClientContract(
     BackgroundContract,
     SearchContract,
     SharedSearchContract,
+    SearchContextContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 
@@ -79,7 +82,13 @@ class ClientContract(
 
 
 class ClientCommitContract(
-    CommitContract, ContextContract, TaskContract, ResummaryContract, AutoCommitContract, LongArchiveContract
+    CommitContract,
+    ContextContract,
+    TaskContract,
+    ResummaryContract,
+    AutoCommitContract,
+    LongArchiveContract,
+    UseContract,
 ):
     """The contract of a client for commits, contexts, background tasks and automatic commits.
 

@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.model.messages import Message
 from holdfast.model.parts import TextPart
-from holdfast.search.excerpts import excerpt
+from holdfast.search.results.excerpts import excerpt
 from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage, messages
@@ -17,6 +17,8 @@ ANSWER_BYTES = 1024 * 1024
 """How many bytes of messages an answer has. Further hits have excerpts, and no messages around them."""
 MESSAGE_BYTES = 64 * 1024
 """A larger message is shortened."""
+OVERHEAD_BYTES = 200
+"""What a message in an answer has besides its parts."""
 EXCERPT_CHARS = 500
 EXCERPT_BYTES = 2_000
 """What an excerpt counts."""
@@ -47,20 +49,18 @@ def read_found(tx: Tx, found: Sequence[FoundMessage], around: int, words: Sequen
     """
     keys = [_keys_around(tx, each, around) for each in found]
     sizes = _sizes(tx, {key for hit_keys in keys for key in hit_keys.values()})
-    whole, short, left_out = _choose(found, keys, sizes)
+    choice = _choose(found, keys, sizes)
+    whole = (set(choice.hits) - choice.shortened).union(*choice.around)
     read_memory.require(sum(sizes[key] for key in whole))
-    read = {**_read(tx, whole), **_read_short(tx, short, sizes, words)}
-    results = []
-    for each, hit_keys in zip(found, keys, strict=True):
-        neighbours = [key for seq, key in sorted(hit_keys.items()) if seq != each.seq]
-        results.append(
-            ReadMessage(
-                read[hit_keys[each.seq]],
-                [read[key] for key in neighbours if key in read],
-                is_shortened=hit_keys[each.seq] in short or any(key in left_out or key in short for key in neighbours),
-            )
+    read = {**_read(tx, whole), **_read_shortened(tx, choice.shortened, sizes, words)}
+    return [
+        ReadMessage(
+            read[key],
+            [read[neighbour] for neighbour in around_it],
+            is_shortened=key in choice.shortened or len(around_it) < len(hit_keys) - 1,
         )
-    return results
+        for key, around_it, hit_keys in zip(choice.hits, choice.around, keys, strict=True)
+    ]
 
 
 def _keys_around(tx: Tx, found: FoundMessage, around: int) -> dict[int, Key]:
@@ -73,32 +73,32 @@ def _keys_around(tx: Tx, found: FoundMessage, around: int) -> dict[int, Key]:
     }
 
 
-def _choose(
-    found: Sequence[FoundMessage], keys: Sequence[dict[int, Key]], sizes: dict[Key, int]
-) -> tuple[set[Key], set[Key], set[Key]]:
-    """Return the messages to read whole, those to shorten, and those around a hit to leave out."""
+class _Choice(msgspec.Struct, frozen=True):
+    hits: list[Key]
+    shortened: set[Key]
+    around: list[list[Key]]
+    """The messages around each hit that fit into the answer, which has one as often as it is around a hit."""
+
+
+def _choose(found: Sequence[FoundMessage], keys: Sequence[dict[int, Key]], sizes: dict[Key, int]) -> _Choice:
+    """Choose which messages to read whole."""
     bytes_left = ANSWER_BYTES
-    whole, short, left_out = set[Key](), set[Key](), set[Key]()
-    hit_keys = dict.fromkeys(each_keys[each.seq] for each, each_keys in zip(found, keys, strict=True))
-    for key in hit_keys:
-        size = sizes.get(key, 0)
-        if size <= MESSAGE_BYTES and size <= bytes_left:
-            whole.add(key)
-            bytes_left -= size
-        else:
-            short.add(key)
-            bytes_left -= EXCERPT_BYTES
-    for each_keys in keys:
-        for key in each_keys.values():
-            if key in hit_keys or key in whole:
-                continue
-            size = sizes.get(key, 0)
-            if size <= MESSAGE_BYTES and size <= bytes_left:
-                whole.add(key)
-                bytes_left -= size
-            else:
-                left_out.add(key)
-    return whole, short, left_out
+    hits = [each_keys[each.seq] for each, each_keys in zip(found, keys, strict=True)]
+    shortened = set[Key]()
+    for key in hits:
+        is_short = sizes[key] > min(MESSAGE_BYTES, bytes_left)
+        if is_short:
+            shortened.add(key)
+        bytes_left -= EXCERPT_BYTES if is_short else sizes[key] + OVERHEAD_BYTES
+    around: list[list[Key]] = []
+    for hit, each_keys in zip(hits, keys, strict=True):
+        fitting: list[Key] = []
+        for _, key in sorted(each_keys.items()):
+            if key != hit and key not in shortened and sizes[key] + OVERHEAD_BYTES <= min(MESSAGE_BYTES, bytes_left):
+                fitting.append(key)
+                bytes_left -= sizes[key] + OVERHEAD_BYTES
+        around.append(fitting)
+    return _Choice(hits, shortened, around)
 
 
 def _sizes(tx: Tx, keys: set[Key]) -> dict[Key, int]:
@@ -117,7 +117,7 @@ def _read(tx: Tx, keys: set[Key]) -> dict[Key, Message]:
     }
 
 
-def _read_short(tx: Tx, keys: set[Key], sizes: dict[Key, int], words: Sequence[str]) -> dict[Key, Message]:
+def _read_shortened(tx: Tx, keys: set[Key], sizes: dict[Key, int], words: Sequence[str]) -> dict[Key, Message]:
     """Read large messages one by one, and keep only an excerpt of each."""
     bytes_left = MAX_EXCERPT_SOURCE_BYTES
     shortened: dict[Key, Message] = {}

@@ -9,7 +9,7 @@ from holdfast.engine.recall.retrieval import Target
 from holdfast.errors import InvalidUriError
 from holdfast.model.identity import Principal
 from holdfast.model.uris import CALLER, PUBLISHED_SCOPES
-from holdfast.search.addresses import SESSIONS, USERS, canonical_names, is_below, join_address, parse_address
+from holdfast.search.requests.addresses import SESSIONS, USERS, canonical_names, is_below, join_address, parse_address
 from holdfast.store.access import shared_sessions
 from holdfast.store.database import Database
 

@@ -31,8 +31,8 @@ def parse_time(text: str, now: datetime, *, is_end: bool = False) -> datetime:
         if _TIME.fullmatch(text):
             time = _parse_iso(text)
             return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-    except OverflowError:
-        raise ValueError(f"{text} lies outside the years 1 to 9999") from None
+    except (OverflowError, ValueError, msgspec.ValidationError):  # also a time outside the years 1 to 9999
+        pass
     raise ValueError(f"{text} is not a time")
 
 
