@@ -14,7 +14,7 @@ from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.recall import embedding_task
 from holdfast.engine.recall.matrices import Matrices
-from holdfast.engine.recall.query_vectors import QueryVector, embed_query
+from holdfast.engine.recall.vector_search import QueryVector, embed_query
 from holdfast.engine.tasks.claimed_task import LeaseLostError
 from holdfast.errors import FailedPreconditionError
 from holdfast.model.identity import OPERATOR, Principal
@@ -291,33 +291,29 @@ def test_vectors_are_searched_in_the_order_of_their_similarity(
     assert nearest.compared == 3
 
 
-def embedded_query(engine: Engine, settings: dict[str, Any], query: str = "text") -> QueryVector:
-    with closing(Engine(engine.db, open_settings(**settings)).models) as models:
-        resources: Any = SimpleNamespace(db=engine.db, models=models)
-        return embed_query(resources, "acme", query)
-
-
 def test_a_query_is_embedded_in_the_space_that_serves(
     engine: Engine, add_messages: AddTexts, run_tasks: RunTasks
 ) -> None:
-    assert embedded_query(engine, {}) == QueryVector()
+    assert embed_with(engine, {}, "text") == (None, [])
     add_messages(["first"])
     run_tasks()
     with running_model() as model:
         settings = {"embedder": "openai", "embedding_model": "vectors", "embedding_base_url": model.url}
         for each in ({}, settings):
-            found = embedded_query(engine, each)
-            assert (found.space, found.note) == (STATIC, None)
+            found, notes = embed_with(engine, each, "text")
+            assert found is not None
+            assert (found.space, notes) == (STATIC, [])
             assert np.array_equal(found.vector, StaticEmbedder().embed(["text"]).vectors[0])
         assert model.calls == 0
         Engine(engine.db, open_settings(**settings)).call(ALICE, ReembedDocuments())
         run_tasks(**settings)
-        assert embedded_query(engine, settings).space == "openai/vectors"
-        assert embedded_query(engine, settings, "  ") == QueryVector()
-    found = embedded_query(engine, {})
-    assert found.vector is None
-    assert found.note == (
-        "the vectors of openai/vectors need another embedder than the configured one; run `holdfast reembed`"
+        found, _ = embed_with(engine, settings, "text")
+        assert found is not None
+        assert found.space == "openai/vectors"
+        assert embed_with(engine, settings, "  ") == (None, [])
+    assert embed_with(engine, {}, "text") == (
+        None,
+        ["ranked without vectors, which are of the embedder openai/vectors; run holdfast reembed"],
     )
 
 
@@ -335,8 +331,14 @@ def test_a_search_waits_seconds_for_an_embedder_that_does_not_answer_and_not_aga
             resources: Any = SimpleNamespace(db=engine.db, models=models)
             begun = time.monotonic()
             for _ in range(5):
-                found = embed_query(resources, "acme", "text")
-                assert found.note is not None
-                assert found.note.startswith("no vectors were used: ")
+                found, notes = embed_query(resources, "acme", "text")
+                assert found is None
+                assert notes[0].startswith("ranked without vectors: ")
             assert time.monotonic() - begun < 3
             assert model.calls == 1
+
+
+def embed_with(engine: Engine, settings: dict[str, Any], query: str) -> tuple[QueryVector | None, list[str]]:
+    with closing(Engine(engine.db, open_settings(**settings)).models) as models:
+        resources: Any = SimpleNamespace(db=engine.db, models=models)
+        return embed_query(resources, "acme", query)

@@ -33,20 +33,6 @@ ALICE = Principal("acme", "alice", "root")
 BOB = Principal("acme", "bob", "user")
 STATIC = StaticEmbedder.space
 WORDS = ["cat", "dog", "house", "garden", "deploy", "server", "friday", "lunch", "soup", "train", "music", "river"]
-    "cat",
-    "dog",
-    "house",
-    "garden",
-    "deploy",
-    "server",
-    "friday",
-    "lunch",
-    "soup",
-    "train",
-    "music",
-    "river",
-    "stone",
-]
 FEW = {"exact_vectors": 50}
 AddTexts = Callable[..., None]
 RunTasks = Callable[..., None]
