@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.config import Settings
 from holdfast.engine import Engine
-from holdfast.engine.recall import embedding_task
-from holdfast.engine.recall.matrices import Matrices
+from holdfast.engine.recall.embeddings import embedding_task
+from holdfast.engine.recall.embeddings.matrices import Matrices
 from holdfast.engine.recall.vector_search import QueryVector, embed_query
 from holdfast.engine.tasks.claimed_task import LeaseLostError
 from holdfast.errors import FailedPreconditionError
@@ -25,7 +25,8 @@ from holdfast.ops.tasks import GetTask, ListTasks
 from holdfast.ops.vectors import ReembedDocuments
 from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.database import Tx
-from holdfast.store.tables import documents, unembedded, vectors
+from holdfast.store.tables import documents
+from holdfast.store.tables.embeddings import unembedded, vectors
 from holdfast.testing.model import running_model
 
 ALICE = Principal("acme", "alice", "root")
@@ -78,7 +79,7 @@ def test_new_messages_are_embedded_once(
     assert sorted(embedded) == sorted([*first, "another one", "a last one", "of Bob"])
     assert len(read_vectors(engine)) == 42
     assert len(read_vectors(engine, "bob")) == 1
-    assert engine.db.read("acme", lambda tx: unembedded.page(tx, after="", limit=10)) == []
+    assert engine.db.read("acme", lambda tx: unembedded.page(tx, after=None, limit=10)) == []
 
 
 def test_a_message_without_a_word_has_no_vector(engine: Engine, add_messages: AddTexts, run_tasks: RunTasks) -> None:
@@ -201,7 +202,7 @@ def test_reembed_keeps_the_old_space_until_the_new_one_is_complete(
         def fail(tx: Tx, *args: Any) -> None:
             raise LeaseLostError
 
-        monkeypatch.setattr("holdfast.engine.recall.reembedding_task._switch", fail)
+        monkeypatch.setattr("holdfast.engine.recall.embeddings.reembedding_task._switch", fail)
         run_tasks(**settings)
         spaces = engine.db.read("acme", vectors.find_spaces)
         assert spaces == vectors.Spaces(STATIC, "openai/vectors")

@@ -13,9 +13,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.config import Settings
 from holdfast.engine import Engine
-from holdfast.engine.recall import indexed_vectors, vector_index_kind
-from holdfast.engine.recall.matrices import Matrices
-from holdfast.engine.recall.owner_matrix import Nearest
+from holdfast.engine.recall.embeddings import indexed_vectors, vector_index_kind
+from holdfast.engine.recall.embeddings.matrices import Matrices
+from holdfast.engine.recall.embeddings.owner_matrix import Nearest
 from holdfast.model.identity import OPERATOR, Principal
 from holdfast.ops.administration import DeleteAccount
 from holdfast.ops.sessions import DeleteSession
@@ -23,9 +23,10 @@ from holdfast.ops.tasks import ListTasks
 from holdfast.ops.vectors import ReembedDocuments
 from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.database import Tx
-from holdfast.store.tables import documents, vector_index
+from holdfast.store.tables import documents
+from holdfast.store.tables.embeddings import vector_index
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, WHOLE_LOG, VectorFilter
 from holdfast.store.tables.lineage import LogRange
-from holdfast.store.tables.vectors import EVERYTHING, WHOLE_LOG, VectorFilter
 from holdfast.testing.model import running_model
 from holdfast.testing.postgres import PostgresServer
 

@@ -35,7 +35,7 @@ from holdfast.store.access import readable_documents, text_hits
 from holdfast.store.access.readable_documents import Candidate, DocumentFilter
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
-from holdfast.store.tables.vectors import VectorFilter
+from holdfast.store.tables.embeddings.vectors import VectorFilter
 from holdfast.store.timestamps import from_micros
 from holdfast.text.words import indexed_words
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from holdfast.engine.gate.operation_handler import EngineResources
-from holdfast.engine.recall.matrices import matrices_of
+from holdfast.engine.recall.embeddings.matrices import matrices_of
 from holdfast.engine.recall.owner_tables import OwnerTable
 from holdfast.errors import HoldfastError
 from holdfast.store.database import Tx
-from holdfast.store.tables import vectors
-from holdfast.store.tables.vectors import EVERYTHING, VectorFilter
+from holdfast.store.tables.embeddings import vectors
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, VectorFilter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

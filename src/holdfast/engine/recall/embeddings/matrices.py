@@ -10,12 +10,13 @@ import numpy as np
 
 from holdfast import forking
 from holdfast.config import Settings
-from holdfast.engine.recall import indexed_vectors
-from holdfast.engine.recall.owner_matrix import NOTHING, Columns, Nearest, OwnerMatrix, merge
+from holdfast.engine.recall.embeddings import indexed_vectors
+from holdfast.engine.recall.embeddings.owner_matrix import NOTHING, Columns, Nearest, OwnerMatrix, merge
 from holdfast.store.access import accounts
 from holdfast.store.database import Database, Tx
-from holdfast.store.tables import documents, vector_index, vectors
-from holdfast.store.tables.vectors import EVERYTHING, VectorFilter
+from holdfast.store.tables import documents
+from holdfast.store.tables.embeddings import vector_index, vectors
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, VectorFilter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
