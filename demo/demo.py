@@ -15,6 +15,7 @@ import httpx2
 from committing import show_commit, show_killed_worker
 from output import console, heading, print_line, progress_bar, show_error, show_messages
 from rich.table import Table
+from rich.text import Text
 
 import holdfast
 from holdfast import ContextPart, TextPart, ToolPart
@@ -31,6 +32,7 @@ def main() -> None:
             show_large_tool_output(client)
             show_fork(client)
             show_search(client)
+            show_recall(client)
             show_commit(client)
         show_killed_worker(Path(folder))
         show_killed_writer(Path(folder))
@@ -116,6 +118,29 @@ def show_search(client: holdfast.Client) -> None:
     for row in client.list_sessions():
         table.add_row(row.session_id, f"{row.message_count:,}", row.title or "[dim]none[/dim]")
     console.print(table)
+
+
+def show_recall(client: holdfast.Client) -> None:
+    heading("A second conversation recalls the first", "everything that was said is searched, with reasons")
+    session = client.session("chat_002")
+    session.add_message("user", "The customers complain about 401 errors of the API again.")
+    session.add_message("assistant", "I look for what we know about that.")
+    query = "Why did it answer 401 after an hour?"
+    result = session.search(query, limit=3, context_type="message")
+    print_line(f"asked: {query}")
+    print_line(f"added from the conversation: {', '.join(result.query_plan.added)}")
+    table = Table("score", "where", "text", "why", box=None, padding=(0, 2))
+    for hit in result.messages:
+        reasons = sorted(hit.reasons, key=lambda reason: -reason.share)[:3]
+        why = ", ".join(f"{reason.signal} {reason.share:.2f}" for reason in reasons)
+        table.add_row(f"{hit.score:.2f}", f"{hit.session_id}#{hit.seq}", Text(hit.text), f"[dim]{why}[/dim]")
+    console.print(table)
+    context = session.search(query, limit=3, mode="context", max_tokens=300)
+    assert context.stats is not None
+    print_line(
+        f"As a text for a prompt: {context.stats.returned} entries in {context.stats.used_tokens} of"
+        f" {context.stats.max_tokens} tokens, oldest first; {context.stats.dropped} hits did not fit."
+    )
 
 
 def show_killed_writer(folder: Path) -> None:

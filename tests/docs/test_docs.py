@@ -32,6 +32,7 @@ PAGES = [
     "docs/sessions.md",
     "docs/sharing.md",
     "docs/commits.md",
+    "docs/search.md",
     "docs/files.md",
     "docs/server.md",
     "docs/exchange.md",

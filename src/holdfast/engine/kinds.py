@@ -5,10 +5,11 @@ from holdfast.engine.commits.resummaries import RESUMMARY_KIND
 from holdfast.engine.recall.embedding import EMBEDDING_KIND, EMBEDDING_QUEUE
 from holdfast.engine.recall.index_kind import INDEX_KIND, INDEX_QUEUE
 from holdfast.engine.recall.reembedding import REEMBEDDING_KIND
+from holdfast.engine.recall.vector_index_kind import VECTOR_INDEX_KIND
 from holdfast.engine.sessions.deletion import DELETION_KIND
 from holdfast.engine.tasks.backfill import BACKFILL_KIND
 from holdfast.engine.tasks.task_kind import TASK_KINDS
-from holdfast.model.tasks import BACKFILL, COMMIT, DELETION, EMBEDDING, INDEX, REEMBEDDING, RESUMMARY
+from holdfast.model.tasks import BACKFILL, COMMIT, DELETION, EMBEDDING, INDEX, REEMBEDDING, RESUMMARY, VECTOR_INDEX
 
 TASK_KINDS.update(
     {
@@ -18,6 +19,7 @@ TASK_KINDS.update(
         BACKFILL: BACKFILL_KIND,
         EMBEDDING: EMBEDDING_KIND,
         REEMBEDDING: REEMBEDDING_KIND,
+        VECTOR_INDEX: VECTOR_INDEX_KIND,
         INDEX: INDEX_KIND,
     }
 )

@@ -16,6 +16,7 @@ RESUMMARY = "resummarise"
 BACKFILL = "backfill"
 EMBEDDING = "embed"
 REEMBEDDING = "reembed"
+VECTOR_INDEX = "index_vectors"
 INDEX = "index"
 
 
@@ -81,6 +82,14 @@ class ReembeddingPayload(msgspec.Struct, frozen=True):
 
     space: str
     """The vector space of the embedder that was configured when the task was started."""
+
+
+@prebuild_decoder
+class VectorIndexPayload(msgspec.Struct, frozen=True):
+    """What a task that adds the vectors of an owner to an index works on."""
+
+    owner_id: str
+    space: str
 
 
 class ReembeddingStarted(WireStruct, frozen=True, kw_only=True):

@@ -61,6 +61,8 @@ class Dialect(msgspec.Struct, frozen=True):
     """For a log and words: an SQL condition on `messages m` that all the words occur, and its parameters."""
     ranges: str
     """A query of log ranges, given as a JSON list: its columns are `log_id`, `first_seq` and `last_seq`."""
+    can_index_vectors: bool
+    """Whether the database may have an extension with an index of vectors."""
     unreadable_row: tuple[type[Exception], ...]
     """Errors of a statement that reads a damaged row. The transaction can go on after them."""
 

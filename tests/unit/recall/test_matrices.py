@@ -14,13 +14,13 @@ import pytest
 from holdfast.config import Settings
 from holdfast.engine.recall import matrices as matrices_module
 from holdfast.engine.recall.matrices import Matrices, matrices_of
-from holdfast.engine.recall.owner_matrix import EVERYTHING, WHOLE_LOG, Nearest, VectorFilter
+from holdfast.engine.recall.owner_matrix import Nearest
 from holdfast.store.access import accounts
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import documents, vectors
 from holdfast.store.tables.documents import NewDocument
 from holdfast.store.tables.lineage import LogRange
-from holdfast.store.tables.vectors import DocumentToEmbed
+from holdfast.store.tables.vectors import EVERYTHING, WHOLE_LOG, DocumentToEmbed, VectorFilter
 
 WIDTH = 32
 RNG = np.random.default_rng(5)

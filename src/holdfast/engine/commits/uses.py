@@ -9,7 +9,7 @@ from holdfast.model.identity import Principal
 from holdfast.search.requests.addresses import canonical_address
 from holdfast.store.access import user_ids
 from holdfast.store.database import Tx
-from holdfast.store.tables import archives, document_uses, usages
+from holdfast.store.tables import archives, usages
 from holdfast.store.tables.sessions import StoredSession
 
 MAX_COUNTED = 2_000
@@ -19,7 +19,7 @@ MAX_COUNTED = 2_000
 def count_uses(tx: Tx, session: StoredSession, number: int, now: int) -> None:
     """Count what was used since the commit before archive `number`, each address once, for the users who used it."""
     for owner_id, used in sorted(_used_since(tx, session, number, now).items()):
-        document_uses.add(tx, owner_id, used)
+        usages.count(tx, owner_id, used)
 
 
 def count_addresses(tx: Tx, session: StoredSession, number: int, through: int) -> int:

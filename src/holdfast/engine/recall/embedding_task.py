@@ -9,6 +9,7 @@ import numpy as np
 
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.recall.document_texts import read_texts
+from holdfast.engine.recall.vector_index_kind import start_if_needed
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.completion import OutdatedResultsError
 from holdfast.engine.tasks.task_kind import WriteResults
@@ -84,7 +85,7 @@ def embed_owner(claimed: ClaimedTask, owner_id: str, embedders: "Sequence[Embedd
     spaces = [embedder.space for embedder in embedders]
     while True:
         embedded += sum(embed_in_space(claimed, owner_id, embedder) for embedder in embedders)
-        if claimed.write(lambda tx, _context: _finish_owner(tx, claimed, owner_id, spaces)):
+        if claimed.write(lambda tx, context: _finish_owner(tx, context, claimed, owner_id, spaces)):
             return embedded
 
 
@@ -119,7 +120,7 @@ def _embed_batch(claimed: ClaimedTask, owner_id: str, embedder: "Embedder", batc
         # The owner is locked first, then the task: the indexer locks them in this order, too.
         pairs = list(zip(batch.documents, encoded, strict=True))
         added = vectors.insert(tx, owner_id, embedder.space, pairs, batch.through)
-        if embedder.space not in (vectors.hold_spaces(tx) or ()):
+        if not vectors.is_used(tx, embedder.space):
             raise OutdatedResultsError  # the space was replaced meanwhile, and its vectors are being deleted
         if not tasks.is_held(tx, claimed.claim):
             raise LeaseLostError
@@ -139,13 +140,15 @@ def _to_float16(matrix: Any) -> Any:
     return np.ascontiguousarray(matrix, dtype="<f2")
 
 
-def _finish_owner(tx: Tx, claimed: ClaimedTask, owner_id: str, spaces: Sequence[str]) -> bool:
+def _finish_owner(tx: Tx, context: CallContext, claimed: ClaimedTask, owner_id: str, spaces: Sequence[str]) -> bool:
     """Record that an owner has no new documents. Return False if there are some after all."""
     vectors.lock_owner(tx, owner_id)
     for space in spaces:
         if vectors.documents_to_embed(tx, owner_id, vectors.position(tx, owner_id, space), 1):
             return False
     unembedded.delete(tx, owner_id)
+    for space in spaces:
+        start_if_needed(tx, context, owner_id, space)
     if not tasks.is_held(tx, claimed.claim):
         raise LeaseLostError
     return True

@@ -10,10 +10,12 @@ import numpy as np
 
 from holdfast import forking
 from holdfast.config import Settings
-from holdfast.engine.recall.owner_matrix import EVERYTHING, NOTHING, Columns, Nearest, OwnerMatrix, VectorFilter, best
+from holdfast.engine.recall import indexed_vectors
+from holdfast.engine.recall.owner_matrix import NOTHING, Columns, Nearest, OwnerMatrix, merge
 from holdfast.store.access import accounts
 from holdfast.store.database import Database, Tx
-from holdfast.store.tables import documents, vectors
+from holdfast.store.tables import documents, vector_index, vectors
+from holdfast.store.tables.vectors import EVERYTHING, VectorFilter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 10_000
 """How many vectors are read at once."""
+MAX_SAMPLES = 16
+"""How many owners with an index are remembered by some of their vectors, of 2 MB or more each."""
 
 
 class MatrixKey(NamedTuple):
@@ -57,6 +61,7 @@ class Matrices:
         """Drop all matrices. In a forked child, a thread of the parent may have been changing one."""
         self._lock = threading.Lock()
         self._entries: OrderedDict[MatrixKey, _Entry] = OrderedDict()
+        self._samples: OrderedDict[MatrixKey, tuple[int, Columns]] = OrderedDict()
 
     @property
     def bytes(self) -> int:
@@ -67,6 +72,10 @@ class Matrices:
         self, tx: Tx, owner_id: str, space: str, query: "Array", k: int, wanted: VectorFilter = EVERYTHING
     ) -> Nearest:
         """Find the `k` documents of an owner whose vectors are most similar to that of a query."""
+        version = vector_index.indexed_version(tx, owner_id, space)
+        if version is not None:
+            sample = self._sample(tx, owner_id, space, version)
+            return indexed_vectors.nearest(tx, owner_id, space, query, k, wanted, version, sample)
         columns = self.columns(tx, owner_id, space)
         if columns is None:
             return _nearest_by_page(tx, owner_id, space, query, k, wanted)
@@ -76,7 +85,8 @@ class Matrices:
 
     def cosines(self, tx: Tx, owner_id: str, space: str, query: "Array", numbers: Sequence[int]) -> "Array":
         """The cosine of each of some documents of an owner, or not a number for one without a vector."""
-        columns = self.columns(tx, owner_id, space)
+        is_indexed = vector_index.indexed_version(tx, owner_id, space) is not None
+        columns = None if is_indexed else self.columns(tx, owner_id, space)
         if columns is not None and columns.vectors.shape[1] == len(query):
             return columns.cosines(query, numbers)
         return cosines_of_rows(query, numbers, vectors.read_some(tx, owner_id, space, numbers))
@@ -95,6 +105,19 @@ class Matrices:
             columns = entry.matrix.columns if is_loaded else None
         self._drop_least_used()
         return columns
+
+    def _sample(self, tx: Tx, owner_id: str, space: str, version: int) -> Columns:
+        """Some vectors of an owner whose vectors are in the index. They are read again when the index has changed."""
+        key = MatrixKey(tx.account, accounts.find_creation_time(tx, tx.account), owner_id, space)
+        with self._lock:
+            known = self._samples.get(key)
+        if known is None or known[0] != version:
+            known = version, indexed_vectors.read_sample(tx, owner_id, space)
+            with self._lock:
+                self._samples[key] = known
+                while len(self._samples) > MAX_SAMPLES:
+                    self._samples.popitem(last=False)
+        return known[1]
 
     def _drop_least_used(self) -> None:
         with self._lock:
@@ -140,20 +163,6 @@ def _nearest_by_page(tx: Tx, owner_id: str, space: str, query: "Array", k: int, 
             found.append(page.columns.nearest(query, k, wanted))
         after = rows[-1][0]
     return merge(found, k)
-
-
-def merge(parts: Sequence[Nearest], k: int) -> Nearest:
-    """The best of disjoint sets of documents, with the mean and the deviation of all."""
-    parts = [part for part in parts if part.compared]
-    if not parts:
-        return NOTHING
-    counts = np.array([part.compared for part in parts], np.float64)
-    means = np.array([part.mean for part in parts])
-    squares = np.array([part.std**2 + part.mean**2 for part in parts])
-    mean = float(np.average(means, weights=counts))
-    variance = max(0.0, float(np.average(squares, weights=counts)) - mean**2)
-    top = best(np.concatenate([part.numbers for part in parts]), np.concatenate([part.cosines for part in parts]), k)
-    return Nearest(top.numbers, top.cosines, mean, variance**0.5, int(counts.sum()))
 
 
 def cosines_of_rows(query: "Array", numbers: Sequence[int], rows: Sequence[tuple[int, bytes]]) -> "Array":

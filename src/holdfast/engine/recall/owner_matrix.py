@@ -7,36 +7,19 @@ import numpy as np
 
 from holdfast.store.database import Row
 from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.vectors import EVERYTHING, WHOLE_LOG, VectorFilter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
-WHOLE_LOG = 2**62
-"""The last sequence number of a log range without an end. Only such a range opens overviews."""
 MESSAGE = "message"
 MIN_SPARE_ROWS = 64
 SPARE_SHARE = 4
 """A matrix that grows gets room for a fourth more: new vectors are then added without copying the others."""
 _SPARSE = 4
 """If fewer than one of this many rows is allowed, only these are compared."""
-
-
-class VectorFilter(NamedTuple):
-    """Which documents may be found. An empty sequence, or None, means all."""
-
-    kinds: Sequence[str] = ()
-    levels: Sequence[int] = ()
-    ranges: Sequence[LogRange] | None = None
-    """The parts of logs that may be read. A range up to `WHOLE_LOG` also opens other kinds than messages."""
-    without_logs: Sequence[int] = ()
-    since: int | None = None
-    until: int | None = None
-    """Documents from `since` on, and before `until`, in microseconds."""
-
-
-EVERYTHING = VectorFilter()
 
 
 class Nearest(NamedTuple):
@@ -135,6 +118,20 @@ def best(numbers: "Array", cosines: "Array", k: int) -> Nearest:
     return Nearest(
         numbers[rows], cosines[rows], float(cosines.mean(dtype=np.float64)), float(cosines.std()), len(numbers)
     )
+
+
+def merge(parts: Sequence[Nearest], k: int) -> Nearest:
+    """The best of disjoint sets of documents, with the mean and the deviation of all."""
+    parts = [part for part in parts if part.compared]
+    if not parts:
+        return NOTHING
+    counts = np.array([part.compared for part in parts], np.float64)
+    means = np.array([part.mean for part in parts])
+    squares = np.array([part.std**2 + part.mean**2 for part in parts])
+    mean = float(np.average(means, weights=counts))
+    variance = max(0.0, float(np.average(squares, weights=counts)) - mean**2)
+    top = best(np.concatenate([part.numbers for part in parts]), np.concatenate([part.cosines for part in parts]), k)
+    return Nearest(top.numbers, top.cosines, mean, variance**0.5, int(counts.sum()))
 
 
 class OwnerMatrix:

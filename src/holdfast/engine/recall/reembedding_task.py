@@ -5,12 +5,13 @@ from functools import partial
 
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.recall.embedding_task import embed_in_space
+from holdfast.engine.recall.vector_index_kind import start_if_needed
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.task_kind import WriteResults
 from holdfast.errors import UnavailableError
 from holdfast.model.tasks import ReembeddingPayload
 from holdfast.store.database import Tx
-from holdfast.store.tables import tasks, vectors
+from holdfast.store.tables import tasks, vector_index, vectors
 from holdfast.store.tables.vectors import Spaces
 
 OWNERS_AT_ONCE = 100
@@ -43,7 +44,9 @@ def perform(claimed: ClaimedTask) -> WriteResults:
     embedded, after = 0, ""
     while True:
         owners = claimed.read(partial(vectors.list_owners, after=after, limit=OWNERS_AT_ONCE))
-        embedded += sum(embed_in_space(claimed, owner_id, embedder, advance) for owner_id in owners)
+        for owner_id in owners:
+            embedded += embed_in_space(claimed, owner_id, embedder, advance)
+            claimed.write(partial(_index_if_needed, owner_id=owner_id, space=space))
         if len(owners) < OWNERS_AT_ONCE:
             break
         after = owners[-1]
@@ -68,16 +71,22 @@ def _advance(tx: Tx, context: CallContext, claimed: ClaimedTask, done: int) -> N
     tasks.advance(tx, claimed.claim, stage="embedding", done=done, total=total, worked=0, now=context.now)
 
 
+def _index_if_needed(tx: Tx, context: CallContext, *, owner_id: str, space: str) -> None:
+    start_if_needed(tx, context, owner_id, space)
+
+
 def _switch(tx: Tx, claimed: ClaimedTask, space: str) -> None:
-    vectors.lock_spaces(tx, space)
+    old = vectors.lock_spaces(tx, space)
     vectors.store_spaces(tx, Spaces(space, None))
+    if old.space != space:
+        vector_index.delete_account(tx, old.space)
     _require_lease(tx, claimed)
 
 
 def _delete_other_spaces(claimed: ClaimedTask, space: str) -> None:
     def delete(tx: Tx, _context: CallContext) -> int:
         tx.allow_long_statements()
-        deleted = vectors.delete_other_spaces(tx, [space], SLICE_ROWS)
+        deleted = vectors.delete_other_spaces(tx, space, SLICE_ROWS)
         _require_lease(tx, claimed)
         return deleted
 

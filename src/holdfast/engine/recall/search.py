@@ -8,11 +8,11 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler
-from holdfast.engine.recall.completion import complete_query
-from holdfast.engine.recall.context_mode import with_context
-from holdfast.engine.recall.hits import Located, document_hits, locate, message_hits
+from holdfast.engine.recall.requests.completion import complete_query
+from holdfast.engine.recall.requests.targets import Address, Place, is_in_places, parse_targets, resolve_targets
+from holdfast.engine.recall.results.context_mode import with_context
+from holdfast.engine.recall.results.hits import Located, document_hits, locate, message_hits
 from holdfast.engine.recall.retrieval import Retrieval, RetrievalRequest, retrieve
-from holdfast.engine.recall.targets import Address, Place, is_in_places, parse_targets, resolve_targets
 from holdfast.errors import InvalidArgumentError, InvalidUriError, short_repr
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, FindResult, Hit, MessageHit, QueryPlan, SearchResult

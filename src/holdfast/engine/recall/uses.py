@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from holdfast.model.identity import Principal
 from holdfast.search import hotness as formula
 from holdfast.store.database import Tx
-from holdfast.store.tables import document_uses
+from holdfast.store.tables import usages
 
 
 def hotness(tx: Tx, principal: Principal, uris: Sequence[str], now: int) -> dict[str, float]:
@@ -13,5 +13,5 @@ def hotness(tx: Tx, principal: Principal, uris: Sequence[str], now: int) -> dict
 
     The addresses have the form of `search.requests.addresses.canonical_address`. `now` is in microseconds.
     """
-    used = document_uses.find(tx, principal.internal_id, uris)
+    used = usages.find_counts(tx, principal.internal_id, uris)
     return {uri: formula.hotness(count, used_at, now) for uri, (count, used_at) in used.items()}

@@ -14,7 +14,7 @@ from holdfast.model.tasks import DELETION
 from holdfast.ops.sessions import DeleteSession
 from holdfast.store.access import accounts
 from holdfast.store.database import Tx
-from holdfast.store.tables import auto_commit_checks, deleted_logs, document_uses, lineage, sessions, tasks
+from holdfast.store.tables import auto_commit_checks, deleted_logs, lineage, sessions, tasks, usages
 from holdfast.store.tables.tasks import StoredTask
 from holdfast.validation import prebuild_decoder
 
@@ -42,7 +42,7 @@ def delete_session(
     tasks.delete_for_log(tx, session.log_id)
     log_ids = [log_id for log_id in lineage.delete(tx, session) if not sessions.log_has_session(tx, log_id)]
     deleted_logs.mark_stale(tx, log_ids)
-    document_uses.delete_below(tx, session.owner_id, session.uri)
+    usages.forget_below(tx, session.owner_id, session.uri)
     if deleted_logs.delete_slice(tx, log_ids, FIRST_SLICE_ROWS).is_last:
         deleted_logs.mark_clean(tx, log_ids)
         context.wake_workers()  # what forks share is indexed again

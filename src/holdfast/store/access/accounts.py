@@ -28,6 +28,7 @@ _TABLES = (
     "vector_spaces",
     "unembedded",
     "embedded",
+    "indexed_vectors",
     "documents",
     "document_uses",
     "unindexed",

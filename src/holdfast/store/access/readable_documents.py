@@ -186,8 +186,9 @@ def pending_ranges(tx: Tx, grantee: Grantee, shared: Sequence[LogRange], wanted:
         " WHERE d.account_id = u.account_id AND d.log_id = u.log_id AND d.kind = 'message')"
         " FROM (SELECT account_id, log_id, is_stale, due_at FROM unindexed WHERE account_id = ?"
         " ORDER BY due_at DESC LIMIT ?) AS u"
-        " LEFT JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id ORDER BY u.due_at DESC",
-        (tx.account, MAX_SHARED_RANGES),
+        " LEFT JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id"
+        " WHERE u.account_id = ? ORDER BY u.due_at DESC",
+        (tx.account, MAX_SHARED_RANGES, tx.account),
     )
     logs = None if wanted.log_ids is None else set(wanted.log_ids)
     by_log: dict[int, list[LogRange]] = {}

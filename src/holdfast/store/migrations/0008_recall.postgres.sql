@@ -76,6 +76,15 @@ CREATE TABLE embedded (
     PRIMARY KEY (account_id, owner_id, space)
 );
 
+-- The owners whose vectors up to a version are also in an index that is made for their space, on PostgreSQL.
+CREATE TABLE indexed_vectors (
+    account_id text NOT NULL,
+    owner_id   text NOT NULL,
+    space      text NOT NULL,
+    version    bigint NOT NULL,
+    PRIMARY KEY (account_id, owner_id, space)
+);
+
 -- A transaction that adds or removes documents or vectors of an owner raises `version` first and stamps its rows with it.
 -- The row is locked until it commits, so versions are in the order of commits. `removed_version` is that of the last
 -- removal. `documents` and `words` count what the owner's documents have.
@@ -130,8 +139,8 @@ SELECT l.account_id, l.base_id, 0, 0 FROM lineage l;
 DO $$
 DECLARE t text;
 BEGIN
-    FOREACH t IN ARRAY ARRAY['documents', 'vectors', 'vector_spaces', 'unembedded', 'embedded', 'index_owners', 'unindexed',
-        'document_uses']
+    FOREACH t IN ARRAY ARRAY['documents', 'vectors', 'vector_spaces', 'unembedded', 'embedded', 'indexed_vectors',
+        'index_owners', 'unindexed', 'document_uses']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', t);

@@ -74,6 +74,15 @@ CREATE TABLE embedded (
     PRIMARY KEY (account_id, owner_id, space)
 ) STRICT, WITHOUT ROWID;
 
+-- The owners whose vectors up to a version are also in an index that is made for their space, on PostgreSQL.
+CREATE TABLE indexed_vectors (
+    account_id TEXT NOT NULL,
+    owner_id   TEXT NOT NULL,
+    space      TEXT NOT NULL,
+    version    INTEGER NOT NULL,
+    PRIMARY KEY (account_id, owner_id, space)
+) STRICT, WITHOUT ROWID;
+
 -- A transaction that adds or removes documents or vectors of an owner raises `version` first and stamps its rows with it.
 -- The row is locked until it commits, so versions are in the order of commits. `removed_version` is that of the last
 -- removal. `documents` and `words` count what the owner's documents have.

@@ -1,5 +1,6 @@
-"""Contexts and skills that a session used."""
+"""Contexts and skills that a session used, and how often and when each user used a document."""
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -12,6 +13,10 @@ from holdfast.store.timestamps import from_micros
 
 _OVERHEAD_BYTES = 200
 """The approximate size of a use in a response, without its details."""
+MAX_COUNTED_BYTES = 1_000
+"""A longer address is not counted: an index cannot hold it."""
+_URIS_AT_ONCE = 500
+"""How many addresses one statement selects."""
 _decode_skill = json_decoder(SkillUse).decode
 
 
@@ -89,6 +94,42 @@ def used_between(tx: Tx, log_id: int, after: int, through: int, limit: int) -> l
         (tx.account, log_id, f"use_{after // 1_000 + 1:012x}", f"use_{through // 1_000 + 1:012x}", limit),
     )
     return [(author, uri, used_at) for author, uri, used_at in rows]
+
+
+def count(tx: Tx, owner_id: str, used: Mapping[str, int]) -> None:
+    """Count a use of each address by a user. `used` has the times of the last uses, in microseconds."""
+    for uri, used_at in sorted(used.items()):  # transactions that lock rows in the same order cannot deadlock
+        if len(uri.encode()) > MAX_COUNTED_BYTES:
+            continue
+        tx.execute(
+            "INSERT INTO document_uses (account_id, owner_id, uri, active_count, last_used_at) VALUES (?, ?, ?, 1, ?)"
+            " ON CONFLICT (account_id, owner_id, uri) DO UPDATE SET active_count = document_uses.active_count + 1,"
+            " last_used_at = CASE WHEN document_uses.last_used_at > excluded.last_used_at"
+            " THEN document_uses.last_used_at ELSE excluded.last_used_at END",
+            (tx.account, owner_id, uri, used_at),
+        )
+
+
+def find_counts(tx: Tx, owner_id: str, uris: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return how often a user used documents, and when last, by address. Without a use, an address is missing."""
+    found: dict[str, tuple[int, int]] = {}
+    for at in range(0, len(uris), _URIS_AT_ONCE):
+        some = uris[at : at + _URIS_AT_ONCE]
+        rows = tx.all(
+            "SELECT uri, active_count, last_used_at FROM document_uses"
+            f" WHERE account_id = ? AND owner_id = ? AND uri IN ({', '.join('?' * len(some))})",
+            (tx.account, owner_id, *some),
+        )
+        found |= {uri: (count, used_at) for uri, count, used_at in rows}
+    return found
+
+
+def forget_below(tx: Tx, owner_id: str, uri: str) -> None:
+    """Forget how a user used what is at or below an address: another document may get the same address."""
+    tx.execute(
+        "DELETE FROM document_uses WHERE account_id = ? AND owner_id = ? AND (uri = ? OR SUBSTR(uri, 1, ?) IN (?, ?))",
+        (tx.account, owner_id, uri, len(uri) + 1, f"{uri}#", f"{uri}/"),
+    )
 
 
 def _usage(id: str, kind: Literal["context", "skill"], uri: str, detail: str | None, created_at: int) -> Usage:

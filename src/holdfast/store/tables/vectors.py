@@ -8,9 +8,12 @@ from typing import NamedTuple
 
 from holdfast.store.database import Row, Tx
 from holdfast.store.tables import documents
+from holdfast.store.tables.lineage import LogRange
 
 MAX_ROWS = 100
 """How many vectors one statement inserts."""
+WHOLE_LOG = 2**62
+"""The last sequence number of a log range without an end. Only such a range opens overviews."""
 _OF_OWNER = "account_id = ? AND owner_id = ?"
 _OF_SPACE = f"{_OF_OWNER} AND space = ?"
 _SELECT = (
@@ -18,6 +21,22 @@ _SELECT = (
     " FROM vectors v JOIN documents d ON d.n = v.n AND d.account_id = v.account_id"
     " WHERE v.account_id = ? AND v.owner_id = ? AND v.space = ?"
 )
+
+
+class VectorFilter(NamedTuple):
+    """Which documents may be found. An empty sequence, or None, means all."""
+
+    kinds: Sequence[str] = ()
+    levels: Sequence[int] = ()
+    ranges: Sequence[LogRange] | None = None
+    """The parts of logs that may be read. A range up to `WHOLE_LOG` also opens other kinds than messages."""
+    without_logs: Sequence[int] = ()
+    since: int | None = None
+    until: int | None = None
+    """Documents from `since` on, and before `until`, in microseconds."""
+
+
+EVERYTHING = VectorFilter()
 
 
 class Spaces(NamedTuple):
@@ -186,6 +205,70 @@ def read_added(tx: Tx, owner_id: str, space: str, version: int, limit: int) -> l
     )
 
 
+def read_newer_page(tx: Tx, owner_id: str, space: str, version: int, after: int, limit: int) -> list[Row]:
+    """Read vectors that were added after a version, by their numbers, from the number after `after` on."""
+    return tx.all(
+        f"{_SELECT} AND v.version > ? AND v.n > ? ORDER BY v.n LIMIT ?",
+        (tx.account, owner_id, space, version, after, limit),
+    )
+
+
+def is_used(tx: Tx, space: str) -> bool:
+    """Whether a space is one of the account's, and stays so until the transaction ends."""
+    return space in (hold_spaces(tx) or ())
+
+
+def read_logs(tx: Tx, owner_id: str, space: str, log_ids: Sequence[int], limit: int) -> list[Row]:
+    """Read up to `limit` vectors of the documents of some logs, as `read_page` does."""
+    found: list[Row] = []
+    for first in range(0, len(log_ids), MAX_ROWS):
+        chunk = log_ids[first : first + MAX_ROWS]
+        found += tx.all(
+            f"{_SELECT} AND d.log_id IN ({', '.join('?' * len(chunk))}) LIMIT ?",
+            (tx.account, owner_id, space, *chunk, limit - len(found)),
+        )
+        if len(found) >= limit:
+            break
+    return found
+
+
+def count_in_logs(tx: Tx, log_ids: Sequence[int], limit: int) -> int:
+    """Count the documents of some logs, up to `limit`."""
+    count = 0
+    for first in range(0, len(log_ids), MAX_ROWS):
+        chunk = log_ids[first : first + MAX_ROWS]
+        row = tx.one(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM documents WHERE account_id = ?"
+            f" AND log_id IN ({', '.join('?' * len(chunk))}) LIMIT ?) AS found",
+            (tx.account, *chunk, limit - count),
+        )
+        count += int(row[0]) if row else 0
+        if count >= limit:
+            break
+    return count
+
+
+def count_added(tx: Tx, owner_id: str, space: str, version: int, limit: int) -> int:
+    """Count the vectors of an owner that were added after a version, up to `limit`."""
+    row = tx.one(
+        f"SELECT COUNT(*) FROM (SELECT 1 FROM vectors WHERE {_OF_SPACE} AND version > ? LIMIT ?) AS found",
+        (tx.account, owner_id, space, version, limit),
+    )
+    return int(row[0]) if row else 0
+
+
+def read_sample(tx: Tx, owner_id: str, space: str, places: int, rows: int) -> list[Row]:
+    """Read `rows` vectors in a row at each of `places` places, evenly distributed over the numbers of documents."""
+    key = (tx.account, owner_id, space)
+    bounds = tx.one(f"SELECT MIN(n), MAX(n) FROM vectors WHERE {_OF_SPACE}", key)
+    if bounds is None or bounds[0] is None:
+        return []
+    first, last = bounds
+    starts = sorted({first + (last - first) * place // places - 1 for place in range(places)})
+    pages = tx.all_of([(f"{_SELECT} AND v.n > ? ORDER BY v.n LIMIT ?", (*key, start, rows)) for start in starts])
+    return list({row[0]: row for page in pages for row in page}.values())
+
+
 def read_some(tx: Tx, owner_id: str, space: str, numbers: Sequence[int]) -> list[tuple[int, bytes]]:
     """Read the vectors of some documents."""
     found: list[tuple[int, bytes]] = []
@@ -210,15 +293,13 @@ def count(tx: Tx, owner_id: str, space: str) -> int:
     return int(row[0]) if row else 0
 
 
-def delete_other_spaces(tx: Tx, kept: Sequence[str], limit: int) -> int:
-    """Delete up to `limit` vectors of the account that are of other spaces. Return how many.
+def delete_other_spaces(tx: Tx, kept: str, limit: int) -> int:
+    """Delete up to `limit` vectors of the account that are of another space. Return 0 if there are none left.
 
     The versions of owners stay: nobody reads these spaces any more.
     """
-    marks = ", ".join("?" * len(kept))
     others = tx.all(
-        f"SELECT owner_id, space FROM embedded WHERE account_id = ? AND space NOT IN ({marks}) LIMIT 20",
-        (tx.account, *kept),
+        "SELECT owner_id, space FROM embedded WHERE account_id = ? AND space <> ? LIMIT 20", (tx.account, kept)
     )
     deleted = 0
     for owner_id, space in others:
@@ -231,4 +312,4 @@ def delete_other_spaces(tx: Tx, kept: Sequence[str], limit: int) -> int:
         if deleted >= limit:
             return deleted
         tx.execute(f"DELETE FROM embedded WHERE {_OF_SPACE}", (tx.account, owner_id, space))
-    return max(deleted, len(others))
+    return deleted + len(others)

@@ -44,6 +44,7 @@ DIALECT = Dialect(
         "SELECT (value ->> 0)::bigint AS log_id, (value ->> 1)::bigint AS first_seq, (value ->> 2)::bigint AS last_seq"
         " FROM json_array_elements(?::json)"
     ),
+    can_index_vectors=True,
     unreadable_row=(),
 )
 

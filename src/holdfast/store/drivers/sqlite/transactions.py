@@ -36,6 +36,7 @@ DIALECT = Dialect(
     text_query=sqlite_text.query,
     match_text=sqlite_text.match,
     ranges="SELECT value ->> 0 AS log_id, value ->> 1 AS first_seq, value ->> 2 AS last_seq FROM json_each(?)",
+    can_index_vectors=False,
     unreadable_row=(apsw.CorruptError, UnicodeDecodeError),
 )
 

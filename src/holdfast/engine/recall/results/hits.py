@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
-from holdfast.engine.recall.message_reading import FoundMessage, read_found
+from holdfast.engine.recall.results.message_reading import FoundMessage, read_found
 from holdfast.engine.recall.retrieval import RankedDocument
 from holdfast.model.archives import archive_uri
 from holdfast.model.identity import Principal

@@ -4,7 +4,7 @@ import msgspec
 
 from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.gate.session_access import SessionOperation, find_readable
-from holdfast.engine.recall import model_answers
+from holdfast.engine.recall.requests import model_answers
 from holdfast.errors import FailedPreconditionError
 from holdfast.model.identity import Principal
 from holdfast.ops.search import Search

@@ -1,0 +1,1 @@
+"""Understands a search: where it looks, and what its session adds to the query."""

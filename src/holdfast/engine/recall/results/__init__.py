@@ -1,0 +1,1 @@
+"""Turns ranked documents into what a search returns."""
