@@ -22,7 +22,8 @@ from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.operation_handler import CallContext, CallSignals, EngineResources, OperationHandler
 from holdfast.engine.gate.user_ids import UserIds
 from holdfast.engine.kinds import QUEUES, TASK_KINDS
-from holdfast.engine.recall import reembedding, search
+from holdfast.engine.recall import search
+from holdfast.engine.recall.embeddings import reembedding
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
@@ -34,8 +35,9 @@ from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operat
 from holdfast.store import diagnostics
 from holdfast.store.access import task_lists
 from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Submission, Tx
-from holdfast.store.tables import append_results, auto_commit_checks, unembedded, unindexed
+from holdfast.store.tables import append_results, auto_commit_checks, unindexed
 from holdfast.store.tables import tasks as stored_tasks
+from holdfast.store.tables.embeddings import unembedded
 
 R = TypeVar("R")
 

@@ -2,10 +2,10 @@
 
 from holdfast.engine.commits.commit_kind import COMMIT_KIND
 from holdfast.engine.commits.resummaries import RESUMMARY_KIND
-from holdfast.engine.recall.embedding import EMBEDDING_KIND, EMBEDDING_QUEUE
+from holdfast.engine.recall.embeddings.embedding import EMBEDDING_KIND, EMBEDDING_QUEUE
+from holdfast.engine.recall.embeddings.reembedding import REEMBEDDING_KIND
+from holdfast.engine.recall.embeddings.vector_index_kind import VECTOR_INDEX_KIND
 from holdfast.engine.recall.index_kind import INDEX_KIND, INDEX_QUEUE
-from holdfast.engine.recall.reembedding import REEMBEDDING_KIND
-from holdfast.engine.recall.vector_index_kind import VECTOR_INDEX_KIND
 from holdfast.engine.sessions.deletion import DELETION_KIND
 from holdfast.engine.tasks.backfill import BACKFILL_KIND
 from holdfast.engine.tasks.task_kind import TASK_KINDS

@@ -1,21 +1,13 @@
 """Weights of the ranker, fitted on some conversations and reported on others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 import msgspec
 
 from holdfast.config import Settings
 from holdfast.errors import FailedPreconditionError
-from holdfast.evaluation.model import (
-    Answer,
-    Ask,
-    Conversation,
-    Dataset,
-    FoundTurn,
-    ProgressCallback,
-    Question,
-    Report,
-)
+from holdfast.evaluation.model import Answer, Ask, Conversation, Dataset, ProgressCallback, Report
 from holdfast.evaluation.running import (
     Place,
     ask_questions,
@@ -29,29 +21,26 @@ from holdfast.search.experiments import experiment
 from holdfast.search.fitting import Sample, fit
 from holdfast.search.matches import MAX_CANDIDATES
 
-Fit = Callable[[Place, Sequence[Conversation]], Ask]
+Fit = Callable[[Sequence[Conversation]], AbstractContextManager[Ask]]
 """Fits weights on conversations that are stored and indexed, and returns a search that uses these weights."""
 
 MIN_CONVERSATIONS = 2
 
 
-def make_fit(place: Place, ask: Ask) -> Fit:
-    """Return a function that fits the weights of the ranker. It asks each question once, however often it fits."""
+def weights_fit(place: Place) -> Fit:
+    """Fit the weights of the ranker. What was ranked for the questions of a conversation is read once."""
     samples: dict[str, list[Sample]] = {}
 
-    def fit_weights(_place: Place, training: Sequence[Conversation]) -> Ask:
+    @contextmanager
+    def fitted(training: Sequence[Conversation]) -> Iterator[Ask]:
         for conversation in training:
             if conversation.name not in samples:
                 samples[conversation.name] = read_samples(place, conversation)
         weights = fit([sample for conversation in training for sample in samples[conversation.name]])
+        with searching(place) as ask, experiment(weights):
+            yield ask
 
-        def ask_with_weights(conversation: Conversation, question: Question) -> list[FoundTurn]:
-            with experiment(weights):
-                return ask(conversation, question)
-
-        return ask_with_weights
-
-    return fit_weights
+    return fitted
 
 
 def read_samples(place: Place, conversation: Conversation) -> list[Sample]:
@@ -73,18 +62,17 @@ def evaluate_fitted(
     """Import a data set, and report what `search` finds in each conversation with weights fitted on the others."""
     with open_place(target, settings) as place:
         load_dataset(place, dataset, progress)
-        with searching(place) as ask:
-            answers, seconds, notes = cross_validate(place, dataset, make_fit(place, ask), progress)
+        answers, seconds, notes = cross_validate(dataset, weights_fit(place), progress)
     report = make_report(dataset, f"{label}, weights fitted on other conversations", answers, seconds)
     return msgspec.structs.replace(report, notes=notes)
 
 
 def cross_validate(
-    place: Place, dataset: Dataset, fit: Fit, progress: ProgressCallback
-) -> tuple[list[Answer], float, list[str]]:
+    dataset: Dataset, fit: Fit, progress: ProgressCallback
+) -> tuple[list[Answer], list[float], list[str]]:
     """Answer the questions of each conversation with weights that were fitted on all the others.
 
-    Return the answers, the mean time of a question in seconds, and a note for each fit.
+    Return the answers, the time of each in seconds, and a note for each fit.
     """
     if len(dataset.conversations) < MIN_CONVERSATIONS:
         raise FailedPreconditionError(
@@ -92,21 +80,21 @@ def cross_validate(
             f" this data has {len(dataset.conversations)}"
         )
     answers: list[Answer] = []
-    seconds = 0.0
+    seconds: list[float] = []
     notes: list[str] = []
-    for number, left_out in enumerate(dataset.conversations, 1):
+    for number, left_out in enumerate(dataset.conversations):
         if not left_out.questions:
             continue
         training = [each for each in dataset.conversations if each is not left_out and each.questions]
-        progress(number - 1, len(dataset.conversations), f"fitting without {left_out.name}")
-        ask = fit(place, training)
-        alone = Dataset(name=dataset.name, conversations=[left_out], left_out=0)
-        found, mean_seconds = ask_questions(alone, ask, progress)
-        seconds += mean_seconds * len(found)
+        progress(number, len(dataset.conversations), f"fitting without {left_out.name}")
+        with fit(training) as ask:
+            alone = Dataset(name=dataset.name, conversations=[left_out], left_out=0)
+            found, taken = ask_questions(alone, ask, progress)
         answers += found
+        seconds += taken
         count = sum(len(each.questions) for each in training)
         notes.append(
             f"{left_out.name}: {len(found)} questions, with weights fitted on {count} questions of"
             f" {', '.join(each.name for each in training)}"
         )
-    return answers, seconds / max(len(answers), 1), notes
+    return answers, seconds, notes

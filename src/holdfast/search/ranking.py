@@ -61,8 +61,8 @@ def _compare(values: "Array", weight: Weight) -> "Array":
     return standardised(values)
 
 
-def rank(query: Query, pool: Pool, vocabulary: Vocabulary) -> list[Ranked]:
-    """Rank the candidates of a pool, best first."""
+def rank(query: Query, pool: Pool, vocabulary: Vocabulary, limit: int) -> list[Ranked]:
+    """Return the best candidates of a pool, best first."""
     compared = standardise(query, pool, vocabulary)
     running = experiments.current.get()
     weights = running.weights if running else [weight.weight for weight in WEIGHTS]
@@ -72,7 +72,7 @@ def rank(query: Query, pool: Pool, vocabulary: Vocabulary) -> list[Ranked]:
     order = np.argsort(-totals, kind="stable")
     if running:
         running.samples.append(compared.rows[order])
-    return [Ranked(int(i), float(scores[i]), _reasons(shares[i], float(scores[i]))) for i in order]
+    return [Ranked(int(i), float(scores[i]), _reasons(shares[i], float(scores[i]))) for i in order[:limit]]
 
 
 def _reasons(shares: "Array", score: float) -> list[Reason]:

@@ -81,6 +81,7 @@ from holdfast.ops.system import (
 )
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
+from holdfast.ops.vectors import ReembedDocuments
 from holdfast.store.access import audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
 from holdfast.store.drivers.postgres.database import PostgresDatabase
@@ -167,6 +168,7 @@ def all_operations() -> list[Operation[Any]]:
         ReadOverview(uri="viking://session/a/history/archive_001"),
         Find(query="hello"),
         Search(query="hello", session_id="a", target_uri="viking://user/alice/sessions"),
+        ReembedDocuments(),
         DeleteSession(session_id="a"),
         DeleteSession(session_id="c"),
         RecordExport(session_ids=["a", "b"]),
@@ -260,7 +262,7 @@ def is_maintenance(sql: str) -> bool:
     """Whether a statement reads only due or expired rows, which workers read in all accounts.
 
     `watches` has the scheduled checks for automatic commits, `appends` the results of appends for retries, `unindexed`
-    the logs that are to be indexed.
+    the logs that are to be indexed, `unembedded` the owners of documents that are to be embedded.
     """
     not_a_table = "SKIP"  # of FOR UPDATE SKIP LOCKED
     return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {not_a_table} <= {
@@ -270,6 +272,7 @@ def is_maintenance(sql: str) -> bool:
         "audit_heads",
         "audit_unsealed",
         "unindexed",
+        "unembedded",
     }
 
 

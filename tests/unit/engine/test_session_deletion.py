@@ -9,8 +9,7 @@ import pytest
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.commits.auto_commits import check_session
-from holdfast.engine.kinds import TASK_KINDS
-from holdfast.engine.recall.index_kind import start_indexing
+from holdfast.engine.kinds import QUEUES, TASK_KINDS
 from holdfast.engine.sessions import deletion
 from holdfast.engine.tasks.workers import Workers
 from holdfast.errors import FailedPreconditionError, NotFoundError
@@ -102,7 +101,7 @@ def run_tasks(engine: Engine, observe: Callable[[str], None] = lambda _boundary:
         engine.models,
         TASK_KINDS,
         check_session,
-        start_indexing,
+        QUEUES,
         polls=True,
         observe=observe,
     )

@@ -1,6 +1,6 @@
 """An engine without workers on each database, and ways to write messages and to run the background tasks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -9,7 +9,8 @@ import pytest
 from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.model.identity import Principal
-from holdfast.ops.sessions import AddMessages, NewMessage
+from holdfast.model.messages import NewMessage
+from holdfast.ops.sessions import AddMessages
 from holdfast.store.access import accounts
 from holdfast.store.database import Database
 
@@ -19,9 +20,9 @@ AddTexts = Callable[..., None]
 
 
 @pytest.fixture
-def engine(database: Database) -> Iterator[Engine]:
+def engine(database: Database) -> Engine:
     database.write("acme", lambda tx: accounts.insert(tx, "acme", 1))
-    yield Engine(database, Settings(worker_threads=0))
+    return Engine(database, Settings(worker_threads=0))
 
 
 @pytest.fixture

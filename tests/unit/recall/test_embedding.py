@@ -1,15 +1,20 @@
 """Documents get vectors in the background, whatever happens to the model, the process or the documents."""
 
+import time
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import closing
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+from holdfast.config import Settings
 from holdfast.engine import Engine
-from holdfast.engine.recall import embedding_task
-from holdfast.engine.recall.matrices import Matrices
+from holdfast.engine.recall.embeddings import embedding_task
+from holdfast.engine.recall.embeddings.matrices import Matrices
+from holdfast.engine.recall.vector_search import QueryVector, embed_query
 from holdfast.engine.tasks.claimed_task import LeaseLostError
 from holdfast.errors import FailedPreconditionError
 from holdfast.model.identity import OPERATOR, Principal
@@ -20,7 +25,8 @@ from holdfast.ops.tasks import GetTask, ListTasks
 from holdfast.ops.vectors import ReembedDocuments
 from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.database import Tx
-from holdfast.store.tables import documents, unembedded, vectors
+from holdfast.store.tables import documents
+from holdfast.store.tables.embeddings import unembedded, vectors
 from holdfast.testing.model import running_model
 
 ALICE = Principal("acme", "alice", "root")
@@ -56,7 +62,12 @@ def test_new_messages_are_embedded_once(
 ) -> None:
     embedded: list[str] = []
     embed = StaticEmbedder.embed
-    monkeypatch.setattr(StaticEmbedder, "embed", lambda self, texts: embedded.extend(texts) or embed(self, texts))
+
+    def record(self: StaticEmbedder, texts: Any) -> Any:
+        embedded.extend(texts)
+        return embed(self, texts)
+
+    monkeypatch.setattr(StaticEmbedder, "embed", record)
     monkeypatch.setattr(embedding_task, "BATCH_DOCUMENTS", 7)
     first = [f"message {n}" for n in range(40)]
     add_messages(first)
@@ -68,7 +79,7 @@ def test_new_messages_are_embedded_once(
     assert sorted(embedded) == sorted([*first, "another one", "a last one", "of Bob"])
     assert len(read_vectors(engine)) == 42
     assert len(read_vectors(engine, "bob")) == 1
-    assert engine.db.read("acme", lambda tx: unembedded.page(tx, after="", limit=10)) == []
+    assert engine.db.read("acme", lambda tx: unembedded.page(tx, after=None, limit=10)) == []
 
 
 def test_a_message_without_a_word_has_no_vector(engine: Engine, add_messages: AddTexts, run_tasks: RunTasks) -> None:
@@ -191,7 +202,7 @@ def test_reembed_keeps_the_old_space_until_the_new_one_is_complete(
         def fail(tx: Tx, *args: Any) -> None:
             raise LeaseLostError
 
-        monkeypatch.setattr("holdfast.engine.recall.reembedding_task._switch", fail)
+        monkeypatch.setattr("holdfast.engine.recall.embeddings.reembedding_task._switch", fail)
         run_tasks(**settings)
         spaces = engine.db.read("acme", vectors.find_spaces)
         assert spaces == vectors.Spaces(STATIC, "openai/vectors")
@@ -206,18 +217,14 @@ def test_reembed_keeps_the_old_space_until_the_new_one_is_complete(
         assert model.calls <= calls + 1
     task = engine.call(ALICE, GetTask(task_id=started.task_id))
     assert (task.status, task.task_type) == ("completed", "reembed")
-    assert task.result and task.result["space"] == "openai/vectors"
+    assert task.result == {"space": "openai/vectors", "documents": task.result and task.result["documents"]}
     assert engine.db.read("acme", vectors.find_spaces) == vectors.Spaces("openai/vectors", None)
     assert read_vectors(engine) == read_vectors(engine, "bob") == {}
     assert len(read_vectors(engine, space="openai/vectors")) == 13
     assert len(read_vectors(engine, "bob", "openai/vectors")) == 1
 
 
-def open_settings(**values: Any) -> Any:
-    import msgspec  # noqa: PLC0415
-
-    from holdfast.config import Settings  # noqa: PLC0415
-
+def open_settings(**values: Any) -> Settings:
     return msgspec.convert({"worker_threads": 0, **values}, Settings)
 
 
@@ -249,7 +256,7 @@ def test_documents_of_a_space_without_an_embedder_wait_for_reembed(
 
 
 def test_a_worker_with_another_embedder_leaves_a_reembedding_to_others(
-    engine: Engine, add_messages: AddTexts, run_tasks: RunTasks, tmp_path: Path
+    engine: Engine, add_messages: AddTexts, run_tasks: RunTasks
 ) -> None:
     add_messages(["first"])
     run_tasks()
@@ -281,5 +288,58 @@ def test_vectors_are_searched_in_the_order_of_their_similarity(
     matrices = Matrices(1 << 30)
     nearest = engine.db.read("acme", lambda tx: matrices.nearest(tx, "alice", STATIC, query, 2))
     by_number = engine.db.read("acme", lambda tx: documents.read(tx, nearest.numbers.tolist()))
-    assert [document.number for document in by_number][0] == 2
+    assert by_number[0].number == 2
     assert nearest.compared == 3
+
+
+def test_a_query_is_embedded_in_the_space_that_serves(
+    engine: Engine, add_messages: AddTexts, run_tasks: RunTasks
+) -> None:
+    assert embed_with(engine, {}, "text") == (None, [])
+    add_messages(["first"])
+    run_tasks()
+    with running_model() as model:
+        settings = {"embedder": "openai", "embedding_model": "vectors", "embedding_base_url": model.url}
+        for each in ({}, settings):
+            found, notes = embed_with(engine, each, "text")
+            assert found is not None
+            assert (found.space, notes) == (STATIC, [])
+            assert np.array_equal(found.vector, StaticEmbedder().embed(["text"]).vectors[0])
+        assert model.calls == 0
+        Engine(engine.db, open_settings(**settings)).call(ALICE, ReembedDocuments())
+        run_tasks(**settings)
+        found, _ = embed_with(engine, settings, "text")
+        assert found is not None
+        assert found.space == "openai/vectors"
+        assert embed_with(engine, settings, "  ") == (None, [])
+    assert embed_with(engine, {}, "text") == (
+        None,
+        ["ranked without vectors, which are of the embedder openai/vectors; run holdfast reembed"],
+    )
+
+
+def test_a_search_waits_seconds_for_an_embedder_that_does_not_answer_and_not_again(
+    engine: Engine, add_messages: AddTexts, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.engine.gate.models.QUERY_TIMEOUT_SECONDS", 0.2)
+    add_messages(["first"])
+    with running_model() as model:
+        settings = {"embedder": "openai", "embedding_model": "vectors", "embedding_base_url": model.url}
+        run_tasks(**settings)
+        model.gate.clear()
+        model.clear_requests()
+        with closing(Engine(engine.db, open_settings(**settings)).models) as models:
+            resources: Any = SimpleNamespace(db=engine.db, models=models)
+            begun = time.monotonic()
+            for _ in range(5):
+                found, notes = embed_query(resources, "acme", "text")
+                assert found is None
+                assert notes[0].startswith("ranked without vectors: ")
+            assert time.monotonic() - begun < 3
+            assert model.calls == 1
+
+
+def embed_with(engine: Engine, settings: dict[str, Any], query: str) -> tuple[QueryVector | None, list[str]]:
+    with closing(Engine(engine.db, open_settings(**settings)).models) as models:
+        resources: Any = SimpleNamespace(db=engine.db, models=models)
+        return embed_query(resources, "acme", query)

@@ -3,24 +3,26 @@
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from holdfast.config import Settings
-from holdfast.engine.recall import matrices as matrices_module
-from holdfast.engine.recall.matrices import Matrices, matrices_of
-from holdfast.engine.recall.owner_matrix import Nearest
+from holdfast.engine.recall.embeddings import matrices as matrices_module
+from holdfast.engine.recall.embeddings.matrices import Matrices, matrices_of
+from holdfast.engine.recall.embeddings.owner_matrix import Nearest
 from holdfast.store.access import accounts
 from holdfast.store.database import Database, Tx
-from holdfast.store.tables import documents, vectors
+from holdfast.store.tables import documents
 from holdfast.store.tables.documents import NewDocument
+from holdfast.store.tables.embeddings import vectors
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, WHOLE_LOG, DocumentToEmbed, VectorFilter
 from holdfast.store.tables.lineage import LogRange
-from holdfast.store.tables.vectors import EVERYTHING, WHOLE_LOG, DocumentToEmbed, VectorFilter
 
 WIDTH = 32
 RNG = np.random.default_rng(5)
@@ -83,6 +85,12 @@ def nearest(
     return db.read("acme", lambda tx: matrices.nearest(tx, owner, space, query, k, wanted))
 
 
+def assert_statistics(found: Nearest, cosines: Any) -> None:
+    assert found.compared == len(cosines)
+    assert found.mean == pytest.approx(float(cosines.mean()), abs=1e-6)
+    assert found.std == pytest.approx(float(cosines.std()), abs=1e-6)
+
+
 def expected_order(numbers: Sequence[int], rows: Any, query: Any) -> list[int]:
     cosines = rows.astype("<f2").astype(np.float32) @ query
     return [numbers[row] for row in np.argsort(-cosines, kind="stable")]
@@ -95,7 +103,7 @@ def test_the_nearest_vectors_are_found_with_the_mean_and_the_deviation_of_all(db
     cosines = rows.astype("<f2").astype(np.float32) @ query
     assert found.numbers.tolist() == expected_order(numbers, rows, query)[:10]
     assert np.allclose(found.cosines, np.sort(cosines)[::-1][:10], atol=1e-6)
-    assert (found.mean, found.std) == (pytest.approx(cosines.mean(), abs=1e-6), pytest.approx(cosines.std(), abs=1e-6))
+    assert_statistics(found, cosines)
     assert found.compared == 300
 
 
@@ -191,7 +199,7 @@ def test_spaces_and_owners_are_separate(db: Database) -> None:
     assert nearest(db, matrices, query, space="unknown").compared == 0
 
 
-FILTERS = [
+FILTERS: list[tuple[VectorFilter, Callable[[NewDocument], bool]]] = [
     (VectorFilter(kinds=["overview"]), lambda d: d.kind == "overview"),
     (VectorFilter(kinds=["message", "memory"]), lambda d: d.kind == "message"),
     (VectorFilter(levels=[1]), lambda d: d.level == 1),
@@ -228,10 +236,7 @@ def test_only_what_the_filter_allows_is_compared(db: Database, filter_number: in
     assert found.compared == len(allowed)
     if allowed:
         cosines = rows[allowed].astype("<f2").astype(np.float32) @ query
-        assert (found.mean, found.std) == (
-            pytest.approx(cosines.mean(), abs=1e-6),
-            pytest.approx(cosines.std(), abs=1e-6),
-        )
+        assert_statistics(found, cosines)
 
 
 @pytest.mark.parametrize("max_bytes", [1 << 30, 0])
@@ -254,17 +259,12 @@ def test_the_least_recently_used_matrix_is_dropped(db: Database, monkeypatch: py
     probe = Matrices(1 << 30)
     nearest(db, probe, query)
     matrices = Matrices(int(probe.bytes * 2.5))
-    read: list[str] = []
-    read_page = vectors.read_page
-    monkeypatch.setattr(
-        vectors,
-        "read_page",
-        lambda tx, owner, *args, **options: read.append(owner) or read_page(tx, owner, *args, **options),
-    )
+    read_page = Mock(wraps=vectors.read_page)
+    monkeypatch.setattr(vectors, "read_page", read_page)
     for owner in ("alice", "bob", "alice", "carol", "alice", "bob"):
         assert nearest(db, matrices, query, owner=owner).compared == 100
         assert matrices.bytes <= probe.bytes * 2.5
-    assert read == ["alice", "bob", "carol", "bob"]
+    assert [call.args[1] for call in read_page.call_args_list] == ["alice", "bob", "carol", "bob"]
 
 
 def test_an_owner_with_more_vectors_than_the_budget_is_searched_in_pages(
@@ -277,11 +277,7 @@ def test_an_owner_with_more_vectors_than_the_budget_is_searched_in_pages(
     found = nearest(db, matrices, query, k=12)
     cosines = rows.astype("<f2").astype(np.float32) @ query
     assert found.numbers.tolist() == expected_order(numbers, rows, query)[:12]
-    assert (found.compared, found.mean, found.std) == (
-        100,
-        pytest.approx(cosines.mean(), abs=1e-6),
-        pytest.approx(cosines.std(), abs=1e-6),
-    )
+    assert_statistics(found, cosines)
     assert matrices.bytes == 0
 
 

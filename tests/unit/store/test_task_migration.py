@@ -9,8 +9,7 @@ from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.commits.auto_commits import check_session
 from holdfast.engine.gate.ids import system_clock
-from holdfast.engine.kinds import TASK_KINDS
-from holdfast.engine.recall.index_kind import start_indexing
+from holdfast.engine.kinds import QUEUES, TASK_KINDS
 from holdfast.engine.tasks import backfill
 from holdfast.engine.tasks.workers import Workers
 from holdfast.model.identity import OPERATOR, Principal
@@ -162,7 +161,7 @@ def test_a_backfill_runs_in_slices_and_continues_where_an_attempt_ended(
         engine.models,
         TASK_KINDS,
         check_session,
-        start_indexing,
+        QUEUES,
         polls=True,
         observe=fail_after_two_slices,
     )

@@ -34,7 +34,8 @@ from holdfast.ops.system import (
 from holdfast.store import diagnostics, migrations
 from holdfast.store.access import task_lists
 from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.store.tables import lineage, messages, sessions, tool_results, unembedded, unindexed, usages
+from holdfast.store.tables import lineage, messages, sessions, tool_results, unindexed, usages
+from holdfast.store.tables.embeddings import unembedded
 from holdfast.store.timestamps import from_micros
 
 MAX_WAIT_SHARE = 0.8

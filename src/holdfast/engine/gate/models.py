@@ -1,8 +1,11 @@
 """The language model and the embedder of an engine. The gate and the workers share them."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from holdfast import forking, lazy
 from holdfast.config import Settings
@@ -12,12 +15,16 @@ from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.text import tokens
 
 if TYPE_CHECKING:
-    from holdfast.providers.base import Embedder
+    from holdfast.providers.base import Embedder, EmbeddingResult
     from holdfast.providers.limits import RateLimitedModel
 
 LOCAL_BATCH_SIZE = 16
 """Texts per call of an embedder on this machine. Small, so that the CPU can be yielded between two batches."""
 REMOTE_BATCH_SIZE = 256
+QUERY_TIMEOUT_SECONDS = 5.0
+"""How long a search waits for the vector of its query."""
+QUERY_PAUSE_SECONDS = 10.0
+"""How long after that searches do without."""
 
 
 class BatchEmbedder:
@@ -49,6 +56,41 @@ class BatchEmbedder:
         return np.concatenate(rows) if rows else np.zeros((0, 1), dtype=np.float32)
 
 
+class ImpatientEmbedder:
+    """An embedder that is not asked for some seconds after it was unavailable: each search would wait for it."""
+
+    def __init__(self, embedder: "Embedder") -> None:
+        self._embedder = embedder
+        self._failure: tuple[float, UnavailableError] | None = None
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def space(self) -> str:
+        return self._embedder.space
+
+    @property
+    def dimensions(self) -> int:
+        return self._embedder.dimensions
+
+    def embed(self, texts: Sequence[str]) -> "EmbeddingResult":
+        failure = self._failure
+        if failure is not None and time.monotonic() < failure[0]:
+            raise UnavailableError(failure[1].message, service="model", reason="paused")
+        try:
+            result = self._embedder.embed(texts)
+        except UnavailableError as error:
+            self._failure = time.monotonic() + QUERY_PAUSE_SECONDS, error
+            raise
+        self._failure = None
+        return result
+
+    def close(self) -> None:
+        self._embedder.close()
+
+
 class Models:
     """The configured model and embedder. Both are opened when first needed, whether or not workers run."""
 
@@ -61,6 +103,7 @@ class Models:
         """Forget open connections: in a forked child they belong to the parent."""
         self._lock = threading.Lock()
         self._opened: tuple[RateLimitedModel | None, Embedder] | None = None
+        self._query_embedder: ImpatientEmbedder | None = None
 
     @property
     def language_model(self) -> "RateLimitedModel | None":
@@ -76,6 +119,18 @@ class Models:
             return self.embedder
         return StaticEmbedder() if space == StaticEmbedder.space else None
 
+    def query_embedder_of(self, space: str) -> "Embedder | None":
+        """The embedder of a space, for the query of a search, which does not wait long for it."""
+        embedder = self.embedder_of(space)
+        if embedder is None or self.is_local(embedder):
+            return embedder
+        with self._lock:
+            if self._query_embedder is None:
+                seconds = min(self._settings.model_timeout_seconds, QUERY_TIMEOUT_SECONDS)
+                settings = msgspec.structs.replace(self._settings, model_timeout_seconds=seconds)
+                self._query_embedder = ImpatientEmbedder(configured.open_embedder(settings))
+            return self._query_embedder
+
     def is_local(self, embedder: "Embedder") -> bool:
         """Whether an embedder computes on this machine."""
         return self._settings.embedder != "openai" or embedder is not self.embedder
@@ -87,7 +142,8 @@ class Models:
     def close(self) -> None:
         with self._lock:
             opened, self._opened = self._opened, None
-        for model in opened or ():
+            query_embedder, self._query_embedder = self._query_embedder, None
+        for model in (*(opened or ()), query_embedder):
             if model is not None:
                 model.close()
 

@@ -19,7 +19,7 @@ from holdfast.engine.recall.owner_tables import OwnerTable, tables_of
 from holdfast.engine.recall.pending import Pending, index_now, read_pending
 from holdfast.engine.recall.retrieval import RankedDocument, Retrieval, RetrievalRequest
 from holdfast.engine.recall.search_scope import Scope
-from holdfast.engine.recall.vector_search import QueryVector, embed_query
+from holdfast.engine.recall.vector_search import QueryVector, TableCosines, embed_query
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, SearchedTime
 from holdfast.providers.static_vectors import word_vectors
@@ -35,6 +35,7 @@ from holdfast.store.access import readable_documents, text_hits
 from holdfast.store.access.readable_documents import Candidate, DocumentFilter
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
+from holdfast.store.tables.embeddings.vectors import VectorFilter
 from holdfast.store.timestamps import from_micros
 from holdfast.text.words import indexed_words
 
@@ -66,7 +67,7 @@ class _Sources(NamedTuple):
     table: OwnerTable
     allowed: "Array"
     """Which rows of the table may be returned."""
-    cosines: "Array"
+    cosines: TableCosines
     """The cosine of each row of the table."""
     own: "list[Array]"
     """For each word of the query the rows that have it."""
@@ -120,7 +121,9 @@ def _search(
         scope=scope,
         table=table,
         allowed=search_scope.allowed_rows(tx, scope, table, request),
-        cosines=vector_search.cosines_of_table(tx, resources, principal.internal_id, table, vector),
+        cosines=vector_search.cosines_of_table(
+            tx, resources, principal.internal_id, table, vector, _vector_filter(scope, request)
+        ),
         own=[table.rows_of(n) for n in text_hits.find_numbers(tx, principal.internal_id, terms, scope.own_ranges)],
         shared=readable_documents.shared_candidates(tx, scope.shared, terms, wanted, MAX_SHARED),
         pending=waiting,
@@ -142,6 +145,17 @@ def _search(
 def _filter(request: RetrievalRequest) -> DocumentFilter:
     return DocumentFilter(
         kinds=request.kinds, since=request.since, until=request.until, levels=request.levels, tags=request.tags
+    )
+
+
+def _vector_filter(scope: Scope, request: RetrievalRequest) -> VectorFilter:
+    return VectorFilter(
+        kinds=request.kinds,
+        levels=request.levels,
+        ranges=None if scope.uri_prefixes else scope.own_ranges,
+        without_logs=scope.stale_logs,
+        since=request.since,
+        until=request.until,
     )
 
 
@@ -207,7 +221,7 @@ def _select_kind(kind: str, sources: _Sources, query: Query) -> _Found:
     universe = Universe(
         own.log_ids,
         own.numbers,
-        np.concatenate([_known(sources.cosines[rows]), np.zeros(len(pending), np.float32)]),
+        np.concatenate([_known(sources.cosines.values[rows]), np.zeros(len(pending), np.float32)]),
         np.concatenate([_closeness(table, rows, query), np.zeros(len(pending))]),
     )
     return _Found(found, universe, len(rows) + len(pending) + len(others))
@@ -267,7 +281,7 @@ def _rank(
     if not pool.candidates:
         return [], 0
     with _vocabulary_lock:
-        ranked = ranking.rank(query, pool, _vocabulary)[: request.limit]
+        ranked = ranking.rank(query, pool, _vocabulary, request.limit)
     best = [(pool.documents[each.position], each) for each in ranked]
     return [
         RankedDocument(
@@ -302,9 +316,9 @@ def _cosines(
             by_owner.setdefault(document.owner_id, []).append(index)
     for owner_id, indexes in by_owner.items():
         numbers = [documents[index].n for index in indexes]
-        if owner_id == own_id:
+        if owner_id == own_id and sources.cosines.is_exact:
             at = np.minimum(np.searchsorted(sources.table.numbers, numbers), len(sources.table.numbers) - 1)
-            values = np.where(sources.table.numbers[at] == numbers, sources.cosines[at], np.nan)
+            values = np.where(sources.table.numbers[at] == numbers, sources.cosines.values[at], np.nan)
         else:
             values = vector_search.cosines_of_documents(tx, resources, owner_id, numbers, vector)
         cosines[indexes] = values

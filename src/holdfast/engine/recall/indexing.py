@@ -13,8 +13,9 @@ import msgspec
 from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, MESSAGE, IndexedLog, PendingDocument
 from holdfast.search.analysis import analyse
 from holdfast.store.database import Tx
-from holdfast.store.tables import documents, lineage, sessions, unembedded, unindexed
+from holdfast.store.tables import documents, lineage, sessions, unindexed
 from holdfast.store.tables.documents import NewDocument
+from holdfast.store.tables.embeddings import unembedded
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.tables.unindexed import UnindexedLog
 from holdfast.text.words import indexed_words

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from holdfast.engine.gate.operation_handler import EngineResources
-from holdfast.engine.recall.matrices import matrices_of
+from holdfast.engine.recall.embeddings.matrices import matrices_of
 from holdfast.engine.recall.owner_tables import OwnerTable
 from holdfast.errors import HoldfastError
 from holdfast.store.database import Tx
-from holdfast.store.tables import vectors
+from holdfast.store.tables.embeddings import vectors
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, VectorFilter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,41 +19,73 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
+MAX_NEAREST = 400
+"""How many documents are selected by their vectors, if not all are compared."""
+
+
 class QueryVector(NamedTuple):
     space: str
     vector: "Array"
 
 
+class TableCosines(NamedTuple):
+    """The cosine of each document of an owner."""
+
+    values: "Array"
+    """Not a number for a document without a vector."""
+    is_exact: bool
+    """If not, only the nearest documents have their own cosine, and all others the mean."""
+
+
 def embed_query(resources: EngineResources, account: str, text: str) -> tuple[QueryVector | None, list[str]]:
     """Return the vector of a query in the space that serves, or None with a note that says why there is none."""
     spaces = resources.db.read(account, vectors.find_spaces)
-    if spaces is None:
+    if spaces is None or not text.strip():
         return None, []
     try:
-        embedder = resources.models.embedder_of(spaces.space)
+        embedder = resources.models.query_embedder_of(spaces.space)
         if embedder is None:
             return None, [f"ranked without vectors, which are of the embedder {spaces.space}; run holdfast reembed"]
-        return QueryVector(spaces.space, embedder.embed([text]).vectors[0]), []
+        vector = embedder.embed([text]).vectors[0]
     except HoldfastError as error:
         return None, [f"ranked without vectors: {error.message}"]
+    return (QueryVector(spaces.space, vector), []) if vector.any() else (None, [])
 
 
 def cosines_of_table(
-    tx: Tx, resources: EngineResources, owner_id: str, table: OwnerTable, query: QueryVector | None
-) -> "Array":
-    """Return the cosine of each document of an owner, or not a number for one without a vector."""
+    tx: Tx,
+    resources: EngineResources,
+    owner_id: str,
+    table: OwnerTable,
+    query: QueryVector | None,
+    wanted: VectorFilter = EVERYTHING,
+) -> TableCosines:
+    """Return the cosine of each document of an owner.
+
+    For an owner whose vectors are in an index, or are too many for the memory, only those nearest to the query among
+    the documents that a filter allows.
+    """
     cosines = np.full(len(table.numbers), np.nan, dtype=np.float32)
     if query is None or not len(table.numbers):
-        return cosines
-    columns = matrices_of(resources.db, resources.settings).columns(tx, owner_id, query.space)
-    if columns is None or not len(columns.numbers) or columns.vectors.shape[1] != len(query.vector):
-        return cosines
-    values = columns.vectors @ query.vector
-    at = np.searchsorted(table.numbers, columns.numbers)
+        return TableCosines(cosines, is_exact=True)
+    matrices = matrices_of(resources.db, resources.settings)
+    columns = None if matrices.is_indexed(tx, owner_id, query.space) else matrices.columns(tx, owner_id, query.space)
+    if columns is None:
+        nearest = matrices.nearest(tx, owner_id, query.space, query.vector, MAX_NEAREST, wanted)
+        cosines[:] = nearest.mean
+        _fill(cosines, table, nearest.numbers, nearest.cosines)
+        return TableCosines(cosines, is_exact=False)
+    if len(columns.numbers) and columns.vectors.shape[1] == len(query.vector):
+        _fill(cosines, table, columns.numbers, np.vecdot(columns.vectors, query.vector))
+    return TableCosines(cosines, is_exact=True)
+
+
+def _fill(cosines: "Array", table: OwnerTable, numbers: "Array", values: "Array") -> None:
+    """Enter the cosines of documents with some numbers."""
+    at = np.searchsorted(table.numbers, numbers)
     at[at == len(table.numbers)] = 0
-    is_known = table.numbers[at] == columns.numbers
+    is_known = table.numbers[at] == numbers
     cosines[at[is_known]] = values[is_known]
-    return cosines
 
 
 def cosines_of_documents(

@@ -10,12 +10,13 @@ import numpy as np
 
 from holdfast import forking
 from holdfast.config import Settings
-from holdfast.engine.recall import indexed_vectors
-from holdfast.engine.recall.owner_matrix import NOTHING, Columns, Nearest, OwnerMatrix, merge
+from holdfast.engine.recall.embeddings import indexed_vectors
+from holdfast.engine.recall.embeddings.owner_matrix import NOTHING, Columns, Nearest, OwnerMatrix, merge
 from holdfast.store.access import accounts
 from holdfast.store.database import Database, Tx
-from holdfast.store.tables import documents, vector_index, vectors
-from holdfast.store.tables.vectors import EVERYTHING, VectorFilter
+from holdfast.store.tables import documents
+from holdfast.store.tables.embeddings import vector_index, vectors
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, VectorFilter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,10 +84,13 @@ class Matrices:
             return NOTHING
         return columns.nearest(query, k, wanted)
 
+    def is_indexed(self, tx: Tx, owner_id: str, space: str) -> bool:
+        """Whether the database has an index of the owner's vectors, so that they are not held in memory."""
+        return vector_index.indexed_version(tx, owner_id, space) is not None
+
     def cosines(self, tx: Tx, owner_id: str, space: str, query: "Array", numbers: Sequence[int]) -> "Array":
         """The cosine of each of some documents of an owner, or not a number for one without a vector."""
-        is_indexed = vector_index.indexed_version(tx, owner_id, space) is not None
-        columns = None if is_indexed else self.columns(tx, owner_id, space)
+        columns = None if self.is_indexed(tx, owner_id, space) else self.columns(tx, owner_id, space)
         if columns is not None and columns.vectors.shape[1] == len(query):
             return columns.cosines(query, numbers)
         return cosines_of_rows(query, numbers, vectors.read_some(tx, owner_id, space, numbers))

@@ -7,7 +7,7 @@ from holdfast.engine.recall.document_kinds import MESSAGE, OVERVIEW
 from holdfast.store.checked import archive_rows
 from holdfast.store.database import Tx
 from holdfast.store.tables import messages
-from holdfast.store.tables.vectors import DocumentToEmbed
+from holdfast.store.tables.embeddings.vectors import DocumentToEmbed
 from holdfast.text.words import searchable_text
 
 MAX_TEXT_CHARS = 2_000

@@ -7,12 +7,13 @@ from functools import partial
 import numpy as np
 
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.engine.recall.indexed_vectors import to_text
+from holdfast.engine.recall.embeddings.indexed_vectors import to_text
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.task_kind import WriteResults
 from holdfast.model.tasks import VectorIndexPayload
 from holdfast.store.database import Row, Tx
-from holdfast.store.tables import documents, tasks, vector_index, vectors
+from holdfast.store.tables import documents, tasks
+from holdfast.store.tables.embeddings import vector_index, vectors
 
 SLICE_ROWS = 500
 

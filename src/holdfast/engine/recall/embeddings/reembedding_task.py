@@ -4,15 +4,16 @@ import time
 from functools import partial
 
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.engine.recall.embedding_task import embed_in_space
-from holdfast.engine.recall.vector_index_kind import start_if_needed
+from holdfast.engine.recall.embeddings.embedding_task import embed_in_space
+from holdfast.engine.recall.embeddings.vector_index_kind import start_if_needed
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.task_kind import WriteResults
 from holdfast.errors import UnavailableError
 from holdfast.model.tasks import ReembeddingPayload
 from holdfast.store.database import Tx
-from holdfast.store.tables import tasks, vector_index, vectors
-from holdfast.store.tables.vectors import Spaces
+from holdfast.store.tables import tasks
+from holdfast.store.tables.embeddings import vector_index, vectors
+from holdfast.store.tables.embeddings.vectors import Spaces
 
 OWNERS_AT_ONCE = 100
 SLICE_ROWS = 500
@@ -41,7 +42,8 @@ def perform(claimed: ClaimedTask) -> WriteResults:
         done += count
         _advance(tx, context, claimed, done)
 
-    embedded, after = 0, ""
+    embedded = 0
+    after: str | None = None
     while True:
         owners = claimed.read(partial(vectors.list_owners, after=after, limit=OWNERS_AT_ONCE))
         for owner_id in owners:

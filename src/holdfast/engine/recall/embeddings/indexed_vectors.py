@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holdfast.engine.recall.owner_matrix import NOTHING, Columns, Nearest, OwnerMatrix, best
+from holdfast.engine.recall.embeddings.owner_matrix import NOTHING, Columns, Nearest, OwnerMatrix, best
 from holdfast.store.database import Tx
-from holdfast.store.tables import documents, vector_index, vectors
-from holdfast.store.tables.vectors import VectorFilter
+from holdfast.store.tables import documents
+from holdfast.store.tables.embeddings import vector_index, vectors
+from holdfast.store.tables.embeddings.vectors import VectorFilter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

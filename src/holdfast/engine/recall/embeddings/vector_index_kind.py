@@ -12,7 +12,8 @@ from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
 from holdfast.model.identity import OPERATOR
 from holdfast.model.tasks import VECTOR_INDEX, VectorIndexPayload
 from holdfast.store.database import Tx
-from holdfast.store.tables import documents, tasks, vector_index, vectors
+from holdfast.store.tables import documents, tasks
+from holdfast.store.tables.embeddings import vector_index, vectors
 
 MAX_NEWER = 2_000
 """How many vectors of an owner may be newer than the index. A search compares these one by one."""
@@ -37,7 +38,7 @@ def start_if_needed(tx: Tx, context: CallContext, owner_id: str, space: str) -> 
 
 
 def _perform(claimed: ClaimedTask) -> WriteResults:
-    write_results: WriteResults = lazy.load("holdfast.engine.recall.vector_index_task").perform(claimed)
+    write_results: WriteResults = lazy.load("holdfast.engine.recall.embeddings.vector_index_task").perform(claimed)
     return write_results
 
 

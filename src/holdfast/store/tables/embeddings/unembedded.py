@@ -22,11 +22,12 @@ def delete(tx: Tx, owner_id: str) -> None:
     tx.execute("DELETE FROM unembedded WHERE account_id = ? AND owner_id = ?", (tx.account, owner_id))
 
 
-def page(tx: Tx, *, after: str, limit: int) -> list[str]:
-    """List owners of the account."""
+def page(tx: Tx, *, after: str | None, limit: int) -> list[str]:
+    """List owners of the account. The documents of a deleted session have an empty owner."""
+    condition, params = ("TRUE", ()) if after is None else ("owner_id > ?", (after,))
     rows = tx.all(
-        "SELECT owner_id FROM unembedded WHERE account_id = ? AND owner_id > ? ORDER BY owner_id LIMIT ?",
-        (tx.account, after, limit),
+        f"SELECT owner_id FROM unembedded WHERE account_id = ? AND {condition} ORDER BY owner_id LIMIT ?",
+        (tx.account, *params, limit),
     )
     return [row[0] for row in rows]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from holdfast.store.database import Statement, Tx
-from holdfast.store.tables.vectors import WHOLE_LOG, VectorFilter
+from holdfast.store.tables.embeddings.vectors import WHOLE_LOG, VectorFilter
 
 M = 24
 EF_CONSTRUCTION = 128

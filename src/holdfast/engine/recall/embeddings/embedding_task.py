@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.engine.recall.document_texts import read_texts
-from holdfast.engine.recall.vector_index_kind import start_if_needed
+from holdfast.engine.recall.embeddings.document_texts import read_texts
+from holdfast.engine.recall.embeddings.vector_index_kind import start_if_needed
 from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.completion import OutdatedResultsError
 from holdfast.engine.tasks.task_kind import WriteResults
 from holdfast.model.summaries import Cost
 from holdfast.store.database import Tx
-from holdfast.store.tables import tasks, unembedded, vectors
-from holdfast.store.tables.vectors import DocumentToEmbed, Position, Spaces
+from holdfast.store.tables import tasks
+from holdfast.store.tables.embeddings import unembedded, vectors
+from holdfast.store.tables.embeddings.vectors import DocumentToEmbed, Position, Spaces
 
 if TYPE_CHECKING:
     from holdfast.providers.base import Embedder
@@ -48,7 +49,8 @@ class Batch:
 def embed_new_documents(claimed: ClaimedTask) -> WriteResults:
     """Embed the documents of all owners that have new ones."""
     embedders = maintained_embedders(claimed, choose_spaces(claimed))
-    embedded, after = 0, ""
+    embedded = 0
+    after: str | None = None
     while True:
         owners = claimed.read(partial(unembedded.page, after=after, limit=OWNERS_AT_ONCE))
         for owner_id in owners:

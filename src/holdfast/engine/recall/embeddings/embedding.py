@@ -9,7 +9,8 @@ from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
 from holdfast.model.identity import OPERATOR
 from holdfast.model.tasks import EMBEDDING
 from holdfast.store.database import Tx
-from holdfast.store.tables import tasks, unembedded
+from holdfast.store.tables import tasks
+from holdfast.store.tables.embeddings import unembedded
 
 RETRY_MICROS = 600_000_000
 """After a failure, the documents of the account are embedded again in ten minutes."""
@@ -23,7 +24,9 @@ def _start(tx: Tx, context: CallContext) -> None:
 
 def _perform(claimed: ClaimedTask) -> WriteResults:
     """Embed. numpy is imported with the first task: many clients need none."""
-    write_results: WriteResults = lazy.load("holdfast.engine.recall.embedding_task").embed_new_documents(claimed)
+    write_results: WriteResults = lazy.load("holdfast.engine.recall.embeddings.embedding_task").embed_new_documents(
+        claimed
+    )
     return write_results
 
 

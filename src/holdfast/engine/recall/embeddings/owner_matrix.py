@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from holdfast.store.database import Row
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, WHOLE_LOG, VectorFilter
 from holdfast.store.tables.lineage import LogRange
-from holdfast.store.tables.vectors import EVERYTHING, WHOLE_LOG, VectorFilter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -102,11 +102,12 @@ def store_spaces(tx: Tx, spaces: Spaces) -> None:
     )
 
 
-def list_owners(tx: Tx, *, after: str, limit: int) -> list[str]:
-    """List the owners of documents of the account."""
+def list_owners(tx: Tx, *, after: str | None, limit: int) -> list[str]:
+    """List the owners of documents of the account. The documents of a deleted session have an empty owner."""
+    condition, params = ("TRUE", ()) if after is None else ("owner_id > ?", (after,))
     rows = tx.all(
-        "SELECT owner_id FROM index_owners WHERE account_id = ? AND owner_id > ? ORDER BY owner_id LIMIT ?",
-        (tx.account, after, limit),
+        f"SELECT owner_id FROM index_owners WHERE account_id = ? AND {condition} ORDER BY owner_id LIMIT ?",
+        (tx.account, *params, limit),
     )
     return [row[0] for row in rows]
 

@@ -11,7 +11,8 @@ from holdfast.model.identity import Principal
 from holdfast.model.tasks import REEMBEDDING, ReembeddingPayload, ReembeddingStarted
 from holdfast.ops.vectors import ReembedDocuments
 from holdfast.store.database import Tx
-from holdfast.store.tables import tasks, vectors
+from holdfast.store.tables import tasks
+from holdfast.store.tables.embeddings import vectors
 
 
 class _Prepared(NamedTuple):
@@ -48,7 +49,7 @@ def _start(
 
 
 def _perform(claimed: ClaimedTask) -> WriteResults:
-    write_results: WriteResults = lazy.load("holdfast.engine.recall.reembedding_task").perform(claimed)
+    write_results: WriteResults = lazy.load("holdfast.engine.recall.embeddings.reembedding_task").perform(claimed)
     return write_results
 
 
