@@ -37,7 +37,7 @@ class SearchContract:
         return client
 
     def test_a_message_is_found_by_its_words_with_its_address_and_its_reasons(self, filled: Any) -> None:
-        result = filled.search("Which hotel is booked? Casa Azul?")
+        result = filled.search("What is booked under ORD-4711?")
         best = result.messages[0]
         assert (best.session_id, best.owner, best.seq) == ("trip", "alice", 4)
         assert best.uri == "viking://user/alice/sessions/trip#4"
