@@ -50,7 +50,7 @@ def standardise(query: Query, pool: Pool, vocabulary: Vocabulary) -> _Standardis
 
 
 def _compare(values: "Array", weight: Weight) -> "Array":
-    """Return the values of a feature on its scale. Few candidates are compared with documents that do not match, too."""
+    """Return the values of a feature on its scale. A few candidates are compared with documents that match nothing."""
     if weight.scale == "absolute":
         return values
     missing = max(MIN_COMPARED - len(values), 0)

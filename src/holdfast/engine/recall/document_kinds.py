@@ -1,10 +1,13 @@
 """The table of the kinds of documents. What is searched has an entry here, and no other search path."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from holdfast.model.archives import archive_id
+from holdfast.model.messages import Message
+from holdfast.model.search import message_uri
+from holdfast.search.results.recalled import own_parts
 from holdfast.search.speakers import speaker_of
 from holdfast.store.checked import archive_rows
 from holdfast.store.database import Tx
@@ -41,11 +44,18 @@ class PendingDocument(msgspec.Struct, frozen=True, kw_only=True):
     tags: list[str] = []
 
 
+class DocumentText(msgspec.Struct, frozen=True):
+    abstract: str
+    content: str
+
+
 class DocumentKind(msgspec.Struct, frozen=True, kw_only=True):
     level: int
     """How detailed its documents are: 0 is an abstract, 1 an overview, 2 the whole text."""
     read_pending: Callable[[Tx, IndexedLog, int], list[PendingDocument]]
     """Reads up to a number of documents of a log that are not indexed yet, in order. A damaged one is empty."""
+    read_texts: Callable[[Tx, int, Sequence[int]], dict[int, DocumentText]]
+    """Reads the texts of some documents of a log, by number. Those that are damaged or deleted are missing."""
     uri: Callable[[str, int], str]
     """The address of a document, from that of its session and from its number."""
 
@@ -65,7 +75,7 @@ def read_messages(tx: Tx, log_range: LogRange, limit: int, max_bytes: int) -> li
     found = messages.read(tx, [LogRange(log_range.log_id, log_range.first, last)], limit)
     pending: list[PendingDocument] = []
     for message in found:
-        text = "" if message.damaged else searchable_text(message.parts)
+        text = _text_of(message)
         pending.append(
             PendingDocument(
                 number=message.seq,
@@ -76,6 +86,22 @@ def read_messages(tx: Tx, log_range: LogRange, limit: int, max_bytes: int) -> li
             )
         )
     return pending
+
+
+def _text_of(message: Message) -> str:
+    """Return what is searched of a message. What a search has recalled before is not found a second time."""
+    return "" if message.damaged else searchable_text(own_parts(message))
+
+
+def _message_texts(tx: Tx, log_id: int, seqs: Sequence[int]) -> dict[int, DocumentText]:
+    found = messages.read_seqs(tx, log_id, sorted(set(seqs)))
+    return {message.seq: DocumentText("", _text_of(message)) for message in found if not message.damaged}
+
+
+def _overview_texts(tx: Tx, log_id: int, numbers: Sequence[int]) -> dict[int, DocumentText]:
+    condition = f"number IN ({', '.join('?' * len(numbers))}) AND state = 'done'"
+    found = archive_rows.select(tx, log_id, condition, tuple(numbers))
+    return {each.number: DocumentText(each.abstract, each.overview) for each in found if not each.is_damaged}
 
 
 def _pending_overviews(tx: Tx, log: IndexedLog, limit: int) -> list[PendingDocument]:
@@ -96,10 +122,11 @@ def _pending_overviews(tx: Tx, log: IndexedLog, limit: int) -> list[PendingDocum
 
 
 DOCUMENT_KINDS: dict[str, DocumentKind] = {
-    MESSAGE: DocumentKind(level=2, read_pending=_pending_messages, uri=lambda session, seq: f"{session}#{seq}"),
+    MESSAGE: DocumentKind(level=2, read_pending=_pending_messages, read_texts=_message_texts, uri=message_uri),
     OVERVIEW: DocumentKind(
         level=1,
         read_pending=_pending_overviews,
+        read_texts=_overview_texts,
         uri=lambda session, number: f"{session}/history/{archive_id(number)}",
     ),
 }

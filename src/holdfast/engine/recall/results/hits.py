@@ -1,19 +1,19 @@
 """Turns ranked documents into hits: checks again what the caller may read, and reads their texts."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
+from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, DocumentText
 from holdfast.engine.recall.requests.targets import Place, is_in_places
 from holdfast.engine.recall.results.message_reading import FoundMessage, read_found
 from holdfast.engine.recall.retrieval import RankedDocument
 from holdfast.model.access import RIGHT_BITS
 from holdfast.model.archives import archive_uri
 from holdfast.model.identity import Principal
-from holdfast.model.search import ContextType, Hit, MessageHit, message_uri
+from holdfast.model.search import Hit, MessageHit, message_uri
 from holdfast.store.access import readable_documents, shared_sessions
-from holdfast.store.checked import archive_rows
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage, sessions
 from holdfast.store.tables.lineage import LogRange
@@ -30,11 +30,6 @@ class Located(msgspec.Struct, frozen=True):
     document: RankedDocument
     uri: str
     session: StoredSession | None
-
-
-class DocumentText(msgspec.Struct, frozen=True):
-    abstract: str
-    content: str
 
 
 def locate(
@@ -116,7 +111,7 @@ def document_hits(tx: Tx, located: Sequence[Located], *, with_content: bool) -> 
     hits: list[Hit] = []
     bytes_left, missing = CONTENT_BYTES, 0
     for each in located:
-        text = TEXT_READERS[each.document.kind](tx, each)
+        text = _read_text(tx, each.document)
         if text is None:
             continue
         content = text.content if with_content else None
@@ -140,15 +135,8 @@ def document_hits(tx: Tx, located: Sequence[Located], *, with_content: bool) -> 
     return hits, missing
 
 
-def _read_overview(tx: Tx, located: Located) -> DocumentText | None:
-    document = located.document
+def _read_text(tx: Tx, document: RankedDocument) -> DocumentText | None:
+    """Return the text of a document, or None if it does not exist any more."""
     if document.log_id is None:
         return None
-    found = archive_rows.select(tx, document.log_id, "number = ? AND state = 'done'", (document.number,))
-    if not found or found[0].is_damaged:
-        return None
-    return DocumentText(found[0].abstract, found[0].overview)
-
-
-TEXT_READERS: dict[ContextType, Callable[[Tx, Located], DocumentText | None]] = {"overview": _read_overview}
-"""How the text of a document of each kind is read, except that of messages. None if it does not exist any more."""
+    return DOCUMENT_KINDS[document.kind].read_texts(tx, document.log_id, [document.number]).get(document.number)
