@@ -22,6 +22,7 @@ from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.tasks import GetTask, ListTasks
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import unindexed
+from holdfast.store.tables.documents import NOBODY
 from holdfast.testing.faults.verification import INCONSISTENCIES, TEXT_INDEX_DIFFERENCES
 from holdfast.testing.faults.watching import wait_for
 
@@ -153,7 +154,7 @@ def test_documents_of_a_deleted_session_leave_with_it_and_forks_keep_what_they_s
     assert found(engine, "fork", "fox") == [1, 2, 3]
     assert sorted(documents_of(engine)) == [("alice", "message", 1), ("alice", "message", 1), ("alice", "message", 2)]
     run_workers(engine)
-    kept = [("", "message", 1), ("", "message", 2), ("alice", "message", 1), ("alice", "message", 3)]
+    kept = [(NOBODY, "message", 1), (NOBODY, "message", 2), ("alice", "message", 1), ("alice", "message", 3)]
     assert sorted(documents_of(engine)) == kept
     assert found(engine, "fork", "fox") == [1, 2, 3]
     engine.call(ALICE, DeleteSession(session_id="fork"))

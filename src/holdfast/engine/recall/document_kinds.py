@@ -12,6 +12,7 @@ from holdfast.search.speakers import speaker_of
 from holdfast.store.checked import archive_rows
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, messages
+from holdfast.store.tables.documents import NOBODY
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.timestamps import to_micros
 from holdfast.text.words import searchable_text
@@ -26,7 +27,7 @@ class IndexedLog(msgspec.Struct, frozen=True):
 
     log_id: int
     owner_id: str
-    """The internal id of the owner of its session. Empty if only forks share it."""
+    """The internal id of the owner of its session, or `NOBODY` if only forks share it."""
     indexed_seq: int
     """Its messages up to here are indexed."""
     last_seq: int
@@ -62,7 +63,7 @@ class DocumentKind(msgspec.Struct, frozen=True, kw_only=True):
 
 def _pending_messages(tx: Tx, log: IndexedLog, limit: int) -> list[PendingDocument]:
     first = log.indexed_seq + 1
-    if not log.owner_id:  # nobody knows where the log of a deleted session begins
+    if log.owner_id == NOBODY:  # it is not known where the log of a deleted session begins
         first = messages.next_seq(tx, LogRange(log.log_id, first, log.last_seq)) or log.last_seq + 1
     if first > log.last_seq:
         return []
@@ -105,7 +106,7 @@ def _overview_texts(tx: Tx, log_id: int, numbers: Sequence[int]) -> dict[int, Do
 
 
 def _pending_overviews(tx: Tx, log: IndexedLog, limit: int) -> list[PendingDocument]:
-    if not log.owner_id:
+    if log.owner_id == NOBODY:
         return []  # the archives of a deleted session are deleted; those of a fork are its own
     pending: list[PendingDocument] = []
     for number in archives.numbers_to_index(tx, log.log_id, limit):
