@@ -11,7 +11,6 @@ import apsw
 import msgspec
 
 import holdfast
-from holdfast.store.index import sqlite_text
 
 Statement = tuple[str, tuple[Any, ...]]
 
@@ -34,7 +33,6 @@ def connect(file: Path) -> apsw.Connection:
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # as Holdfast: parameters do not change plans
     # fetchall: a pragma that returns a row blocks the statements after it until the row is read.
     connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL").fetchall()
-    sqlite_text.register(connection)  # the schema uses its functions
     connection.create_scalar_function("holdfast_now", lambda *_: time.monotonic_ns() // 1_000, 0)
     return connection
 

@@ -99,9 +99,14 @@ def test_doctor_rebuilds_damaged_indexes(original: Path, tmp_path: Path) -> None
     file = tmp_path / "damaged.db"
     shutil.copyfile(original, file)
     connection = apsw.Connection(str(file))
-    connection.execute("PRAGMA writable_schema = ON; DELETE FROM message_text_docsize WHERE id = 3")
+    connection.execute("PRAGMA writable_schema = ON; DELETE FROM document_text_docsize WHERE id = 3")
     connection.close()
     assert damage.list_damage(file) != []
     assert main(["doctor", "--fix", "--path", str(file)]) == 0
+    assert main(["doctor", "--deep", "--path", str(file)]) == 0
     with holdfast.connect(file, settings=damage.NO_WORKERS) as client:
         assert len(client.get_messages("plain", q="deployment").messages) == damage.MESSAGES
+    with holdfast.connect(file) as client:
+        client.wait_until_idle()
+        assert len(client.get_messages("plain", q="deployment").messages) == damage.MESSAGES
+    assert damage.list_damage(file) == []

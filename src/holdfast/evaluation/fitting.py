@@ -1,54 +1,58 @@
 """Weights of the ranker, fitted on some conversations and reported on others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 import msgspec
 
 from holdfast.config import Settings
 from holdfast.errors import FailedPreconditionError
-from holdfast.evaluation.model import (
-    Answer,
-    Ask,
-    Conversation,
-    Dataset,
-    FoundTurn,
-    ProgressCallback,
-    Question,
-    Report,
+from holdfast.evaluation.model import Answer, Ask, Conversation, Dataset, ProgressCallback, Report
+from holdfast.evaluation.running import (
+    Place,
+    ask_questions,
+    load_dataset,
+    make_report,
+    open_place,
+    search_messages,
+    searching,
 )
-from holdfast.evaluation.running import Place, ask_questions, load_dataset, make_report, open_place, search_messages
 from holdfast.search.experiments import experiment
 from holdfast.search.fitting import Sample, fit
 from holdfast.search.matches import MAX_CANDIDATES
 
-Fit = Callable[[Place, Sequence[Conversation]], Ask]
+Fit = Callable[[Sequence[Conversation]], AbstractContextManager[Ask]]
 """Fits weights on conversations that are stored and indexed, and returns a search that uses these weights."""
 
 MIN_CONVERSATIONS = 2
 
 
-def fit_weights(place: Place, training: Sequence[Conversation]) -> Ask:
-    """Fit the weights of the ranker on the questions of conversations, and return a search that uses them."""
-    weights = fit(read_samples(place, training))
+def weights_fit(place: Place) -> Fit:
+    """Fit the weights of the ranker. What was ranked for the questions of a conversation is read once."""
+    samples: dict[str, list[Sample]] = {}
 
-    def ask(conversation: Conversation, question: Question) -> list[FoundTurn]:
-        with place.open(conversation) as client, experiment(weights):
-            return search_messages(client, question)
+    @contextmanager
+    def fitted(training: Sequence[Conversation]) -> Iterator[Ask]:
+        for conversation in training:
+            if conversation.name not in samples:
+                samples[conversation.name] = read_samples(place, conversation)
+        weights = fit([sample for conversation in training for sample in samples[conversation.name]])
+        with searching(place) as ask, experiment(weights):
+            yield ask
 
-    return ask
+    return fitted
 
 
-def read_samples(place: Place, training: Sequence[Conversation]) -> list[Sample]:
-    """Ask all questions of some conversations, and return what was ranked, with the positions of the evidence."""
+def read_samples(place: Place, conversation: Conversation) -> list[Sample]:
+    """Ask all questions of a conversation, and return what was ranked, with the positions of the evidence."""
     samples: list[Sample] = []
-    for conversation in training:
-        with place.open(conversation) as client, experiment() as running:
-            for question in conversation.questions:
-                found = search_messages(client, question, MAX_CANDIDATES)
-                evidence = [index for index, turn in enumerate(found) if turn.turn in question.turns]
-                if evidence:
-                    samples.append(Sample(running.samples[-1][: len(found)], evidence))
-                running.samples.clear()
+    with place.open(conversation) as client, experiment() as running:
+        for question in conversation.questions:
+            found = search_messages(client, question, MAX_CANDIDATES)
+            evidence = [index for index, turn in enumerate(found) if turn.turn in question.turns]
+            if evidence:
+                samples.append(Sample(running.samples[-1][: len(found)], evidence))
+            running.samples.clear()
     return samples
 
 
@@ -58,17 +62,17 @@ def evaluate_fitted(
     """Import a data set, and report what `search` finds in each conversation with weights fitted on the others."""
     with open_place(target, settings) as place:
         load_dataset(place, dataset, progress)
-        answers, seconds, notes = cross_validate(place, dataset, fit_weights, progress)
+        answers, seconds, notes = cross_validate(dataset, weights_fit(place), progress)
     report = make_report(dataset, f"{label}, weights fitted on other conversations", answers, seconds)
     return msgspec.structs.replace(report, notes=notes)
 
 
 def cross_validate(
-    place: Place, dataset: Dataset, fit: Fit, progress: ProgressCallback
-) -> tuple[list[Answer], float, list[str]]:
+    dataset: Dataset, fit: Fit, progress: ProgressCallback
+) -> tuple[list[Answer], list[float], list[str]]:
     """Answer the questions of each conversation with weights that were fitted on all the others.
 
-    Return the answers, the mean time of a question in seconds, and a note for each fit.
+    Return the answers, the time of each in seconds, and a note for each fit.
     """
     if len(dataset.conversations) < MIN_CONVERSATIONS:
         raise FailedPreconditionError(
@@ -76,21 +80,21 @@ def cross_validate(
             f" this data has {len(dataset.conversations)}"
         )
     answers: list[Answer] = []
-    seconds = 0.0
+    seconds: list[float] = []
     notes: list[str] = []
-    for number, left_out in enumerate(dataset.conversations, 1):
+    for number, left_out in enumerate(dataset.conversations):
         if not left_out.questions:
             continue
         training = [each for each in dataset.conversations if each is not left_out and each.questions]
-        progress(number - 1, len(dataset.conversations), f"fitting without {left_out.name}")
-        ask = fit(place, training)
-        alone = Dataset(name=dataset.name, conversations=[left_out], left_out=0)
-        found, mean_seconds = ask_questions(alone, ask, progress)
-        seconds += mean_seconds * len(found)
+        progress(number, len(dataset.conversations), f"fitting without {left_out.name}")
+        with fit(training) as ask:
+            alone = Dataset(name=dataset.name, conversations=[left_out], left_out=0)
+            found, taken = ask_questions(alone, ask, progress)
         answers += found
+        seconds += taken
         count = sum(len(each.questions) for each in training)
         notes.append(
             f"{left_out.name}: {len(found)} questions, with weights fitted on {count} questions of"
             f" {', '.join(each.name for each in training)}"
         )
-    return answers, seconds / max(len(answers), 1), notes
+    return answers, seconds, notes

@@ -87,6 +87,7 @@ class Report(WireStruct, frozen=True, kw_only=True):
     conversations: int
     left_out: int
     seconds_per_question: float
+    """The median. The first search of a conversation also loads what it needs."""
     figures: list[Figures]
     answers: list[Answer]
     notes: list[str] = msgspec.field(default_factory=list)

@@ -1,5 +1,6 @@
 """Imports a data set, waits until it is indexed, and asks its questions through the client."""
 
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -88,22 +89,22 @@ def search_messages(client: Client, question: Question, limit: int = MAX_RESULTS
 
 def ask_questions(
     dataset: Dataset, ask: Ask, progress: ProgressCallback, clock: Callable[[], float] = time.perf_counter
-) -> tuple[list[Answer], float]:
-    """Ask all questions. Return the answers, and the mean time of one in seconds."""
+) -> tuple[list[Answer], list[float]]:
+    """Ask all questions. Return the answers, and the time of each in seconds."""
     questions = [
         (conversation, question) for conversation in dataset.conversations for question in conversation.questions
     ]
     if not questions:
         raise FailedPreconditionError("there are no questions with evidence; check the file")
     answers: list[Answer] = []
-    seconds = 0.0
+    seconds: list[float] = []
     for number, (conversation, question) in enumerate(questions, 1):
         started_at = clock()
         found = ask(conversation, question)
-        seconds += clock() - started_at
+        seconds.append(clock() - started_at)
         answers.append(make_answer(conversation, question, found))
         progress(number, len(questions), f"asking {conversation.name}")
-    return answers, seconds / len(questions)
+    return answers, seconds
 
 
 def evaluate(
@@ -117,13 +118,13 @@ def evaluate(
     return make_report(dataset, label, answers, seconds)
 
 
-def make_report(dataset: Dataset, label: str, answers: list[Answer], seconds: float) -> Report:
+def make_report(dataset: Dataset, label: str, answers: list[Answer], seconds: list[float]) -> Report:
     return Report(
         dataset=dataset.name,
         settings=label,
         conversations=len(dataset.conversations),
         left_out=dataset.left_out,
-        seconds_per_question=seconds,
+        seconds_per_question=statistics.median(seconds),
         figures=make_figures(answers),
         answers=answers,
     )

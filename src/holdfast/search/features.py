@@ -24,6 +24,9 @@ _K1, _B = 0.9, 0.4
 _PREVIOUS_SHARE, _NEXT_SHARE = 0.5, 0.25
 _LONG_TURN = 40
 """Words of a neighbour from which on it counts less."""
+_SAME_WORD = 0.999
+"""From this similarity, two words have the same stem."""
+_MIN_WEIGHT = 1e-9
 _DAY_MICROS = 86_400_000_000
 _FADING_DAYS = 10.0
 """A message that was written that many days after the time of the query counts about a third."""
@@ -65,7 +68,8 @@ def measure(query: Query, pool: Pool, vocabulary: Vocabulary) -> Measured:
     terms = vocabulary.terms_of([document.words for document in documents])
     frequency, best = _soft_matches(query.words, terms, vocabulary)
     lengths = terms.lengths
-    coverage = (pool.idf @ best) / pool.idf.sum()
+    coverage = (pool.idf @ best) / max(pool.idf.sum(), _MIN_WEIGHT)
+    exact = (pool.idf @ (best[:, :count] >= _SAME_WORD)) / max(pool.idf.sum(), _MIN_WEIGHT)
     is_person = np.array([document.role in PERSON_ROLES for document in documents])
     asks = np.array([bool(document.flags & ASKS) for document in documents], dtype=np.float64)
     share = np.where(is_person, 1.0, ASSISTANT_SHARE) * np.minimum(1, _LONG_TURN / np.maximum(lengths, 1))
@@ -76,6 +80,7 @@ def measure(query: Query, pool: Pool, vocabulary: Vocabulary) -> Measured:
     around = _at(cosine * share, previous) + _at(cosine * share, following)
     features = {
         "words": matches,
+        "exact": exact,
         "answers": _at(asks * coverage * share, previous),
         "segment": pool.segment,
         "session": pool.session,

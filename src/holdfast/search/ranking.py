@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-MIN_COMPARED = 50
+MIN_COMPARED = 100
 """With fewer candidates, standard deviations would say little."""
 _SIGNALS: tuple[Signal, ...] = (*(weight.signal for weight in WEIGHTS), "use")
 
@@ -50,19 +50,17 @@ def standardise(query: Query, pool: Pool, vocabulary: Vocabulary) -> _Standardis
 
 
 def _compare(values: "Array", weight: Weight) -> "Array":
-    """Return values in units of their standard deviation.
-
-    If there are few, they are compared with documents that do not match at all, or are average.
-    """
-    missing = MIN_COMPARED - len(values)
-    if missing > 0:
-        values = np.concatenate([values, np.full(missing, 0.0 if weight.is_match else values.mean())])
-        return standardised(values)[:-missing]
-    return standardised(values)
+    """Return the values of a feature on its scale. Few candidates are compared with documents that do not match, too."""
+    if weight.scale == "absolute":
+        return values
+    missing = max(MIN_COMPARED - len(values), 0)
+    if weight.scale == "prior":
+        return standardised(values) * (1 - missing / MIN_COMPARED)
+    return standardised(np.concatenate([values, np.zeros(missing)]))[: len(values)]
 
 
-def rank(query: Query, pool: Pool, vocabulary: Vocabulary) -> list[Ranked]:
-    """Rank the candidates of a pool, best first."""
+def rank(query: Query, pool: Pool, vocabulary: Vocabulary, limit: int) -> list[Ranked]:
+    """Return the best candidates of a pool, best first."""
     compared = standardise(query, pool, vocabulary)
     running = experiments.current.get()
     weights = running.weights if running else [weight.weight for weight in WEIGHTS]
@@ -72,7 +70,7 @@ def rank(query: Query, pool: Pool, vocabulary: Vocabulary) -> list[Ranked]:
     order = np.argsort(-totals, kind="stable")
     if running:
         running.samples.append(compared.rows[order])
-    return [Ranked(int(i), float(scores[i]), _reasons(shares[i], float(scores[i]))) for i in order]
+    return [Ranked(int(i), float(scores[i]), _reasons(shares[i], float(scores[i]))) for i in order[:limit]]
 
 
 def _reasons(shares: "Array", score: float) -> list[Reason]:

@@ -76,7 +76,8 @@ class Vocabulary:
         """
         numbers = np.array([self._number(word) for word in query], dtype=np.int64)
         self._add_vectors()
-        cosines = self._vectors[numbers] @ self._vectors[words].T
+        # A product of matrices would start threads, which costs more than it gains for so few words.
+        cosines = np.vecdot(self._vectors[words][None], self._vectors[numbers][:, None])
         matches: Array = np.square(np.clip((cosines - _MIN_COSINE) / (1 - _MIN_COSINE), 0, 1))
         matches[[not word.isalpha() for word in query]] = 0
         matches[self._stems[numbers][:, None] == self._stems[words][None, :]] = 1

@@ -41,6 +41,12 @@ from holdfast.testing.server import running_server
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures/databases"
 SCHEMAS = sorted({int(file.name.split(".")[0].removeprefix("schema_")) for file in FOLDER.glob("schema_*.gz")})
 LATEST_MIGRATIONS = [migration.number for migration in migrations.list_available("sqlite")]
+MESSAGES_WITHOUT_DOCUMENT = """
+    SELECT m.account_id, m.log_id, m.seq FROM messages m WHERE NOT EXISTS (
+        SELECT 1 FROM documents d WHERE d.account_id = m.account_id AND d.log_id = m.log_id AND d.kind = 'message'
+        AND d.number = m.seq
+    ) ORDER BY m.account_id, m.log_id, m.seq
+"""
 SCHEMA_WITH_KEYS = 2
 SCHEMA_WITH_TASKS = 3
 SCHEMA_WITH_TASK_KINDS = 5
@@ -299,6 +305,8 @@ def test_nothing_is_lost_when_all_background_work_is_done(
     with closing(open_database(earlier.database, Settings())) as database:  # every row has its checksum now
         assert [found.describe() for found in damage.find(database, lambda *_: None)] == []
         assert database.read(EVERY_ACCOUNT, lambda tx: tx.all("SELECT * FROM unchecked_tables")) == []
+        assert database.read(EVERY_ACCOUNT, lambda tx: tx.all("SELECT * FROM unindexed")) == []
+        assert database.read(EVERY_ACCOUNT, lambda tx: tx.all(MESSAGES_WITHOUT_DOCUMENT)) == []
     for name, user in describe(earlier)["users"].items():
         before = expected["users"][name]
         assert {task["status"] for task in user["tasks"]} <= {"completed"}

@@ -1,5 +1,7 @@
 """Figures, comparisons and plots of answers, with a fake search."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -7,14 +9,13 @@ import msgspec
 import pytest
 
 from evaluation_data import locomo_samples
-from holdfast.config import Settings
 from holdfast.errors import FailedPreconditionError, InvalidArgumentError
 from holdfast.evaluation.comparison import compare_reports, read_report
 from holdfast.evaluation.datasets import locomo
 from holdfast.evaluation.fitting import cross_validate
 from holdfast.evaluation.model import Ask, Conversation, Dataset, FoundTurn, Question, Report
 from holdfast.evaluation.plot import plot_comparison, plot_report
-from holdfast.evaluation.running import Place, ask_questions, make_report
+from holdfast.evaluation.running import ask_questions, make_report
 from holdfast.evaluation.variants import parse_variant
 
 
@@ -116,14 +117,12 @@ def test_every_bar_of_a_plot_is_inside_it(dataset: Dataset) -> None:
 def test_weights_are_fitted_on_other_conversations_than_they_are_reported_on(dataset: Dataset) -> None:
     fits: list[list[str]] = []
 
-    def fit(_place: Place, training: object) -> Ask:
-        assert isinstance(training, list)
+    @contextmanager
+    def fit(training: Sequence[Conversation]) -> Iterator[Ask]:
         fits.append([conversation.name for conversation in training])
-        return lambda conversation, question: (
-            [] if conversation.name in fits[-1] else find_right(conversation, question)
-        )
+        yield lambda conversation, question: [] if conversation.name in fits[-1] else find_right(conversation, question)
 
-    answers, _seconds, notes = cross_validate(Place("nowhere", Settings()), dataset, fit, ignore)
+    answers, _seconds, notes = cross_validate(dataset, fit, ignore)
     assert fits == [["conv-2", "conv-3"], ["conv-1", "conv-3"], ["conv-1", "conv-2"]]
     assert all(answer.rank == 1 for answer in answers)
     assert notes[0] == "conv-1: 3 questions, with weights fitted on 6 questions of conv-2, conv-3"
@@ -132,7 +131,7 @@ def test_weights_are_fitted_on_other_conversations_than_they_are_reported_on(dat
 def test_one_conversation_is_not_enough_for_a_fit() -> None:
     alone = locomo.read_dataset(locomo_samples(1))
     with pytest.raises(FailedPreconditionError, match="at least 2 conversations"):
-        cross_validate(Place("nowhere", Settings()), alone, lambda _place, _training: find_right, ignore)
+        cross_validate(alone, lambda _training: nullcontext(find_right), ignore)
 
 
 def test_a_variant_is_settings_a_settings_file_or_a_result(tmp_path: Path, dataset: Dataset) -> None:

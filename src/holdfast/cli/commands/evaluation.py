@@ -243,7 +243,7 @@ def _describe_report(report: "Report") -> str:
     milliseconds = 1_000 * report.seconds_per_question
     return (
         f"{report.dataset}: {len(report.answers):,} questions about {report.conversations:,} conversations,"
-        f" {milliseconds:.1f} ms each, with {report.settings}.{left_out}"
+        f" {milliseconds:.1f} ms each (median), with {report.settings}.{left_out}"
     )
 
 

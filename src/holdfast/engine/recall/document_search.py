@@ -78,17 +78,22 @@ class _Sources(NamedTuple):
 
 def search(resources: EngineResources, principal: Principal, request: RetrievalRequest) -> Retrieval:
     """Find and rank documents. Call it outside a transaction."""
-    query = parse_query(request.query, request.now)
-    vector, notes = embed_query(resources, principal.account_id, " ".join(query.words))
     read = partial(resources.db.read, principal.account_id)
+    notes: list[str] = []
     pending: Pending = read(lambda tx: _read_pending(tx, principal, request))
     if pending.unread_logs:
         index_now(resources, principal.account_id, pending.unread_logs, time.monotonic() + INDEXING_SECONDS)
         pending = read(lambda tx: _read_pending(tx, principal, request))
         if pending.unread_logs:
             notes.append(f"messages of {len(pending.unread_logs)} sessions are not indexed yet; search again later")
-    retrieval: Retrieval = read(lambda tx: _search(tx, resources, principal, request, query, vector, pending))
-    return msgspec.structs.replace(retrieval, notes=notes)
+    table: OwnerTable = read(lambda tx: tables_of(resources.db).read(tx, principal.internal_id))
+    waiting = _pending_documents(pending, request)
+    speakers = {*table.speaker_names, *(document.speaker for document in waiting)}
+    query = parse_query(request.query, request.now)
+    query = without_speakers(query, frozenset(word for speaker in speakers for word in speaker.split()))
+    vector, missing = embed_query(resources, principal.account_id, " ".join(query.words))
+    retrieval: Retrieval = read(lambda tx: _search(tx, resources, principal, request, query, vector, waiting))
+    return msgspec.structs.replace(retrieval, notes=[*notes, *missing])
 
 
 def _read_pending(tx: Tx, principal: Principal, request: RetrievalRequest) -> Pending:
@@ -108,13 +113,10 @@ def _search(
     request: RetrievalRequest,
     query: Query,
     vector: QueryVector | None,
-    pending: Pending,
+    pending: list[Document],
 ) -> Retrieval:
     scope = search_scope.resolve(tx, grantee_of(principal), request)
     table = tables_of(resources.db).read(tx, principal.internal_id)
-    waiting = _pending_documents(pending, request)
-    speakers = {*table.speaker_names, *(document.speaker for document in waiting)}
-    query = without_speakers(query, frozenset(word for speaker in speakers for word in speaker.split()))
     terms = [indexed_words(word) for word in query.words]
     wanted = _filter(request)
     sources = _Sources(
@@ -126,7 +128,7 @@ def _search(
         ),
         own=[table.rows_of(n) for n in text_hits.find_numbers(tx, principal.internal_id, terms, scope.own_ranges)],
         shared=readable_documents.shared_candidates(tx, scope.shared, terms, wanted, MAX_SHARED),
-        pending=waiting,
+        pending=pending,
     )
     ranked: list[RankedDocument] = []
     searched = chosen = 0
@@ -281,7 +283,7 @@ def _rank(
     if not pool.candidates:
         return [], 0
     with _vocabulary_lock:
-        ranked = ranking.rank(query, pool, _vocabulary)[: request.limit]
+        ranked = ranking.rank(query, pool, _vocabulary, request.limit)
     best = [(pool.documents[each.position], each) for each in ranked]
     return [
         RankedDocument(

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from holdfast.store.access.readable_documents import DocumentFilter, filter_conditions
 from holdfast.store.database import Row, Tx
 from holdfast.store.index import scopes
@@ -16,7 +18,6 @@ MAX_SCOPES = 200
 MAX_PLACES = 200
 """How many documents one statement reads."""
 DOCUMENT_COLUMNS = ", ".join(f"d.{field}" for field in Document._fields)
-TYPED_PLACE = "(CAST(? AS BIGINT), CAST(? AS BIGINT))"
 _COLUMNS = "n, version, log_id, number, kind, level, created_at, role, speaker"
 
 
@@ -54,13 +55,11 @@ def read_documents(tx: Tx, kind: str, places: Sequence[tuple[int, int]]) -> list
     in_logs = [place for place in places if place[0]]
     found = documents.read(tx, [number for log_id, number in places if not log_id])
     for first in range(0, len(in_logs), MAX_PLACES):
-        chunk = in_logs[first : first + MAX_PLACES]
+        chunk = [(log_id, number, number) for log_id, number in in_logs[first : first + MAX_PLACES]]
         rows = tx.all(
-            # PostgreSQL takes parameters in VALUES for texts, unless the first row has types.
-            f"WITH places (log_id, number) AS (VALUES {', '.join([TYPED_PLACE, *['(?, ?)'] * (len(chunk) - 1)])})"
-            f" SELECT {DOCUMENT_COLUMNS} FROM places p CROSS JOIN documents d"
-            f" WHERE d.account_id = ? AND d.log_id = p.log_id AND d.kind = ? AND d.number = p.number",
-            (*(value for place in chunk for value in place), tx.account, kind),
+            f"SELECT {DOCUMENT_COLUMNS} FROM ({tx.dialect.ranges}) AS p CROSS JOIN documents d"
+            " WHERE d.account_id = ? AND d.log_id = p.log_id AND d.kind = ? AND d.number = p.first_seq",
+            (msgspec.json.encode(chunk).decode(), tx.account, kind),
         )
         found += [Document(*row) for row in rows]
     return found

@@ -40,6 +40,7 @@ def make_database(file: Path) -> None:
         client.add_message("fork", "user", "only the fork has this")
         client.session_used("plain", contexts=["viking://resources/guide.md"])
         client.update_session("plain", title="A plain session", metadata={"colour": "blue"})
+        client.wait_until_idle()
     with SqliteDatabaseFile(file) as database:
         database.write("*", lambda tx: tx.all("PRAGMA user_version"))
 

@@ -5,14 +5,18 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
+from holdfast.engine.recall.requests.targets import Place, is_in_places
 from holdfast.engine.recall.results.message_reading import FoundMessage, read_found
 from holdfast.engine.recall.retrieval import RankedDocument
+from holdfast.model.access import RIGHT_BITS
 from holdfast.model.archives import archive_uri
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, Hit, MessageHit, message_uri
-from holdfast.store.access import shared_sessions
+from holdfast.store.access import readable_documents, shared_sessions
 from holdfast.store.checked import archive_rows
 from holdfast.store.database import Tx
+from holdfast.store.tables import lineage, sessions
+from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
@@ -33,17 +37,46 @@ class DocumentText(msgspec.Struct, frozen=True):
     content: str
 
 
-def locate(tx: Tx, principal: Principal, documents: Sequence[RankedDocument]) -> Iterator[Located]:
-    """Yield the documents that the caller may read now, each once, in order."""
-    log_ids = list(dict.fromkeys(document.log_id for document in documents if document.log_id is not None))
-    sessions = shared_sessions.find_readable(tx, grantee_of(principal), log_ids)
+def locate(
+    tx: Tx, principal: Principal, documents: Sequence[RankedDocument], places: Sequence[Place]
+) -> Iterator[Located]:
+    """Yield the documents in the places that the caller may read now, each once, in order."""
+    in_logs = [(document.log_id, document.number) for document in documents if document.log_id is not None]
+    keys = list(dict.fromkeys(in_logs))
+    found = readable_documents.sessions_of_documents(tx, grantee_of(principal), keys)
+    readers = dict(zip(keys, found, strict=True))
+    forks = _forks_in(tx, principal, places)
     seen = set[str]()
     for document in documents:
-        session = None if document.log_id is None else sessions.get(document.log_id)
-        uri = _address(document, session)
-        if uri is not None and uri not in seen:
-            seen.add(uri)
-            yield Located(document, uri, session)
+        session = None if document.log_id is None else readers[document.log_id, document.number]
+        for reader in (session, *(fork for fork, ranges in forks if _is_inherited(document, ranges))):
+            uri = _address(document, reader)
+            if uri is not None and uri not in seen and is_in_places(uri, places):
+                seen.add(uri)
+                yield Located(document, uri, reader)
+                break
+
+
+def _forks_in(tx: Tx, principal: Principal, places: Sequence[Place]) -> list[tuple[StoredSession, list[LogRange]]]:
+    """Return the forks among the sessions that are searched, with the log ranges that they inherited."""
+    grantee = grantee_of(principal)
+    forks: list[tuple[StoredSession, list[LogRange]]] = []
+    for target in (place.target for place in places if place.target.session_id is not None):
+        owner_id, session_id = target.owner_id or principal.internal_id, target.session_id or ""
+        session = (
+            sessions.find(tx, owner_id, session_id)
+            if owner_id == principal.internal_id
+            else shared_sessions.find(tx, grantee, owner_id, session_id)
+        )
+        if session is not None and session.fork_seq and session.rights & RIGHT_BITS["read"]:
+            forks.append((session, lineage.log_ranges(tx, session, 1, session.fork_seq)))
+    return forks
+
+
+def _is_inherited(document: RankedDocument, ranges: Sequence[LogRange]) -> bool:
+    return document.kind == "message" and any(
+        each.log_id == document.log_id and each.first <= document.number <= each.last for each in ranges
+    )
 
 
 def _address(document: RankedDocument, session: StoredSession | None) -> str | None:
@@ -54,6 +87,8 @@ def _address(document: RankedDocument, session: StoredSession | None) -> str | N
         return None
     if document.kind == "message":
         return message_uri(session.uri, document.number) if document.number <= session.last_seq else None
+    if session.log_id != document.log_id:
+        return None  # a fork has copies of the archives that it shares
     return document.uri or archive_uri(session.owner_id, session.session_id, document.number)
 
 
