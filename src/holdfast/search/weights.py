@@ -4,12 +4,12 @@ from typing import Literal, NamedTuple
 
 from holdfast.model.search import Signal
 
-Scale = Literal["match", "prior", "absolute"]
+Scale = Literal["match", "relative", "absolute"]
 """How a feature is compared:
 
-- `match`: how well a document matches the query, in units of the standard deviation of all candidates.
-- `prior`: a property of the document alone, in the same units. It counts less if there are few candidates, where the
-  words of the query decide.
+- `match`: how well a document itself matches the query, in units of the standard deviation of all candidates.
+- `relative`: how well its surroundings match, or what it is by itself, in the same units. It counts less if there are
+  few candidates: then the words of the query decide.
 - `absolute`: as it is.
 """
 
@@ -26,21 +26,21 @@ class Weight(NamedTuple):
 WEIGHTS = (
     Weight("words", "words", 0.26),
     Weight("exact", "words", 1.00, "absolute", is_fitted=False),
-    Weight("answers", "previous", 0.11),
-    Weight("segment", "neighbours", 0.59),
-    Weight("session", "neighbours", 0.14),
+    Weight("answers", "previous", 0.11, "relative"),
+    Weight("segment", "neighbours", 0.59, "relative"),
+    Weight("session", "neighbours", 0.14, "relative"),
     Weight("cosine", "meaning", 0.18),
-    Weight("cosine_around", "meaning", 0.27),
-    Weight("asks", "kind", -0.24, "prior"),
-    Weight("length", "kind", 0.21, "prior"),
-    Weight("long_previous", "kind", -0.41, "prior"),
-    Weight("role", "role", 1.00, "prior", is_fitted=False),
+    Weight("cosine_around", "meaning", 0.27, "relative"),
+    Weight("asks", "kind", -0.24, "relative"),
+    Weight("length", "kind", 0.21, "relative"),
+    Weight("long_previous", "kind", -0.41, "relative"),
+    Weight("role", "role", 1.00, "relative", is_fitted=False),
     Weight("speaker", "speaker", 1.19),
     Weight("name", "name", 0.05, is_fitted=False),
     Weight("written_then", "time", 0.99),
     Weight("names_time", "time", 0.21),
     Weight("has_time", "time", 0.18),
-    Weight("recency", "recency", 0.03, "prior", is_fitted=False),
+    Weight("recency", "recency", 0.03, "relative", is_fitted=False),
 )
 """Weights of features in units of their standard deviation.
 
@@ -52,5 +52,5 @@ decide among few documents. `name` and `recency` are small: the data has no use 
 FITTED_FEATURES = tuple(weight.feature for weight in WEIGHTS if weight.is_fitted)
 USE_WEIGHT = 0.8
 """What a document that is used all the time gains."""
-SCORE_SCALE, SCORE_MIDDLE = 0.8, 4.0
+SCORE_SCALE, SCORE_MIDDLE = 0.8, 3.0
 """A total of `SCORE_MIDDLE` is a score of a half."""
