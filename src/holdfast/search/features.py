@@ -65,7 +65,7 @@ def measure(query: Query, pool: Pool, vocabulary: Vocabulary) -> Measured:
     terms = vocabulary.terms_of([document.words for document in documents])
     frequency, best = _soft_matches(query.words, terms, vocabulary)
     lengths = terms.lengths
-    coverage = (pool.idf @ best) / pool.idf.sum()
+    coverage = (pool.idf @ best) / (pool.idf.sum() or 1.0)  # a query without words has no weights
     is_person = np.array([document.role in PERSON_ROLES for document in documents])
     asks = np.array([bool(document.flags & ASKS) for document in documents], dtype=np.float64)
     share = np.where(is_person, 1.0, ASSISTANT_SHARE) * np.minimum(1, _LONG_TURN / np.maximum(lengths, 1))

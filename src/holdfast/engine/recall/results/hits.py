@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
+from holdfast.engine.recall.requests.targets import Place, SearchedFork, find_forks, is_in_places
 from holdfast.engine.recall.results.message_reading import FoundMessage, read_found
 from holdfast.engine.recall.retrieval import RankedDocument
 from holdfast.model.archives import archive_uri
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, Hit, MessageHit, message_uri
-from holdfast.store.access import shared_sessions
+from holdfast.store.access import readable_documents
 from holdfast.store.checked import archive_rows
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
@@ -33,17 +34,42 @@ class DocumentText(msgspec.Struct, frozen=True):
     content: str
 
 
-def locate(tx: Tx, principal: Principal, documents: Sequence[RankedDocument]) -> Iterator[Located]:
-    """Yield the documents that the caller may read now, each once, in order."""
-    log_ids = list(dict.fromkeys(document.log_id for document in documents if document.log_id is not None))
-    sessions = shared_sessions.find_readable(tx, grantee_of(principal), log_ids)
+def locate(
+    tx: Tx, principal: Principal, documents: Sequence[RankedDocument], places: Sequence[Place]
+) -> Iterator[Located]:
+    """Yield the documents in some places that the caller may read now, each once, in order.
+
+    A message has the address of the session of its log. If the caller may not read that one, or searches a fork that
+    inherited the message, it has the address of the fork.
+    """
+    in_logs = {_in_log(document): None for document in documents if document.log_id is not None}
+    found = readable_documents.sessions_of_documents(tx, grantee_of(principal), list(in_logs))
+    sessions = dict(zip(in_logs, found, strict=True))
+    forks = find_forks(tx, principal, places)
     seen = set[str]()
     for document in documents:
-        session = None if document.log_id is None else sessions.get(document.log_id)
+        session = None if document.log_id is None else sessions[_in_log(document)]
         uri = _address(document, session)
-        if uri is not None and uri not in seen:
+        if uri is None or not is_in_places(uri, places):
+            session = _searched_fork(document, forks)
+            uri = None if session is None else _address(document, session)
+        if uri is not None and uri not in seen and is_in_places(uri, places):
             seen.add(uri)
             yield Located(document, uri, session)
+
+
+def _in_log(document: RankedDocument) -> tuple[int, int]:
+    """Return the log and the number of a message. Forks inherit nothing but messages."""
+    return document.log_id or 0, document.number if document.kind == "message" else 0
+
+
+def _searched_fork(document: RankedDocument, forks: Sequence[SearchedFork]) -> StoredSession | None:
+    """Return the first fork that has inherited a message."""
+    log_id, seq = _in_log(document)
+    for fork in forks:
+        if any(each.log_id == log_id and each.first <= seq <= each.last for each in fork.inherited):
+            return fork.session
+    return None
 
 
 def _address(document: RankedDocument, session: StoredSession | None) -> str | None:
