@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MIN_COMPARED = 50
 """With fewer candidates, standard deviations would say little."""
+MAX_DEVIATION = 4.0
+"""How unusual a feature that describes a document may be, in standard deviations."""
 _SIGNALS: tuple[Signal, ...] = (*(weight.signal for weight in WEIGHTS), "use")
 
 
@@ -52,12 +54,15 @@ def standardise(query: Query, pool: Pool, vocabulary: Vocabulary) -> _Standardis
 def _compare(values: "Array", weight: Weight) -> "Array":
     """Return values in units of their standard deviation.
 
-    If there are few, they are compared with documents that do not match at all, or are average.
+    A match among few candidates is compared with documents that do not match at all. What describes a document alone
+    counts less among few, and is never so unusual that matches do not count any more.
     """
     missing = MIN_COMPARED - len(values)
+    if not weight.is_match:
+        share = min(1.0, len(values) / MIN_COMPARED) ** 0.5
+        return share * np.clip(standardised(values), -MAX_DEVIATION, MAX_DEVIATION)
     if missing > 0:
-        values = np.concatenate([values, np.full(missing, 0.0 if weight.is_match else values.mean())])
-        return standardised(values)[:-missing]
+        return standardised(np.concatenate([values, np.zeros(missing)]))[:-missing]
     return standardised(values)
 
 
