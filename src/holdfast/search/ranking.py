@@ -60,7 +60,7 @@ def _compare(values: "Array", weight: Weight) -> "Array":
     missing = MIN_COMPARED - len(values)
     if not weight.is_match:
         share = min(1.0, len(values) / MIN_COMPARED) ** 0.5
-        return share * np.clip(standardised(values), -MAX_DEVIATION, MAX_DEVIATION)
+        return share * np.clip(standardised(values, weight.min_deviation), -MAX_DEVIATION, MAX_DEVIATION)
     if missing > 0:
         return standardised(np.concatenate([values, np.zeros(missing)]))[:-missing]
     return standardised(values)

@@ -13,6 +13,8 @@ class Weight(NamedTuple):
     is_match: bool = True
     """Whether 0 means that it does not match the query. If not, it describes the document alone."""
     is_fitted: bool = True
+    min_deviation: float = 0.0
+    """A smaller standard deviation counts as this one: a value that few have is not more important for that."""
 
 
 WEIGHTS = (
@@ -25,7 +27,7 @@ WEIGHTS = (
     Weight("asks", "kind", -0.24, is_match=False),
     Weight("length", "kind", 0.21, is_match=False),
     Weight("long_previous", "kind", -0.41, is_match=False),
-    Weight("role", "role", 1.00, is_match=False, is_fitted=False),
+    Weight("role", "role", 1.00, is_match=False, is_fitted=False, min_deviation=0.5),
     Weight("speaker", "speaker", 1.19),
     Weight("name", "name", 0.05, is_fitted=False),
     Weight("written_then", "time", 0.99),
