@@ -94,8 +94,9 @@ def _at_keys(keys: "Array", known: "Array", universe: Universe) -> "Array":
     return _values_at(known[order], values + _MEANING_AROUND * around, keys)
 
 
-def standardised(values: "Array") -> "Array":
-    deviation = values.std() if len(values) else 0.0
+def standardised(values: "Array", min_deviation: float = 0.0) -> "Array":
+    """Return values in units of their standard deviation, or of a minimum."""
+    deviation = max(values.std(), min_deviation) if len(values) else 0.0
     return (values - values.mean()) / deviation if deviation > 0 else np.zeros(len(values))
 
 

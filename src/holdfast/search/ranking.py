@@ -55,7 +55,7 @@ def _compare(values: "Array", weight: Weight) -> "Array":
         return values
     missing = max(MIN_COMPARED - len(values), 0)
     if weight.scale == "relative":
-        return standardised(values) * (1 - missing / MIN_COMPARED)
+        return standardised(values, weight.min_deviation) * (1 - missing / MIN_COMPARED)
     return standardised(np.concatenate([values, np.zeros(missing)]))[: len(values)]
 
 

@@ -21,6 +21,8 @@ class Weight(NamedTuple):
     weight: float
     scale: Scale = "match"
     is_fitted: bool = True
+    min_deviation: float = 0.0
+    """A smaller standard deviation counts as this one: a value that few have is not more important for that."""
 
 
 WEIGHTS = (
@@ -34,7 +36,7 @@ WEIGHTS = (
     Weight("asks", "kind", -0.24, "relative"),
     Weight("length", "kind", 0.21, "relative"),
     Weight("long_previous", "kind", -0.41, "relative"),
-    Weight("role", "role", 1.00, "relative", is_fitted=False),
+    Weight("role", "role", 1.00, "relative", is_fitted=False, min_deviation=0.5),
     Weight("speaker", "speaker", 1.19),
     Weight("name", "name", 0.05, is_fitted=False),
     Weight("written_then", "time", 0.99),

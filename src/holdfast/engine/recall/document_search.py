@@ -13,12 +13,13 @@ from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.recall import search_scope, vector_search
 from holdfast.engine.recall.document_kinds import MESSAGE
-from holdfast.engine.recall.document_pool import DocumentReader, build_pool
+from holdfast.engine.recall.document_pool import DocumentReader, build_pool, cached_messages
 from holdfast.engine.recall.indexing import new_document
 from holdfast.engine.recall.owner_tables import OwnerTable, tables_of
 from holdfast.engine.recall.pending import Pending, index_now, read_pending
 from holdfast.engine.recall.retrieval import RankedDocument, Retrieval, RetrievalRequest
 from holdfast.engine.recall.search_scope import Scope
+from holdfast.engine.recall.uses import hotness_of_documents
 from holdfast.engine.recall.vector_search import QueryVector, TableCosines, embed_query
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, SearchedTime
@@ -34,7 +35,6 @@ from holdfast.search.times.ranges import TimeRange
 from holdfast.store.access import readable_documents, text_hits
 from holdfast.store.access.readable_documents import Candidate, DocumentFilter
 from holdfast.store.database import Tx
-from holdfast.store.tables import documents
 from holdfast.store.tables.embeddings.vectors import VectorFilter
 from holdfast.store.timestamps import from_micros
 from holdfast.text.words import indexed_words
@@ -52,9 +52,7 @@ MESSAGE_LEVEL = 2
 DAY_MICROS = 86_400_000_000
 _SPEAKER_WEIGHT, _TIME_WEIGHT = 1.4, 3.0
 """What a named speaker and a matching time count for the choice of candidates."""
-
-MIN_AVERAGE_LENGTH = 5.0
-"""The average number of words of documents that BM25 assumes at least."""
+NOTHING = Retrieval(documents=[], times=[], notes=[], searched=0, candidates=0)
 
 _vocabulary = Vocabulary(word_vectors)
 _vocabulary_lock = forking.Lock()
@@ -79,27 +77,27 @@ class _Sources(NamedTuple):
 def search(resources: EngineResources, principal: Principal, request: RetrievalRequest) -> Retrieval:
     """Find and rank documents. Call it outside a transaction."""
     read = partial(resources.db.read, principal.account_id)
-    notes: list[str] = []
-    pending: Pending = read(lambda tx: _read_pending(tx, principal, request))
-    if pending.unread_logs:
-        index_now(resources, principal.account_id, pending.unread_logs, time.monotonic() + INDEXING_SECONDS)
-        pending = read(lambda tx: _read_pending(tx, principal, request))
-        if pending.unread_logs:
-            notes.append(f"messages of {len(pending.unread_logs)} sessions are not indexed yet; search again later")
     table: OwnerTable = read(lambda tx: tables_of(resources.db).read(tx, principal.internal_id))
-    waiting = _pending_documents(pending, request)
-    speakers = {*table.speaker_names, *(document.speaker for document in waiting)}
-    query = parse_query(request.query, request.now)
-    query = without_speakers(query, frozenset(word for speaker in speakers for word in speaker.split()))
-    vector, missing = embed_query(resources, principal.account_id, " ".join(query.words))
-    retrieval: Retrieval = read(lambda tx: _search(tx, resources, principal, request, query, vector, waiting))
-    return msgspec.structs.replace(retrieval, notes=[*notes, *missing])
+    query = without_speakers(parse_query(request.query, request.now), _words_of(table.speaker_names))
+    vector, notes = embed_query(resources, principal.account_id, " ".join(query.words))
+    run = partial(_search, resources=resources, principal=principal, request=request, query=query, vector=vector)
+    unread, retrieval = read(run)
+    if unread:
+        index_now(resources, principal.account_id, unread, time.monotonic() + INDEXING_SECONDS)
+        unread, retrieval = read(partial(run, is_last=True))
+        if unread:
+            notes.append(f"messages of {len(unread)} sessions are not indexed yet; search again later")
+    found: Retrieval = msgspec.structs.replace(retrieval, notes=notes)
+    return found
 
 
-def _read_pending(tx: Tx, principal: Principal, request: RetrievalRequest) -> Pending:
+def _words_of(speakers: Sequence[str]) -> frozenset[str]:
+    return frozenset(word for speaker in speakers for word in speaker.split())
+
+
+def _read_pending(tx: Tx, scope: Scope, request: RetrievalRequest) -> Pending:
     if MESSAGE not in request.kinds or (request.levels and MESSAGE_LEVEL not in request.levels) or request.tags:
         return Pending([], [])
-    scope = search_scope.resolve(tx, grantee_of(principal), request)
     logs = None
     if scope.own_ranges is not None:
         logs = list({each.log_id for each in [*scope.own_ranges, *scope.shared]})
@@ -108,15 +106,22 @@ def _read_pending(tx: Tx, principal: Principal, request: RetrievalRequest) -> Pe
 
 def _search(
     tx: Tx,
+    *,
     resources: EngineResources,
     principal: Principal,
     request: RetrievalRequest,
     query: Query,
     vector: QueryVector | None,
-    pending: list[Document],
-) -> Retrieval:
+    is_last: bool = False,
+) -> tuple[list[int], Retrieval]:
+    """Return the logs with too many pending messages to read, and what was found if there are none, or if `is_last`."""
     scope = search_scope.resolve(tx, grantee_of(principal), request)
+    pending = _read_pending(tx, scope, request)
+    if pending.unread_logs and not is_last:
+        return pending.unread_logs, NOTHING
     table = tables_of(resources.db).read(tx, principal.internal_id)
+    waiting = _pending_documents(pending, scope, table, request)
+    query = without_speakers(query, _words_of([*table.speaker_names, *(document.speaker for document in waiting)]))
     terms = [indexed_words(word) for word in query.words]
     wanted = _filter(request)
     sources = _Sources(
@@ -128,7 +133,7 @@ def _search(
         ),
         own=[table.rows_of(n) for n in text_hits.find_numbers(tx, principal.internal_id, terms, scope.own_ranges)],
         shared=readable_documents.shared_candidates(tx, scope.shared, terms, wanted, MAX_SHARED),
-        pending=pending,
+        pending=waiting,
     )
     ranked: list[RankedDocument] = []
     searched = chosen = 0
@@ -136,12 +141,13 @@ def _search(
         found = _select_kind(kind, sources, query)
         searched += found.documents
         if found.documents:
-            best, count = _rank(tx, resources, kind, sources, found, query, vector, request)
+            best, count = _rank(tx, resources, principal, kind, sources, found, query, vector, request)
             ranked += best
             chosen += count
     ranked.sort(key=lambda document: -document.score)
     times = [_searched_time(query, each) for each in query.times]
-    return Retrieval(documents=ranked, times=times, notes=[], searched=searched, candidates=chosen)
+    retrieval = Retrieval(documents=ranked, times=times, notes=[], searched=searched, candidates=chosen)
+    return pending.unread_logs, retrieval
 
 
 def _filter(request: RetrievalRequest) -> DocumentFilter:
@@ -167,11 +173,18 @@ def _searched_time(query: Query, found: TimeRange) -> SearchedTime:
     return SearchedTime(query.text[found.start : found.end], from_micros(since), from_micros(until))
 
 
-def _pending_documents(pending: Pending, request: RetrievalRequest) -> list[Document]:
-    """Analyse pending messages, as the indexer will."""
+def _pending_documents(pending: Pending, scope: Scope, table: OwnerTable, request: RetrievalRequest) -> list[Document]:
+    """Analyse pending messages, as the indexer will, without those that the table has from another transaction."""
     documents: list[Document] = []
+    logs = {message.log_id for message in pending.messages} - set(scope.stale_logs)
+    indexed = np.isin(table.logs, list(logs)) if logs else np.zeros(len(table.logs), bool)
+    known = set(zip(table.logs[indexed].tolist(), table.seqs[indexed].tolist(), strict=True))
+    ranges = None if scope.own_ranges is None else [*scope.own_ranges, *scope.shared]
     for index, message in enumerate(pending.messages):
-        if not (request.since or 0) <= message.document.created_at < (request.until or 2**63):
+        log_id, seq, created_at = message.log_id, message.document.number, message.document.created_at
+        if not (request.since or 0) <= created_at < (request.until or 2**63) or (log_id, seq) in known:
+            continue
+        if ranges is not None and not search_scope.is_in_ranges(ranges, log_id, seq):
             continue
         new = new_document(MESSAGE, message.log_id, message.document)
         documents.append(
@@ -223,8 +236,8 @@ def _select_kind(kind: str, sources: _Sources, query: Query) -> _Found:
     universe = Universe(
         own.log_ids,
         own.numbers,
-        np.concatenate([_known(sources.cosines.values[rows]), np.zeros(len(pending), np.float32)]),
-        np.concatenate([_closeness(table, rows, query), np.zeros(len(pending))]),
+        _known(np.concatenate([sources.cosines.values[rows], np.full(len(pending), np.nan, np.float32)])),
+        _closeness(table, rows, pending, query),
     )
     return _Found(found, universe, len(rows) + len(pending) + len(others))
 
@@ -251,21 +264,25 @@ def _known(cosines: "Array") -> "Array":
     return np.where(known, cosines, cosines[known].mean() if known.any() else 0.0)
 
 
-def _closeness(table: OwnerTable, rows: "Array", query: Query) -> "Array":
-    """Return how well who wrote each document, and when, fit the query."""
-    closeness = np.zeros(len(rows))
-    days = table.times[rows] // DAY_MICROS
+def _closeness(table: OwnerTable, rows: "Array", pending: Sequence[Document], query: Query) -> "Array":
+    """Return how well who wrote each document, and when, fit the query: rows of the table, then pending documents."""
+    closeness = np.zeros(len(rows) + len(pending))
+    days = np.concatenate([table.times[rows], np.array([each.created_at for each in pending], np.int64)]) // DAY_MICROS
     for each in query.times:
         closeness = np.maximum(closeness, _TIME_WEIGHT * closeness_in_time(days, each))
-    named = [code for code, name in enumerate(table.speaker_names) if not query.mentioned.isdisjoint(name.split())]
+    speakers = dict.fromkeys([*table.speaker_names, *(document.speaker for document in pending)])
+    named = [name for name in speakers if not query.mentioned.isdisjoint(name.split())]
     if len(named) == 1:
-        closeness += _SPEAKER_WEIGHT * (table.speakers[rows] == named[0])
+        code = table.speaker_names.index(named[0]) if named[0] in table.speaker_names else -1
+        said = [document.speaker == named[0] for document in pending]
+        closeness += _SPEAKER_WEIGHT * np.concatenate([table.speakers[rows] == code, np.array(said, bool)])
     return closeness
 
 
 def _rank(
     tx: Tx,
     resources: EngineResources,
+    principal: Principal,
     kind: ContextType,
     sources: _Sources,
     found: _Found,
@@ -276,10 +293,11 @@ def _rank(
     """Rank the documents of a kind. Return the best ones, and how many were compared."""
     candidates = matches.choose(found.matches, found.documents, found.universe)
     pending = {document.place: document for document in sources.pending} if kind == MESSAGE else {}
-    reader = DocumentReader(tx, sources.scope, kind, pending)
-    statistics = documents.statistics(tx, sources.scope.grantee.internal_id)
-    average = max(statistics.words / max(statistics.documents, 1), MIN_AVERAGE_LENGTH)
-    pool = build_pool(reader, candidates, partial(_cosines, tx, resources, sources, vector), request.now, average)
+    reader = DocumentReader(tx, sources.scope, kind, pending, cached_messages(resources.db))
+    cosines_of = partial(_cosines, tx, resources, sources, vector)
+    pool = build_pool(
+        reader, candidates, cosines_of, partial(hotness_of_documents, tx, principal, request.now), request
+    )
     if not pool.candidates:
         return [], 0
     with _vocabulary_lock:

@@ -6,16 +6,14 @@ import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, DocumentText
-from holdfast.engine.recall.requests.targets import Place, is_in_places
+from holdfast.engine.recall.requests.targets import Place, find_forks, is_in_places
 from holdfast.engine.recall.results.message_reading import FoundMessage, read_found
 from holdfast.engine.recall.retrieval import RankedDocument
-from holdfast.model.access import RIGHT_BITS
 from holdfast.model.archives import archive_uri
 from holdfast.model.identity import Principal
 from holdfast.model.search import Hit, MessageHit, message_uri
-from holdfast.store.access import readable_documents, shared_sessions
+from holdfast.store.access import readable_documents
 from holdfast.store.database import Tx
-from holdfast.store.tables import lineage, sessions
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
@@ -40,32 +38,16 @@ def locate(
     keys = list(dict.fromkeys(in_logs))
     found = readable_documents.sessions_of_documents(tx, grantee_of(principal), keys)
     readers = dict(zip(keys, found, strict=True))
-    forks = _forks_in(tx, principal, places)
+    forks = find_forks(tx, principal, places)
     seen = set[str]()
     for document in documents:
         session = None if document.log_id is None else readers[document.log_id, document.number]
-        for reader in (session, *(fork for fork, ranges in forks if _is_inherited(document, ranges))):
+        for reader in (session, *(fork.session for fork in forks if _is_inherited(document, fork.inherited))):
             uri = _address(document, reader)
             if uri is not None and uri not in seen and is_in_places(uri, places):
                 seen.add(uri)
                 yield Located(document, uri, reader)
                 break
-
-
-def _forks_in(tx: Tx, principal: Principal, places: Sequence[Place]) -> list[tuple[StoredSession, list[LogRange]]]:
-    """Return the forks among the sessions that are searched, with the log ranges that they inherited."""
-    grantee = grantee_of(principal)
-    forks: list[tuple[StoredSession, list[LogRange]]] = []
-    for target in (place.target for place in places if place.target.session_id is not None):
-        owner_id, session_id = target.owner_id or principal.internal_id, target.session_id or ""
-        session = (
-            sessions.find(tx, owner_id, session_id)
-            if owner_id == principal.internal_id
-            else shared_sessions.find(tx, grantee, owner_id, session_id)
-        )
-        if session is not None and session.fork_seq and session.rights & RIGHT_BITS["read"]:
-            forks.append((session, lineage.log_ranges(tx, session, 1, session.fork_seq)))
-    return forks
 
 
 def _is_inherited(document: RankedDocument, ranges: Sequence[LogRange]) -> bool:
