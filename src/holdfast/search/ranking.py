@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MIN_COMPARED = 100
 """With fewer candidates, standard deviations would say little."""
+FEW_FACTOR = 2.0
+"""How much more an absolute feature counts if there are hardly any candidates, where relative ones say nothing."""
 _SIGNALS: tuple[Signal, ...] = (*(weight.signal for weight in WEIGHTS), "use")
 
 
@@ -51,9 +53,9 @@ def standardise(query: Query, pool: Pool, vocabulary: Vocabulary) -> _Standardis
 
 def _compare(values: "Array", weight: Weight) -> "Array":
     """Return the values of a feature on its scale. A few candidates are compared with documents that match nothing."""
-    if weight.scale == "absolute":
-        return values
     missing = max(MIN_COMPARED - len(values), 0)
+    if weight.scale == "absolute":
+        return values * (1 + FEW_FACTOR * missing / MIN_COMPARED)
     if weight.scale == "relative":
         return standardised(values, weight.min_deviation) * (1 - missing / MIN_COMPARED)
     return standardised(np.concatenate([values, np.zeros(missing)]))[: len(values)]

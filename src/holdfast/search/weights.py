@@ -10,7 +10,7 @@ Scale = Literal["match", "relative", "absolute"]
 - `match`: how well a document itself matches the query, in units of the standard deviation of all candidates.
 - `relative`: how well its surroundings match, or what it is by itself, in the same units. It counts less if there are
   few candidates: then the words of the query decide.
-- `absolute`: as it is.
+- `absolute`: as it is, and more if there are few candidates.
 """
 
 

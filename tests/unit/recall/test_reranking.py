@@ -20,7 +20,7 @@ def rerank_server(score: str) -> Iterator[tuple[str, list[dict[str, object]]]]:
     requests: list[dict[str, object]] = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the name that the library calls
+        def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             requests.append(body)
             high, low = {"probability": (0.9, 0.1), "logit": (6.0, -6.0)}.get(score, (0.0, 0.0))
