@@ -17,7 +17,7 @@ from holdfast.search.hotness import hotness
 from holdfast.search.matches import Universe, WordMatches, choose
 from holdfast.search.query import parse_query
 from holdfast.search.ranking import Ranked, rank
-from holdfast.search.terms import Vocabulary
+from holdfast.search.terms import MAX_DOCUMENT_TERMS, Vocabulary
 from holdfast.search.weights import FITTED_FEATURES, WEIGHTS
 
 DAY = 86_400_000_000
@@ -61,6 +61,7 @@ def pool_of(
         candidates=count,
         previous=index - 1 if neighbours else nothing,
         following=np.where(index + 1 < count, index + 1, -1) if neighbours else nothing,
+        presence=chosen.presence[at],
         segment=chosen.segment[at],
         session=chosen.session[at],
         idf=chosen.idf,
@@ -211,6 +212,12 @@ def test_hotness_is_halved_by_each_week_and_never_leaves_its_range() -> None:
     assert hotness(1, NOW + DAY, NOW) == hotness(1, NOW, NOW)
     values = [hotness(count, 0, age * DAY) for count in (-1, 0, 1, 10**9) for age in (0, 1, 10**6)]
     assert all(0 <= value <= 1 for value in values)
+
+
+def test_a_word_deep_in_a_long_document_counts() -> None:
+    filler = " ".join(f"w{number}" for number in range(2 * MAX_DOCUMENT_TERMS))
+    documents = [document(1, f"{filler} zebra"), document(2, filler), document(3, "short")]
+    assert order("zebra", *documents)[0] == 1
 
 
 def test_the_weights_are_those_that_were_fitted() -> None:
