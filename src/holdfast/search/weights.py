@@ -19,6 +19,7 @@ class Weight(NamedTuple):
 
 WEIGHTS = (
     Weight("words", "words", 0.26),
+    Weight("identifier", "words", 0.30, is_fitted=False),
     Weight("answers", "previous", 0.11),
     Weight("segment", "neighbours", 0.59),
     Weight("session", "neighbours", 0.14),
@@ -38,8 +39,8 @@ WEIGHTS = (
 """Weights of features in units of their standard deviation.
 
 Fitted on the five conversations of LoCoMo (dev, 786 questions) together with the chats in `testdata/assistant_chats`
-(103 questions, each counted three times). Three are chosen by hand. A fit of `role` on the chats gives 2.5, which would
-hide what assistants and tools said; 1.0 has most of the gain. `name` and `recency` are small: the data has no use for
+(103 questions, each counted three times). Four are chosen by hand. A fit of `role` on the chats gives 2.5, which would
+hide what assistants and tools said; 1.0 has most of the gain. `identifier` finds what an assistant said by its number. `name` and `recency` are small: the data has no use for
 them.
 """
 FITTED_FEATURES = tuple(weight.feature for weight in WEIGHTS if weight.is_fitted)

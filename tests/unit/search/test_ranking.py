@@ -216,6 +216,7 @@ def test_hotness_is_halved_by_each_week_and_never_leaves_its_range() -> None:
 def test_the_weights_are_those_that_were_fitted() -> None:
     assert {weight.feature: weight.weight for weight in WEIGHTS} == {
         "words": 0.26,
+        "identifier": 0.30,
         "answers": 0.11,
         "segment": 0.59,
         "session": 0.14,
