@@ -95,7 +95,8 @@ def measure(query: Query, pool: Pool, vocabulary: Vocabulary) -> Measured:
         "long_previous": _at(np.log1p(lengths) * is_person, previous),
         "role": (is_person[:count] != query.asks_assistant).astype(np.float64),
         "speaker": _speakers(query, documents[:count]),
-        "name": _names(query, documents[:count]),
+        "name": _part_of(query.names, documents[:count]),
+        "identifier": _part_of(query.identifiers, documents[:count]),
         "recency": _recency(documents[:count], pool.now),
         "use": pool.hotness,
         **_times(query, documents[:count], by_words),
@@ -137,12 +138,12 @@ def _speakers(query: Query, documents: Sequence[Document]) -> "Array":
     return np.array([float(len(named) == 1 and document.speaker in named) for document in documents])
 
 
-def _names(query: Query, documents: Sequence[Document]) -> "Array":
-    """Which part of the names in the query occurs in a document."""
-    if not query.names:
+def _part_of(words: Sequence[str], documents: Sequence[Document]) -> "Array":
+    """Which part of some words of the query occurs in a document."""
+    if not words:
         return np.zeros(len(documents))
-    words = [f" {document.words} " for document in documents]
-    return np.array([sum(f" {name} " in text for name in query.names) / len(query.names) for text in words])
+    texts = [f" {document.words} " for document in documents]
+    return np.array([sum(f" {word} " in text for word in words) / len(words) for text in texts])
 
 
 def _recency(documents: Sequence[Document], now: int) -> "Array":

@@ -28,6 +28,7 @@ class Weight(NamedTuple):
 WEIGHTS = (
     Weight("words", "words", 0.15),
     Weight("exact", "words", 1.00, "absolute", is_fitted=False),
+    Weight("identifier", "words", 0.30, is_fitted=False),
     Weight("answers", "previous", 0.12, "relative"),
     Weight("segment", "neighbours", 0.58, "relative"),
     Weight("session", "neighbours", 0.14, "relative"),
@@ -47,9 +48,10 @@ WEIGHTS = (
 """Weights of features in units of their standard deviation.
 
 Fitted on the five conversations of LoCoMo (dev, 786 questions) together with the chats in `testdata/assistant_chats`
-(103 questions, each counted three times). Four are chosen by hand. A fit of `role` on the chats gives 2.5, which would
+(103 questions, each counted three times). Five are chosen by hand. A fit of `role` on the chats gives 2.5, which would
 hide what assistants and tools said; 1.0 has most of the gain. `exact` makes no difference there, and lets the words
-decide among few documents. `name` and `recency` are small: the data has no use for them.
+decide among few documents. `identifier` finds what an assistant said by its number. `name` and `recency` are small:
+the data has no use for them.
 """
 FITTED_FEATURES = tuple(weight.feature for weight in WEIGHTS if weight.is_fitted)
 USE_WEIGHT = 0.8

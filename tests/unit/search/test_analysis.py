@@ -133,6 +133,12 @@ def test_a_query_knows_the_times_and_the_names_in_it() -> None:
     assert query.names == ["ann", "bob"]
 
 
+def test_identifiers_of_a_query_are_whole_and_are_no_times() -> None:
+    query = parse_query("Is ORD-4711 or refresh_token or 8823 in config.yaml since 7 May 2023?", NOW)
+    assert query.identifiers == ["8823", "ord-4711", "refresh_token", "config.yaml"]
+    assert parse_query("a boat", NOW).identifiers == []
+
+
 def test_names_of_speakers_are_not_searched_for_unless_nothing_else_is_left() -> None:
     query = parse_query("did Ann and Bob buy a boat", NOW)
     assert (without_speakers(query, frozenset({"ann"})).words, without_speakers(query, frozenset({"ann"})).names) == (

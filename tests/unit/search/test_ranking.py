@@ -224,6 +224,7 @@ def test_the_weights_are_those_that_were_fitted() -> None:
     assert {weight.feature: weight.weight for weight in WEIGHTS} == {
         "words": 0.15,
         "exact": 1.00,
+        "identifier": 0.30,
         "answers": 0.12,
         "segment": 0.58,
         "session": 0.14,
