@@ -50,6 +50,8 @@ class Candidates(NamedTuple):
     """The documents to rank, and what the matches around each say."""
 
     places: list[Place]
+    presence: "Array"
+    """A row for each with the words of the query that it has, according to the text index."""
     segment: "Array"
     """How well the turns around it match."""
     session: "Array"
@@ -81,7 +83,8 @@ def choose(words: Sequence[WordMatches], documents: int, universe: Universe) -> 
     text += _PREVIOUS * _values_at(matched.keys, own, keys - 1) + _NEXT * _values_at(matched.keys, own, keys + 1)
     order = standardised(text) + _at_keys(keys, known, universe)
     chosen = np.sort(np.argsort(-order, kind="stable")[:MAX_CANDIDATES])
-    return Candidates(matched.to_places(keys[chosen]), segment[chosen], session[chosen], idf)
+    presence = matched.presence_at(keys[chosen])
+    return Candidates(matched.to_places(keys[chosen]), presence, segment[chosen], session[chosen], idf)
 
 
 def _at_keys(keys: "Array", known: "Array", universe: Universe) -> "Array":
@@ -132,6 +135,14 @@ class _Matched:
         """Whether the documents are in a log, and so have documents before and after them."""
         in_log: Array = self._logs[keys >> _NUMBER_BITS] != 0
         return in_log
+
+    def presence_at(self, keys: "Array") -> "Array":
+        """Return which words of the query each document has."""
+        if len(self.keys) == 0:
+            return np.zeros((len(keys), self.presence.shape[1]), bool)
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        present: Array = (self.presence[at] > 0) & (self.keys[at] == keys)[:, None]
+        return present
 
     def to_places(self, keys: "Array") -> list[Place]:
         log_ids = self._logs[keys >> _NUMBER_BITS].tolist()

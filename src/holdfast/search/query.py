@@ -16,7 +16,7 @@ MAX_QUERY_WORDS = 32
 
 _ASSISTANT = re.compile(
     r"\b(?:you|(?:the|your) (?:assistant|agent|bot|model|tool)|assistant)\b[^.!?]{0,40}"
-    r"\b(?:advi[sc]e|answer|explain|found|gave|give|list|mention|propose|recommend|return|said|say|suggest|tell|told|wrote)"
+    r"\b(?:advi[sc]e|answer|explain|found|gave|give|list|mention|propose|recommend|return|said|say|suggest|tell|wrote)"
     r"|[你您][^。！？]{0,20}(?:建议|推荐|说|提)",  # noqa: RUF001
     re.IGNORECASE,
 )

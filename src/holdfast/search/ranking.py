@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-MIN_COMPARED = 50
+MIN_COMPARED = 100
 """With fewer candidates, standard deviations would say little."""
-MAX_DEVIATION = 4.0
-"""How unusual a feature that describes a document may be, in standard deviations."""
+FEW_FACTOR = 2.0
+"""How much more an absolute feature counts if there are hardly any candidates, where relative ones say nothing."""
 _SIGNALS: tuple[Signal, ...] = (*(weight.signal for weight in WEIGHTS), "use")
 
 
@@ -52,18 +52,13 @@ def standardise(query: Query, pool: Pool, vocabulary: Vocabulary) -> _Standardis
 
 
 def _compare(values: "Array", weight: Weight) -> "Array":
-    """Return values in units of their standard deviation.
-
-    A match among few candidates is compared with documents that do not match at all. What describes a document alone
-    counts less among few, and is never so unusual that matches do not count any more.
-    """
-    missing = MIN_COMPARED - len(values)
-    if not weight.is_match:
-        share = min(1.0, len(values) / MIN_COMPARED) ** 0.5
-        return share * np.clip(standardised(values, weight.min_deviation), -MAX_DEVIATION, MAX_DEVIATION)
-    if missing > 0:
-        return standardised(np.concatenate([values, np.zeros(missing)]))[:-missing]
-    return standardised(values)
+    """Return the values of a feature on its scale. A few candidates are compared with documents that match nothing."""
+    missing = max(MIN_COMPARED - len(values), 0)
+    if weight.scale == "absolute":
+        return values * (1 + FEW_FACTOR * missing / MIN_COMPARED)
+    if weight.scale == "relative":
+        return standardised(values, weight.min_deviation) * (1 - missing / MIN_COMPARED)
+    return standardised(np.concatenate([values, np.zeros(missing)]))[: len(values)]
 
 
 def rank(query: Query, pool: Pool, vocabulary: Vocabulary, limit: int) -> list[Ranked]:

@@ -50,11 +50,12 @@ def other_accounts(engine: Engine) -> None:
 
 def turns(count: int, salt: int = 0) -> list[NewMessage]:
     """Messages with the same words, speakers and times for everyone, in another order for each salt."""
+    names = ["Ann: ", "Bob: ", ""]
     subjects = ["harpoon", "lighthouse", "harbour", "ORD-4711", "config.yaml", "狐狸在花园里", "weather", "zeppelin"]
     return [
         NewMessage(
             role="assistant" if (number + salt) % 3 == 1 else "user",
-            content=f"{['Ann: ', 'Bob: ', ''][(number + salt) % 3]}the {subjects[(number * (salt + 1)) % 8]} is {number}",
+            content=f"{names[(number + salt) % 3]}the {subjects[(number * (salt + 1)) % 8]} is {number}",
             created_at=START + timedelta(hours=7 * number),
         )
         for number in range(count)

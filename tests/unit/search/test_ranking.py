@@ -17,7 +17,7 @@ from holdfast.search.hotness import hotness
 from holdfast.search.matches import Universe, WordMatches, choose
 from holdfast.search.query import parse_query
 from holdfast.search.ranking import Ranked, rank
-from holdfast.search.terms import Vocabulary
+from holdfast.search.terms import MAX_DOCUMENT_TERMS, Vocabulary
 from holdfast.search.weights import FITTED_FEATURES, WEIGHTS
 
 DAY = 86_400_000_000
@@ -61,6 +61,7 @@ def pool_of(
         candidates=count,
         previous=index - 1 if neighbours else nothing,
         following=np.where(index + 1 < count, index + 1, -1) if neighbours else nothing,
+        presence=chosen.presence[at],
         segment=chosen.segment[at],
         session=chosen.session[at],
         idf=chosen.idf,
@@ -213,22 +214,29 @@ def test_hotness_is_halved_by_each_week_and_never_leaves_its_range() -> None:
     assert all(0 <= value <= 1 for value in values)
 
 
+def test_a_word_deep_in_a_long_document_counts() -> None:
+    filler = " ".join(f"w{number}" for number in range(2 * MAX_DOCUMENT_TERMS))
+    documents = [document(1, f"{filler} zebra"), document(2, filler), document(3, "short")]
+    assert order("zebra", *documents)[0] == 1
+
+
 def test_the_weights_are_those_that_were_fitted() -> None:
     assert {weight.feature: weight.weight for weight in WEIGHTS} == {
-        "words": 0.26,
+        "words": 0.15,
+        "exact": 1.00,
         "identifier": 0.30,
-        "answers": 0.11,
-        "segment": 0.59,
+        "answers": 0.12,
+        "segment": 0.58,
         "session": 0.14,
-        "cosine": 0.18,
-        "cosine_around": 0.27,
-        "asks": -0.24,
-        "length": 0.21,
-        "long_previous": -0.41,
+        "cosine": 0.16,
+        "cosine_around": 0.28,
+        "asks": -0.25,
+        "length": 0.17,
+        "long_previous": -0.39,
         "role": 1.00,
-        "speaker": 1.19,
+        "speaker": 1.13,
         "name": 0.05,
-        "written_then": 0.99,
+        "written_then": 1.00,
         "names_time": 0.21,
         "has_time": 0.18,
         "recency": 0.03,
@@ -240,7 +248,7 @@ def test_the_weights_are_those_that_were_fitted() -> None:
 def test_an_experiment_ranks_with_other_weights_and_records_what_was_ranked() -> None:
     documents = [document(1, "the boat"), document(2, "a long text about the weather and nothing else")]
     pool = pool_of(documents, "boat")
-    only_length = [1.0 if feature == "length" else 0.0 for feature in FITTED_FEATURES]
+    only_length = [200.0 if feature == "length" else 0.0 for feature in FITTED_FEATURES]
     with experiments.experiment(only_length) as running:
         assert [each.position for each in ranked("boat", pool)] == [1, 0]
     (sample,) = running.samples

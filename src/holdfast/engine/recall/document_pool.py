@@ -146,6 +146,7 @@ def build_pool(
         candidates=len(chosen),
         previous=previous.astype(np.int64),
         following=following.astype(np.int64),
+        presence=candidates.presence[kept],
         segment=candidates.segment[kept],
         session=candidates.session[kept],
         idf=candidates.idf,

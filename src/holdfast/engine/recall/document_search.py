@@ -76,9 +76,10 @@ class _Sources(NamedTuple):
 
 def search(resources: EngineResources, principal: Principal, request: RetrievalRequest) -> Retrieval:
     """Find and rank documents. Call it outside a transaction."""
-    query = parse_query(request.query, request.now)
-    vector, notes = embed_query(resources, principal.account_id, " ".join(query.words))
     read = partial(resources.db.read, principal.account_id)
+    table: OwnerTable = read(lambda tx: tables_of(resources.db).read(tx, principal.internal_id))
+    query = without_speakers(parse_query(request.query, request.now), _words_of(table.speaker_names))
+    vector, notes = embed_query(resources, principal.account_id, " ".join(query.words))
     run = partial(_search, resources=resources, principal=principal, request=request, query=query, vector=vector)
     unread, retrieval = read(run)
     if unread:
@@ -88,6 +89,10 @@ def search(resources: EngineResources, principal: Principal, request: RetrievalR
             notes.append(f"messages of {len(unread)} sessions are not indexed yet; search again later")
     found: Retrieval = msgspec.structs.replace(retrieval, notes=notes)
     return found
+
+
+def _words_of(speakers: Sequence[str]) -> frozenset[str]:
+    return frozenset(word for speaker in speakers for word in speaker.split())
 
 
 def _read_pending(tx: Tx, scope: Scope, request: RetrievalRequest) -> Pending:
@@ -116,8 +121,7 @@ def _search(
         return pending.unread_logs, NOTHING
     table = tables_of(resources.db).read(tx, principal.internal_id)
     waiting = _pending_documents(pending, scope, table, request)
-    speakers = {*table.speaker_names, *(document.speaker for document in waiting)}
-    query = without_speakers(query, frozenset(word for speaker in speakers for word in speaker.split()))
+    query = without_speakers(query, _words_of([*table.speaker_names, *(document.speaker for document in waiting)]))
     terms = [indexed_words(word) for word in query.words]
     wanted = _filter(request)
     sources = _Sources(
