@@ -59,7 +59,9 @@ def test_each_message_is_found_by_the_next_call_without_workers_and_after_they_r
 ) -> None:
     for round_number in range(3):
         for number in range(round_number * 4, round_number * 4 + 4):
-            client.add_message(f"s{number % 2}", ["user", "assistant"][number % 2], f"The {name_of(number)} is blue.")
+            client.add_message(
+                f"s{number % 2}", "assistant" if number % 2 else "user", f"The {name_of(number)} is blue."
+            )
             assert best(client, f"{name_of(number)} blue") == (f"s{number % 2}", number // 2 + 1)
         index(target)
         for number in range(round_number * 4 + 4):

@@ -284,6 +284,23 @@ def test_many_shared_sessions_are_searched_exactly_among_any_number_of_others(
     assert answers(engine, ALICE) == before
 
 
+def test_own_and_shared_pending_messages_are_found_however_many_others_are_pending(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readable_documents, "MAX_PENDING_LOGS", 4)
+    for number in range(2):
+        add(engine, ALICE, f"own{number}", turns(6, salt=number))
+        add(engine, BOB, f"shared{number}", turns(6, salt=number))
+        engine.call(BOB, ShareSession(session_id=f"shared{number}", user_id="alice", rights=["read"]))
+    before = answers(engine, ALICE)
+    assert {session for session, _ in found(engine, ALICE, "harpoon", limit=50)} == {
+        *("own0", "own1", "shared0", "shared1")
+    }
+    for number in range(12):
+        add(engine, (BOB, CAROL)[number % 2], f"noise{number}", turns(6, salt=number))
+    assert answers(engine, ALICE) == before
+
+
 def test_a_full_vocabulary_and_full_caches_change_no_byte_of_an_answer(
     engine: Engine, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
