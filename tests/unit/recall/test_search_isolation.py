@@ -50,11 +50,12 @@ def other_accounts(engine: Engine) -> None:
 
 def turns(count: int, salt: int = 0) -> list[NewMessage]:
     """Messages with the same words, speakers and times for everyone, in another order for each salt."""
+    names = ["Ann: ", "Bob: ", ""]
     subjects = ["harpoon", "lighthouse", "harbour", "ORD-4711", "config.yaml", "狐狸在花园里", "weather", "zeppelin"]
     return [
         NewMessage(
             role="assistant" if (number + salt) % 3 == 1 else "user",
-            content=f"{['Ann: ', 'Bob: ', ''][(number + salt) % 3]}the {subjects[(number * (salt + 1)) % 8]} is {number}",
+            content=f"{names[(number + salt) % 3]}the {subjects[(number * (salt + 1)) % 8]} is {number}",
             created_at=START + timedelta(hours=7 * number),
         )
         for number in range(count)
@@ -280,6 +281,23 @@ def test_many_shared_sessions_are_searched_exactly_among_any_number_of_others(
     for number in range(3):
         add(engine, CAROL, f"noise{number}", turns(300, salt=number))
     run_tasks()
+    assert answers(engine, ALICE) == before
+
+
+def test_own_and_shared_pending_messages_are_found_however_many_others_are_pending(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readable_documents, "MAX_PENDING_LOGS", 4)
+    for number in range(2):
+        add(engine, ALICE, f"own{number}", turns(6, salt=number))
+        add(engine, BOB, f"shared{number}", turns(6, salt=number))
+        engine.call(BOB, ShareSession(session_id=f"shared{number}", user_id="alice", rights=["read"]))
+    before = answers(engine, ALICE)
+    assert {session for session, _ in found(engine, ALICE, "harpoon", limit=50)} == {
+        *("own0", "own1", "shared0", "shared1")
+    }
+    for number in range(12):
+        add(engine, (BOB, CAROL)[number % 2], f"noise{number}", turns(6, salt=number))
     assert answers(engine, ALICE) == before
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.model.access import OWNER_RIGHTS
 from holdfast.store.access.grants import IS_READABLE, OF_GRANTEE, Grantee
-from holdfast.store.database import Statement, Tx
+from holdfast.store.database import Row, Statement, Tx
 from holdfast.store.index import scopes
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession, select_sessions
@@ -19,6 +19,8 @@ WHOLE_LOG = 2**62
 """The last sequence number of a range that has no end."""
 MAX_SHARED_RANGES = 10_000
 """How many shared log ranges are searched, the newest logs first."""
+MAX_PENDING_LOGS = 1_000
+"""Up to so many logs of an account that are not indexed yet are all looked at."""
 MAX_HITS = 50_000
 """How many hits of a word are looked at, the newest ones."""
 MAX_SCOPES = 200
@@ -188,21 +190,13 @@ def pending_ranges(tx: Tx, grantee: Grantee, shared: Sequence[LogRange], wanted:
 
     A stale log has no valid documents, so all its messages are listed.
     """
-    rows = tx.all(
-        "SELECT u.log_id, u.is_stale, s.user_id, s.indexed_seq, s.fork_seq, (SELECT MAX(d.number) FROM documents d"
-        " WHERE d.account_id = u.account_id AND d.log_id = u.log_id AND d.kind = 'message')"
-        " FROM (SELECT account_id, log_id, is_stale, due_at FROM unindexed WHERE account_id = ?"
-        " ORDER BY due_at DESC LIMIT ?) AS u"
-        " LEFT JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id"
-        " WHERE u.account_id = ? ORDER BY u.due_at DESC",
-        (tx.account, MAX_SHARED_RANGES, tx.account),
-    )
+    rows = _unindexed_logs(tx, grantee, shared)
     logs = None if wanted.log_ids is None else set(wanted.log_ids)
     by_log: dict[int, list[LogRange]] = {}
     for each in shared:
         by_log.setdefault(each.log_id, []).append(each)
     found: list[LogRange] = []
-    for log_id, is_stale, owner_id, indexed_seq, fork_seq, last_document in rows:
+    for log_id, is_stale, _, owner_id, indexed_seq, fork_seq, last_document in rows:
         if (logs is not None and log_id not in logs) or wanted.owner_id not in {None, owner_id}:
             continue
         indexed = (last_document if owner_id is None else indexed_seq) or 0
@@ -211,6 +205,40 @@ def pending_ranges(tx: Tx, grantee: Grantee, shared: Sequence[LogRange], wanted:
         readable = [LogRange(log_id, 1, WHOLE_LOG)] if is_own else by_log.get(log_id, [])
         found += [LogRange(log_id, max(first, each.first), each.last) for each in readable if each.last >= first]
     return found
+
+
+def _unindexed_logs(tx: Tx, grantee: Grantee, shared: Sequence[LogRange]) -> list[Row]:
+    """Read the logs of the account that are not indexed yet, those that wait shortest first.
+
+    If there are many, read only the grantee's own and the shared ones, whatever else waits.
+    """
+    columns = "SELECT u.account_id, u.log_id, u.is_stale, u.due_at FROM"
+    newest = "ORDER BY u.due_at DESC LIMIT ?"
+    of_account = f"{columns} unindexed u WHERE u.account_id = ? {newest}"
+    found = _with_sessions(tx, of_account, (tx.account, MAX_PENDING_LOGS + 1))
+    if len(found) <= MAX_PENDING_LOGS:
+        return found
+    joined = "CROSS JOIN unindexed u WHERE u.account_id = ? AND u.log_id"
+    own = f"{columns} sessions o {joined} = o.log_id AND o.account_id = ? AND o.user_id = ? {newest}"
+    others = f"{columns} ({tx.dialect.ranges}) AS r {joined} = r.log_id {newest}"
+    log_ids = dict.fromkeys((each.log_id, 1, 1) for each in shared)
+    found = [
+        *_with_sessions(tx, own, (tx.account, tx.account, grantee.internal_id, MAX_SHARED_RANGES)),
+        *_with_sessions(tx, others, (msgspec.json.encode(list(log_ids)).decode(), tx.account, MAX_SHARED_RANGES)),
+    ]
+    return sorted(found, key=lambda row: row[2], reverse=True)
+
+
+def _with_sessions(tx: Tx, select: str, params: Sequence[str | int]) -> list[Row]:
+    """Add to unindexed logs what is known of their sessions and documents."""
+    return tx.all(
+        "SELECT u.log_id, u.is_stale, u.due_at, s.user_id, s.indexed_seq, s.fork_seq,"
+        " (SELECT MAX(d.number) FROM documents d"
+        " WHERE d.account_id = u.account_id AND d.log_id = u.log_id AND d.kind = 'message')"
+        f" FROM ({select}) AS u LEFT JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id"
+        " WHERE u.account_id = ? ORDER BY u.due_at DESC",
+        (*params, tx.account),
+    )
 
 
 def sessions_of_documents(tx: Tx, grantee: Grantee, places: Sequence[tuple[int, int]]) -> list[StoredSession | None]:
