@@ -1,18 +1,21 @@
 """Reads the candidates of a search and their neighbours, as the ranker needs them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
-from holdfast.engine.recall import search_scope
 from holdfast.engine.recall.document_kinds import MESSAGE
 from holdfast.engine.recall.search_scope import Scope
 from holdfast.search.documents import Document, Place
 from holdfast.search.features import Pool
 from holdfast.search.matches import Candidates
-from holdfast.store.access import accounts, text_hits
+from holdfast.store.access import text_hits
+from holdfast.store.access.readable_documents import DocumentFilter
 from holdfast.store.database import Tx
+from holdfast.store.tables.documents import Document as StoredDocument
+from holdfast.store.tables.lineage import LogRange
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,91 +25,101 @@ if TYPE_CHECKING:
 MAX_CACHED = 100_000
 """Messages that a process remembers. A full cache is emptied."""
 
-_cached_messages: dict[tuple[str, int | None, Place], Document] = {}
-"""By account, the time when it was created, and place: a message at a place never changes."""
+_cached_messages: dict[tuple[str, int | None], dict[Place, Document]] = {}
+"""By account and the time when it was created, then by place: a message at a place never changes."""
 
 
 class DocumentReader:
     """Reads documents of one kind that the caller may read. Pending ones come from memory."""
 
-    def __init__(self, tx: Tx, scope: Scope, kind: str, pending: dict[Place, Document]) -> None:
+    def __init__(
+        self, tx: Tx, scope: Scope, kind: str, account_created_at: int | None, pending: dict[Place, Document]
+    ) -> None:
         self._tx = tx
-        self._scope = scope
+        self._own_id = scope.grantee.internal_id
         self._kind = kind
         self._pending = pending
-        self._created_at = accounts.find_creation_time(tx, tx.account)
+        self._shared: dict[int, list[LogRange]] = {}
+        for each in scope.shared:
+            self._shared.setdefault(each.log_id, []).append(each)
+        self._cache: dict[Place, Document] = {}
+        if kind == MESSAGE:
+            self._cache = _cached_messages.setdefault((tx.account, account_created_at), {})
 
-    def read(self, places: Sequence[Place]) -> dict[Place, Document]:
-        found = {place: self._pending[place] for place in places if place in self._pending}
+    def read(self, places: Iterable[Place]) -> dict[Place, Document]:
+        found: dict[Place, Document] = {}
         missing: list[Place] = []
+        pending, cache = self._pending, self._cache
         for place in places:
-            if place in found:
-                continue
-            cached = _cached_messages.get((self._tx.account, self._created_at, place)) if self._is_cached else None
-            if cached is None:
+            document = pending.get(place) or cache.get(place)
+            if document is None:
                 missing.append(place)
             else:
-                found[place] = cached
-        for row in text_hits.read_documents(self._tx, self._kind, missing):
-            document = Document(
-                n=row.n,
-                kind=row.kind,
-                owner_id=row.owner_id,
-                log_id=row.log_id,
-                number=row.number,
-                level=row.level,
-                role=row.role,
-                speaker=row.speaker,
-                created_at=row.created_at,
-                words=row.words,
-                dates=row.dates,
-                flags=row.flags,
-                tags=row.tags,
-                uri=row.uri,
-            )
-            found[document.place] = document
-            if self._is_cached:
-                if len(_cached_messages) >= MAX_CACHED:
-                    _cached_messages.clear()
-                _cached_messages[self._tx.account, self._created_at, document.place] = document
-        return {place: document for place, document in found.items() if self._is_readable(document)}
+                found[place] = document
+        if missing:
+            found.update(self._read_missing(missing))
+        own_id = self._own_id
+        return {
+            place: document
+            for place, document in found.items()
+            if document.owner_id == own_id or document.n < 0 or self._is_shared(document)
+        }
 
-    @property
-    def _is_cached(self) -> bool:
-        return self._kind == MESSAGE
+    def _read_missing(self, places: Sequence[Place]) -> dict[Place, Document]:
+        read = [_document(row) for row in text_hits.read_documents(self._tx, self._kind, places)]
+        found = {document.place: document for document in read}
+        if self._kind == MESSAGE:
+            if sum(map(len, _cached_messages.values())) > MAX_CACHED:
+                _cached_messages.clear()
+            self._cache.update(found)
+        return found
 
-    def _is_readable(self, document: Document) -> bool:
-        return (
-            document.n < 0
-            or document.owner_id == self._scope.grantee.internal_id
-            or (document.log_id is not None and search_scope.is_readable(self._scope, document.log_id, document.number))
-        )
+    def _is_shared(self, document: Document) -> bool:
+        ranges = self._shared.get(document.log_id or 0, ())
+        return any(each.first <= document.number <= each.last for each in ranges)
+
+
+def _document(row: StoredDocument) -> Document:
+    return Document(
+        n=row.n,
+        kind=row.kind,
+        owner_id=row.owner_id,
+        log_id=row.log_id,
+        number=row.number,
+        level=row.level,
+        role=row.role,
+        speaker=row.speaker,
+        created_at=row.created_at,
+        words=row.words,
+        dates=row.dates,
+        flags=row.flags,
+        tags=row.tags,
+        uri=row.uri,
+    )
 
 
 def build_pool(
     reader: DocumentReader,
     candidates: Candidates,
     cosines_of: "Callable[[Sequence[Document]], Array]",
+    wanted: DocumentFilter,
     now: int,
     average_length: float,
 ) -> Pool:
-    """Read the candidates and their neighbours."""
+    """Read the candidates and their neighbours. Only those that are wanted stay candidates."""
     places = candidates.places
-    in_logs = [place for place in places if place.log_id]
-    around = [Place(place.log_id, place.number + step) for place in in_logs for step in (-1, 1)]
-    found = reader.read(list(dict.fromkeys([*places, *around])))
-    kept = [index for index, place in enumerate(places) if place in found]
+    before, after = ([Place(log_id, number + step) for log_id, number in places if log_id] for step in (-1, 1))
+    found = reader.read(dict.fromkeys([*places, *before, *after]))
+    kept = [index for index, place in enumerate(places) if place in found and _is_wanted(found[place], wanted)]
     chosen = [places[index] for index in kept]
-    position = {place: index for index, place in enumerate(chosen)}
+    position = dict(zip(chosen, range(len(chosen)), strict=True))
     documents = [found[place] for place in chosen]
     for place, document in found.items():
         if place not in position:
             position[place] = len(documents)
             documents.append(document)
     previous, following = (
-        np.array(
-            [position.get(Place(place.log_id, place.number + step), -1) if place.log_id else -1 for place in chosen]
-        )
+        np.array([position.get(Place(log_id, number + step), -1) if log_id else -1 for log_id, number in chosen])
         for step in (-1, 1)
     )
     return Pool(
@@ -122,3 +135,14 @@ def build_pool(
         now=now,
         average_length=average_length,
     )
+
+
+def _is_wanted(document: Document, wanted: DocumentFilter) -> bool:
+    """Whether a document is wanted. Next to a document of another owner is one that the database has not filtered."""
+    if wanted.since is not None and document.created_at < wanted.since:
+        return False
+    if wanted.until is not None and document.created_at >= wanted.until:
+        return False
+    if wanted.levels and document.level not in wanted.levels:
+        return False
+    return not wanted.tags or set(wanted.tags) <= set(msgspec.json.decode(document.tags))

@@ -11,30 +11,29 @@ import numpy as np
 from holdfast import forking
 from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.gate.session_access import grantee_of
-from holdfast.engine.recall import search_scope, vector_search
+from holdfast.engine.recall import search_scope, selection, vector_search
 from holdfast.engine.recall.document_kinds import MESSAGE
 from holdfast.engine.recall.document_pool import DocumentReader, build_pool
 from holdfast.engine.recall.indexing import new_document
-from holdfast.engine.recall.owner_tables import OwnerTable, tables_of
+from holdfast.engine.recall.owner_tables import tables_of
 from holdfast.engine.recall.pending import Pending, index_now, read_pending
 from holdfast.engine.recall.retrieval import RankedDocument, Retrieval, RetrievalRequest
 from holdfast.engine.recall.search_scope import Scope
-from holdfast.engine.recall.vector_search import QueryVector, TableCosines, embed_query
+from holdfast.engine.recall.selection import DAY_MICROS, OwnMatches, Sources
+from holdfast.engine.recall.vector_search import QueryVector, embed_query
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, SearchedTime
 from holdfast.providers.static_vectors import word_vectors
-from holdfast.search import matches, ranking
-from holdfast.search.documents import Document, Place
-from holdfast.search.features import PERSON_ROLES, closeness_in_time
-from holdfast.search.matches import Universe, WordMatches
+from holdfast.search import ranking
+from holdfast.search.documents import Document
+from holdfast.search.matches import Candidates
 from holdfast.search.query import Query, parse_query, without_speakers
-from holdfast.search.stems import stem
 from holdfast.search.terms import Vocabulary
 from holdfast.search.times.ranges import TimeRange
-from holdfast.store.access import readable_documents, text_hits
-from holdfast.store.access.readable_documents import Candidate, DocumentFilter
+from holdfast.store.access import readable_documents, search_state, text_hits
+from holdfast.store.access.readable_documents import DocumentFilter
+from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
-from holdfast.store.tables import documents
 from holdfast.store.tables.embeddings.vectors import VectorFilter
 from holdfast.store.timestamps import from_micros
 from holdfast.text.words import indexed_words
@@ -48,11 +47,9 @@ INDEXING_SECONDS = 5.0
 """How long a search indexes pending messages first, if there are too many to read them."""
 MAX_SHARED = 2_000
 """Documents of other owners that are found by each word, the newest ones."""
+MIN_FREQUENT, FREQUENT_SHARE = 20_000, 10
+"""A word is frequent if so many documents of an owner have it, and one of so many."""
 MESSAGE_LEVEL = 2
-DAY_MICROS = 86_400_000_000
-_SPEAKER_WEIGHT, _TIME_WEIGHT = 1.4, 3.0
-"""What a named speaker and a matching time count for the choice of candidates."""
-
 MIN_AVERAGE_LENGTH = 5.0
 """The average number of words of documents that BM25 assumes at least."""
 
@@ -60,86 +57,95 @@ _vocabulary = Vocabulary(word_vectors)
 _vocabulary_lock = forking.Lock()
 
 
-class _Sources(NamedTuple):
-    """All that was found: the caller's own documents, those of others that match, and pending messages."""
+class _Asked(NamedTuple):
+    """What is searched for."""
 
-    scope: Scope
-    table: OwnerTable
-    allowed: "Array"
-    """Which rows of the table may be returned."""
-    cosines: TableCosines
-    """The cosine of each row of the table."""
-    own: "list[Array]"
-    """For each word of the query the rows that have it."""
-    shared: list[list[Candidate]]
-    """For each word of the query the documents of others that have it."""
-    pending: list[Document]
+    request: RetrievalRequest
+    query: Query
+    vector: QueryVector | None
 
 
 def search(resources: EngineResources, principal: Principal, request: RetrievalRequest) -> Retrieval:
     """Find and rank documents. Call it outside a transaction."""
+    account = principal.account_id
     query = parse_query(request.query, request.now)
-    vector, notes = embed_query(resources, principal.account_id, " ".join(query.words))
-    read = partial(resources.db.read, principal.account_id)
-    pending: Pending = read(lambda tx: _read_pending(tx, principal, request))
-    if pending.unread_logs:
-        index_now(resources, principal.account_id, pending.unread_logs, time.monotonic() + INDEXING_SECONDS)
-        pending = read(lambda tx: _read_pending(tx, principal, request))
-        if pending.unread_logs:
-            notes.append(f"messages of {len(pending.unread_logs)} sessions are not indexed yet; search again later")
-    retrieval: Retrieval = read(lambda tx: _search(tx, resources, principal, request, query, vector, pending))
-    return msgspec.structs.replace(retrieval, notes=notes)
+    vector, notes = embed_query(resources, account, " ".join(query.words))
+    run = partial(_search, resources=resources, principal=principal, asked=_Asked(request, query, vector))
+    retrieval, unread = resources.db.read(account, partial(run, accepts_unread=False))
+    if retrieval is None:
+        index_now(resources, account, unread, time.monotonic() + INDEXING_SECONDS)
+        retrieval, unread = resources.db.read(account, partial(run, accepts_unread=True))
+        if unread:
+            notes.append(f"messages of {len(unread)} sessions are not indexed yet; search again later")
+    return msgspec.structs.replace(retrieval, notes=notes) if retrieval else _nothing(notes)
 
 
-def _read_pending(tx: Tx, principal: Principal, request: RetrievalRequest) -> Pending:
-    if MESSAGE not in request.kinds or (request.levels and MESSAGE_LEVEL not in request.levels) or request.tags:
-        return Pending([], [])
-    scope = search_scope.resolve(tx, grantee_of(principal), request)
-    logs = None
-    if scope.own_ranges is not None:
-        logs = list({each.log_id for each in [*scope.own_ranges, *scope.shared]})
-    return read_pending(tx, scope.grantee, scope.shared, DocumentFilter(log_ids=logs))
+def _nothing(notes: list[str]) -> Retrieval:
+    return Retrieval(documents=[], times=[], notes=notes, searched=0, candidates=0)
 
 
 def _search(
-    tx: Tx,
-    resources: EngineResources,
-    principal: Principal,
-    request: RetrievalRequest,
-    query: Query,
-    vector: QueryVector | None,
-    pending: Pending,
-) -> Retrieval:
-    scope = search_scope.resolve(tx, grantee_of(principal), request)
-    table = tables_of(resources.db).read(tx, principal.internal_id)
+    tx: Tx, resources: EngineResources, principal: Principal, asked: _Asked, *, accepts_unread: bool
+) -> tuple[Retrieval | None, list[int]]:
+    """Return what was found, and the logs whose pending messages were not read. Only if these are accepted, search."""
+    request, query, vector = asked
+    grantee, owner_id = grantee_of(principal), principal.internal_id
+    state = search_state.read(tx, grantee, vector.space if vector else None)
+    scope = search_scope.resolve(tx, grantee, request, state)
+    pending = _read_pending(tx, scope, state, request)
+    if pending.unread_logs and not accepts_unread:
+        return None, pending.unread_logs
+    table = tables_of(resources.db).read(tx, owner_id, state.statistics)
     waiting = _pending_documents(pending, request)
     speakers = {*table.speaker_names, *(document.speaker for document in waiting)}
     query = without_speakers(query, frozenset(word for speaker in speakers for word in speaker.split()))
     terms = [indexed_words(word) for word in query.words]
-    wanted = _filter(request)
-    sources = _Sources(
+    sources = Sources(
         scope=scope,
         table=table,
         allowed=search_scope.allowed_rows(tx, scope, table, request),
         cosines=vector_search.cosines_of_table(
-            tx, resources, principal.internal_id, table, vector, _vector_filter(scope, request)
+            tx, resources, owner_id, table, vector, state, _vector_filter(scope, request)
         ),
-        own=[table.rows_of(n) for n in text_hits.find_numbers(tx, principal.internal_id, terms, scope.own_ranges)],
-        shared=readable_documents.shared_candidates(tx, scope.shared, terms, wanted, MAX_SHARED),
+        own=[
+            OwnMatches(hits.documents, table.rows_of(hits.numbers))
+            for hits in text_hits.find_numbers(tx, owner_id, terms, scope.own_ranges, _max_hits(state))
+        ],
+        shared=readable_documents.shared_candidates(tx, scope.shared, terms, _filter(request), MAX_SHARED),
         pending=waiting,
     )
+    retrieval = _rank_all(tx, resources, asked._replace(query=query), sources, state)
+    return retrieval, pending.unread_logs
+
+
+def _max_hits(state: SearchState) -> int:
+    """Return from how many documents on a word says too little to look at each document that has it."""
+    return max(MIN_FREQUENT, state.statistics.documents // FREQUENT_SHARE)
+
+
+def _rank_all(tx: Tx, resources: EngineResources, asked: _Asked, sources: Sources, state: SearchState) -> Retrieval:
     ranked: list[RankedDocument] = []
     searched = chosen = 0
-    for kind in request.kinds:
-        found = _select_kind(kind, sources, query)
-        searched += found.documents
-        if found.documents:
-            best, count = _rank(tx, resources, kind, sources, found, query, vector, request)
+    for kind in asked.request.kinds:
+        selected = selection.select(kind, sources, asked.query)
+        if selected is not None:
+            searched += selected.searched
+            best, count = _rank(tx, resources, kind, sources, selected.candidates, asked, state)
             ranked += best
             chosen += count
     ranked.sort(key=lambda document: -document.score)
-    times = [_searched_time(query, each) for each in query.times]
+    times = [_searched_time(asked.query, each) for each in asked.query.times]
     return Retrieval(documents=ranked, times=times, notes=[], searched=searched, candidates=chosen)
+
+
+def _read_pending(tx: Tx, scope: Scope, state: SearchState, request: RetrievalRequest) -> Pending:
+    if MESSAGE not in request.kinds or (request.levels and MESSAGE_LEVEL not in request.levels) or request.tags:
+        return Pending([], [])
+    logs = None
+    if scope.own_ranges is not None:
+        logs = list({each.log_id for each in [*scope.own_ranges, *scope.shared]})
+    wanted = DocumentFilter(log_ids=logs)
+    return read_pending(tx, readable_documents.to_pending(state.unindexed, scope.grantee, scope.shared, wanted))
 
 
 def _filter(request: RetrievalRequest) -> DocumentFilter:
@@ -193,91 +199,23 @@ def _pending_documents(pending: Pending, request: RetrievalRequest) -> list[Docu
     return documents
 
 
-class _Found(NamedTuple):
-    """What was found of one kind of documents."""
-
-    matches: list[WordMatches]
-    universe: Universe
-    documents: int
-    """How many documents of the kind could be found."""
-
-
-def _select_kind(kind: str, sources: _Sources, query: Query) -> _Found:
-    """Select the documents of a kind, and the places where each word of the query occurs in them."""
-    table = sources.table
-    code = table.kind_names.index(kind) if kind in table.kind_names else -1
-    is_wanted = sources.allowed & (table.kinds == code)
-    pending = sources.pending if kind == MESSAGE else []
-    pending_stems = [frozenset(stem(word) for word in document.words.split()) for document in pending]
-    found: list[WordMatches] = []
-    others = set[Place]()
-    for word, rows, candidates in zip(query.words, sources.own, sources.shared, strict=True):
-        shared = [each for each in candidates if each.kind == kind]
-        waiting = [each for each, stems in zip(pending, pending_stems, strict=True) if stem(word) in stems]
-        others.update(_place(each) for each in shared)
-        found.append(_matches(table, rows[is_wanted[rows]], [*shared, *waiting]))
-    rows = np.flatnonzero(is_wanted)
-    own = _matches(table, rows, pending)
-    universe = Universe(
-        own.log_ids,
-        own.numbers,
-        np.concatenate([_known(sources.cosines.values[rows]), np.zeros(len(pending), np.float32)]),
-        np.concatenate([_closeness(table, rows, query), np.zeros(len(pending))]),
-    )
-    return _Found(found, universe, len(rows) + len(pending) + len(others))
-
-
-def _matches(table: OwnerTable, rows: "Array", others: Sequence[Candidate | Document]) -> WordMatches:
-    """Return rows of the caller's own table, and other documents, as places."""
-    places = [_place(each) for each in others]
-    logs = table.logs[rows]
-    numbers = np.where(logs > 0, table.seqs[rows], table.numbers[rows])
-    return WordMatches(
-        np.concatenate([logs, np.array([place.log_id for place in places], np.int64)]),
-        np.concatenate([numbers, np.array([place.number for place in places], np.int64)]),
-        np.concatenate([table.persons[rows], np.array([each.role in PERSON_ROLES for each in others], bool)]),
-    )
-
-
-def _place(document: Candidate | Document) -> Place:
-    return Place(document.log_id or 0, document.number if document.log_id else document.n)
-
-
-def _known(cosines: "Array") -> "Array":
-    """Return cosines, with their mean for documents without a vector."""
-    known = ~np.isnan(cosines)
-    return np.where(known, cosines, cosines[known].mean() if known.any() else 0.0)
-
-
-def _closeness(table: OwnerTable, rows: "Array", query: Query) -> "Array":
-    """Return how well who wrote each document, and when, fit the query."""
-    closeness = np.zeros(len(rows))
-    days = table.times[rows] // DAY_MICROS
-    for each in query.times:
-        closeness = np.maximum(closeness, _TIME_WEIGHT * closeness_in_time(days, each))
-    named = [code for code, name in enumerate(table.speaker_names) if not query.mentioned.isdisjoint(name.split())]
-    if len(named) == 1:
-        closeness += _SPEAKER_WEIGHT * (table.speakers[rows] == named[0])
-    return closeness
-
-
 def _rank(
     tx: Tx,
     resources: EngineResources,
     kind: ContextType,
-    sources: _Sources,
-    found: _Found,
-    query: Query,
-    vector: QueryVector | None,
-    request: RetrievalRequest,
+    sources: Sources,
+    candidates: Candidates,
+    asked: _Asked,
+    state: SearchState,
 ) -> tuple[list[RankedDocument], int]:
     """Rank the documents of a kind. Return the best ones, and how many were compared."""
-    candidates = matches.choose(found.matches, found.documents, found.universe)
+    request, query, vector = asked
     pending = {document.place: document for document in sources.pending} if kind == MESSAGE else {}
-    reader = DocumentReader(tx, sources.scope, kind, pending)
-    statistics = documents.statistics(tx, sources.scope.grantee.internal_id)
-    average = max(statistics.words / max(statistics.documents, 1), MIN_AVERAGE_LENGTH)
-    pool = build_pool(reader, candidates, partial(_cosines, tx, resources, sources, vector), request.now, average)
+    reader = DocumentReader(tx, sources.scope, kind, state.statistics.account_created_at, pending)
+    average = max(state.statistics.words / max(state.statistics.documents, 1), MIN_AVERAGE_LENGTH)
+    pool = build_pool(
+        reader, candidates, partial(_cosines, tx, resources, sources, vector), _filter(request), request.now, average
+    )
     if not pool.candidates:
         return [], 0
     with _vocabulary_lock:
@@ -303,7 +241,7 @@ def _rank(
 def _cosines(
     tx: Tx,
     resources: EngineResources,
-    sources: _Sources,
+    sources: Sources,
     vector: QueryVector | None,
     documents: Sequence[Document],
 ) -> "Array":

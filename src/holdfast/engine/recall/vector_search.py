@@ -9,6 +9,7 @@ from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.recall.embeddings.matrices import matrices_of
 from holdfast.engine.recall.owner_tables import OwnerTable
 from holdfast.errors import HoldfastError
+from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
 from holdfast.store.tables.embeddings import vectors
 from holdfast.store.tables.embeddings.vectors import EVERYTHING, VectorFilter
@@ -58,6 +59,7 @@ def cosines_of_table(
     owner_id: str,
     table: OwnerTable,
     query: QueryVector | None,
+    state: SearchState,
     wanted: VectorFilter = EVERYTHING,
 ) -> TableCosines:
     """Return the cosine of each document of an owner.
@@ -69,7 +71,9 @@ def cosines_of_table(
     if query is None or not len(table.numbers):
         return TableCosines(cosines, is_exact=True)
     matrices = matrices_of(resources.db, resources.settings)
-    columns = None if matrices.is_indexed(tx, owner_id, query.space) else matrices.columns(tx, owner_id, query.space)
+    columns = None
+    if not state.has_vector_index:
+        columns = matrices.columns(tx, owner_id, query.space, state.statistics)
     if columns is None:
         nearest = matrices.nearest(tx, owner_id, query.space, query.vector, MAX_NEAREST, wanted)
         cosines[:] = nearest.mean

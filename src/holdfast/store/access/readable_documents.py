@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.model.access import OWNER_RIGHTS
 from holdfast.store.access.grants import IS_READABLE, OF_GRANTEE, Grantee
-from holdfast.store.database import Statement, Tx
+from holdfast.store.database import Row, Statement, Tx
 from holdfast.store.index import scopes
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession, select_sessions
@@ -85,6 +85,11 @@ def find_shared(tx: Tx, grantee: Grantee) -> list[LogRange]:
 
     These are the logs of sessions that grants open, and what these sessions and the grantee's own forks have inherited.
     """
+    return to_shared(tx.all_of(select_shared(tx, grantee)))
+
+
+def select_shared(tx: Tx, grantee: Grantee) -> list[Statement]:
+    """Return the statements whose rows `to_shared` needs."""
     of_grantee = (tx.account, grantee.internal_id, grantee.agent_id)
     exists = (
         "EXISTS (SELECT 1 FROM sessions s WHERE s.account_id = g.account_id AND s.user_id = g.owner_id"
@@ -94,7 +99,7 @@ def find_shared(tx: Tx, grantee: Grantee) -> list[LogRange]:
     inherited = "SELECT l.base_id, l.first_seq, l.last_seq FROM"
     joined, newest = "l.account_id = ? AND l.log_id = f.log_id", "ORDER BY l.base_id DESC LIMIT ?"
     forks = "SELECT s.log_id FROM sessions s WHERE s.account_id = ? AND s.user_id = ? AND s.fork_seq > 0"
-    statements: list[Statement] = [
+    return [
         (f"SELECT g.log_id, 1, {WHOLE_LOG} {granted} ORDER BY g.log_id DESC LIMIT ?", (*of_grantee, MAX_SHARED_RANGES)),
         *(
             (
@@ -104,7 +109,10 @@ def find_shared(tx: Tx, grantee: Grantee) -> list[LogRange]:
             for logs, params in ((forks, of_grantee[:2]), (f"SELECT g.log_id {granted}", of_grantee))
         ),
     ]
-    ranges = dict.fromkeys(LogRange(*row) for rows in tx.all_of(statements) for row in rows)
+
+
+def to_shared(found: Sequence[Sequence[Row]]) -> list[LogRange]:
+    ranges = dict.fromkeys(LogRange(*row) for rows in found for row in rows)
     return sorted(ranges, key=lambda each: each.log_id, reverse=True)[:MAX_SHARED_RANGES]
 
 
@@ -181,15 +189,25 @@ def pending_ranges(tx: Tx, grantee: Grantee, shared: Sequence[LogRange], wanted:
 
     A stale log has no valid documents, so all its messages are listed.
     """
-    rows = tx.all(
+    return to_pending(tx.all(*select_pending(tx)), grantee, shared, wanted)
+
+
+def select_pending(tx: Tx) -> Statement:
+    """Return the statement whose rows `to_pending` needs."""
+    sql = (
         "SELECT u.log_id, u.is_stale, s.user_id, s.indexed_seq, s.fork_seq, (SELECT MAX(d.number) FROM documents d"
         " WHERE d.account_id = u.account_id AND d.log_id = u.log_id AND d.kind = 'message')"
         " FROM (SELECT account_id, log_id, is_stale, due_at FROM unindexed WHERE account_id = ?"
         " ORDER BY due_at DESC LIMIT ?) AS u"
         " LEFT JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id"
-        " WHERE u.account_id = ? ORDER BY u.due_at DESC",
-        (tx.account, MAX_SHARED_RANGES, tx.account),
+        " WHERE u.account_id = ? ORDER BY u.due_at DESC"
     )
+    return sql, (tx.account, MAX_SHARED_RANGES, tx.account)
+
+
+def to_pending(
+    rows: Sequence[Row], grantee: Grantee, shared: Sequence[LogRange], wanted: DocumentFilter
+) -> list[LogRange]:
     logs = None if wanted.log_ids is None else set(wanted.log_ids)
     by_log: dict[int, list[LogRange]] = {}
     for each in shared:
