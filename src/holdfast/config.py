@@ -322,6 +322,16 @@ def child_environment() -> dict[str, str]:
     return {**inherited, **one_thread, "PYTHONPATH": os.pathsep.join(folders)}
 
 
+def limit_computing_threads() -> None:
+    """Let libraries of numpy compute in one thread, unless the user has set their number. Call it before their import.
+
+    Their threads wait for each other with the CPU busy: on a machine with other work, a small matrix takes ten times
+    as long with two threads as with one.
+    """
+    for name in _THREAD_VARIABLES:
+        os.environ.setdefault(name, "1")
+
+
 def _check(cls: type[Settings], name: str, value: Any) -> None:
     """Raise an error if a setting may not have this value."""
     convert({name: value}, cls, strict=False)

@@ -1,6 +1,7 @@
 """Settings from defaults, file, environment and arguments, in this order. Discovered files can set little."""
 
 import logging
+import os
 import time
 from pathlib import Path
 from typing import Any, get_args
@@ -9,7 +10,7 @@ import pytest
 
 import holdfast
 from holdfast import Settings
-from holdfast.config import LogFormat
+from holdfast.config import LogFormat, limit_computing_threads
 from holdfast.config_file import DISCOVERED_FILE_MAY_SET, SettingsSource
 from holdfast.errors import InvalidArgumentError
 
@@ -239,3 +240,10 @@ def test_an_existing_folder_with_the_suffix_of_a_file_is_a_folder(empty_folder: 
 def test_the_default_database_is_in_the_data_folder_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", "/somewhere/share")
     assert Settings().database_file() == "/somewhere/share/holdfast/holdfast.db"
+
+
+def test_computing_in_one_thread_is_the_default_and_can_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    limit_computing_threads()
+    assert (os.environ["OPENBLAS_NUM_THREADS"], os.environ["OMP_NUM_THREADS"]) == ("1", "4")

@@ -25,6 +25,7 @@ from holdfast.cli.commands import (
     tasks,
     worker,
 )
+from holdfast.config import limit_computing_threads
 
 EXIT_OUTPUT_CLOSED = 141
 """The exit code that shells report for a program whose output was closed, as in `| head`."""
@@ -76,6 +77,8 @@ def program() -> Any:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run a command line, by default that of the process, and return the exit code."""
+    if args is None:
+        limit_computing_threads()
     shared = options.SharedOptions()
     for name in ("psycopg", "holdfast.worker"):  # they log each attempt; the final error or the task is enough here
         logging.getLogger(name).addHandler(logging.NullHandler())

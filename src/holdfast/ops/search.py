@@ -1,6 +1,6 @@
 """Operations that search what a caller may read."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -11,7 +11,15 @@ from holdfast.ops.files import URI_PATTERN
 from holdfast.ops.table import Operation, operation
 
 MAX_URIS = 1_000
-Query = Annotated[str, msgspec.Meta(min_length=1, max_length=200_000, description="say what to search for")]
+Query = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=200_000,
+        description="say what to search for",
+        extra_json_schema={"pattern": r"^[^\u0000]*[^\s\u0000][^\u0000]*$"},  # only for the schema
+    ),
+]
 TargetUri = Annotated[
     str,
     msgspec.Meta(
@@ -32,7 +40,7 @@ Time = Annotated[
     msgspec.Meta(
         max_length=64,
         extra_json_schema={
-            "description": f"{TIME_HINT}.",
+            "description": "An age such as 7d, 12h or 2w, a date, or a date and time.",
             "anyOf": [{"pattern": "^[0-9]{1,4}[hdw]$"}, {"format": "date"}, {"format": "date-time"}],
         },
     ),
@@ -67,20 +75,11 @@ class SearchFields(msgspec.Struct, frozen=True, kw_only=True):
         return self.limit if self.node_limit is None else self.node_limit
 
 
-def _without_empty(fields: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return the fields without those that are empty: published clients send them for "any"."""
-    return {name: value for name, value in fields.items() if not (name in names and value in ("", []))}
-
-
 @operation("POST /search/find", role="guest", answer="bounded", reads=True)
 class Find(SearchFields, Operation[FindResult], frozen=True, kw_only=True):
     """Find memories, resources and skills, best first. Messages are found by a search."""
 
     context_type: FoundKind | list[FoundKind] | None = None
-
-    @classmethod
-    def translate(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        return _without_empty(fields, "context_type", "level", "tags", "since", "until")
 
 
 @operation("POST /search/search", role="guest", answer="bounded", reads=True)
@@ -104,7 +103,3 @@ class Search(SearchFields, Operation[SearchResult], frozen=True, kw_only=True):
     mode: Literal["list", "context"] = "list"
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 2_000
     """With `mode="context"`: the size of the text."""
-
-    @classmethod
-    def translate(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        return _without_empty(fields, "context_type", "level", "tags", "since", "until", "session_id", "owner")

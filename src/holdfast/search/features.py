@@ -24,6 +24,9 @@ _K1, _B = 0.9, 0.4
 _PREVIOUS_SHARE, _NEXT_SHARE = 0.5, 0.25
 _LONG_TURN = 40
 """Words of a neighbour from which on it counts less."""
+_SAME_WORD = 0.999
+"""From this similarity, two words have the same stem."""
+_MIN_WEIGHT = 1e-9
 _DAY_MICROS = 86_400_000_000
 _FADING_DAYS = 10.0
 """A message that was written that many days after the time of the query counts about a third."""
@@ -40,6 +43,8 @@ class Pool(NamedTuple):
     previous: "Array"
     """For each candidate the index of the document before it, or -1."""
     following: "Array"
+    presence: "Array"
+    """For each candidate the words of the query that it has. A long document has more words than are compared."""
     segment: "Array"
     session: "Array"
     idf: "Array"
@@ -64,18 +69,22 @@ def measure(query: Query, pool: Pool, vocabulary: Vocabulary) -> Measured:
     previous, following = pool.previous, pool.following
     terms = vocabulary.terms_of([document.words for document in documents])
     frequency, best = _soft_matches(query.words, terms, vocabulary)
+    for matches in (frequency, best):
+        matches[:, :count] = np.maximum(matches[:, :count], pool.presence.T)
     lengths = terms.lengths
-    coverage = (pool.idf @ best) / pool.idf.sum()
+    coverage = (pool.idf @ best) / max(pool.idf.sum(), _MIN_WEIGHT)
+    exact = (pool.idf @ (best[:, :count] >= _SAME_WORD)) / max(pool.idf.sum(), _MIN_WEIGHT)
     is_person = np.array([document.role in PERSON_ROLES for document in documents])
     asks = np.array([bool(document.flags & ASKS) for document in documents], dtype=np.float64)
     share = np.where(is_person, 1.0, ASSISTANT_SHARE) * np.minimum(1, _LONG_TURN / np.maximum(lengths, 1))
     damped = frequency * share
     mixed = frequency[:, :count] + _PREVIOUS_SHARE * _at(damped, previous) + _NEXT_SHARE * _at(damped, following)
-    matches = _bm25(mixed, lengths[:count], pool)
+    by_words = _bm25(mixed, lengths[:count], pool)
     cosine = with_mean(pool.cosines)
     around = _at(cosine * share, previous) + _at(cosine * share, following)
     features = {
-        "words": matches,
+        "words": by_words,
+        "exact": exact,
         "answers": _at(asks * coverage * share, previous),
         "segment": pool.segment,
         "session": pool.session,
@@ -86,10 +95,11 @@ def measure(query: Query, pool: Pool, vocabulary: Vocabulary) -> Measured:
         "long_previous": _at(np.log1p(lengths) * is_person, previous),
         "role": (is_person[:count] != query.asks_assistant).astype(np.float64),
         "speaker": _speakers(query, documents[:count]),
-        "name": _names(query, documents[:count]),
+        "name": _part_of(query.names, documents[:count]),
+        "identifier": _part_of(query.identifiers, documents[:count]),
         "recency": _recency(documents[:count], pool.now),
         "use": pool.hotness,
-        **_times(query, documents[:count], matches),
+        **_times(query, documents[:count], by_words),
     }
     covered = np.maximum(coverage[:count], np.maximum(_at(coverage, previous), _at(coverage, following)))
     return Measured(features, covered)
@@ -132,12 +142,12 @@ def _speakers(query: Query, documents: Sequence[Document]) -> "Array":
     return np.array([float(len(named) == 1 and document.speaker in named) for document in documents])
 
 
-def _names(query: Query, documents: Sequence[Document]) -> "Array":
-    """Which part of the names in the query occurs in a document."""
-    if not query.names:
+def _part_of(words: Sequence[str], documents: Sequence[Document]) -> "Array":
+    """Which part of some words of the query occurs in a document."""
+    if not words:
         return np.zeros(len(documents))
-    words = [f" {document.words} " for document in documents]
-    return np.array([sum(f" {name} " in text for name in query.names) / len(query.names) for text in words])
+    texts = [f" {document.words} " for document in documents]
+    return np.array([sum(f" {word} " in text for word in words) / len(words) for text in texts])
 
 
 def _recency(documents: Sequence[Document], now: int) -> "Array":

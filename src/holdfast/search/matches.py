@@ -94,6 +94,8 @@ class Candidates(NamedTuple):
     """The documents to rank, and what the matches around each say."""
 
     places: list[Place]
+    presence: "Array"
+    """A row for each with the words of the query that it has, according to the text index."""
     segment: "Array"
     """How well the turns around it match."""
     session: "Array"
@@ -128,7 +130,7 @@ def choose(
     chosen = _best(order, MAX_CANDIDATES)
     log_ids, numbers = (each[chosen].tolist() for each in layout.places)
     places = [Place(*place) for place in zip(log_ids, numbers, strict=True)]
-    return Candidates(places, segment[chosen], session[chosen], idf)
+    return Candidates(places, _presence(words, chosen, len(order)), segment[chosen], session[chosen], idf)
 
 
 def _measure(words: Sequence[WordMatches], idf: "Array", layout: Layout) -> "tuple[Array, Array, Array]":
@@ -144,6 +146,17 @@ def _measure(words: Sequence[WordMatches], idf: "Array", layout: Layout) -> "tup
         segment += _saturated(sums[end] - sums[begin], _SATURATION, weight)
         session += _saturated(np.diff(sums[layout.log_bounds]), 2 * _SATURATION, weight)
     return own, segment * layout.in_log, session[layout.log_of] * layout.in_log
+
+
+def _presence(words: Sequence[WordMatches], chosen: "Array", count: int) -> "Array":
+    """Return which words of the query each of the chosen documents has."""
+    presence = np.zeros((len(chosen), len(words)), bool)
+    index = np.full(count, -1)
+    index[chosen] = np.arange(len(chosen))
+    for number, word in enumerate(words):
+        at = index[word.positions]
+        presence[at[at >= 0], number] = True
+    return presence
 
 
 def _saturated(sums: "Array", saturation: float, weight: float) -> "Array":
@@ -170,6 +183,7 @@ def with_mean(values: "Array") -> "Array":
     return np.where(known, values, values[known].mean() if known.any() else 0.0)
 
 
-def standardised(values: "Array") -> "Array":
-    deviation = values.std() if len(values) else 0.0
+def standardised(values: "Array", min_deviation: float = 0.0) -> "Array":
+    """Return values in units of their standard deviation, or of a minimum."""
+    deviation = max(values.std(), min_deviation) if len(values) else 0.0
     return (values - values.mean()) / deviation if deviation > 0 else np.zeros(len(values))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from holdfast.search.analysis import terms_of
 from holdfast.search.stop_words import QUESTION_WORDS, STOP_WORDS
 from holdfast.search.time_expressions import TimeRange, asks_for_time, find_times
+from holdfast.text.words import split_words
 
 MAX_QUERY_CHARS = 5_000
 """How much of a query is searched for."""
@@ -15,7 +16,7 @@ MAX_QUERY_WORDS = 32
 
 _ASSISTANT = re.compile(
     r"\b(?:you|(?:the|your) (?:assistant|agent|bot|model|tool)|assistant)\b[^.!?]{0,40}"
-    r"\b(?:advi[sc]e|answer|explain|found|gave|give|list|mention|propose|recommend|return|said|say|suggest|tell|told|wrote)"
+    r"\b(?:advi[sc]e|answer|explain|found|gave|give|list|mention|propose|recommend|return|said|say|suggest|tell|wrote)"
     r"|[你您][^。！？]{0,20}(?:建议|推荐|说|提)",  # noqa: RUF001
     re.IGNORECASE,
 )
@@ -30,6 +31,8 @@ class Query(NamedTuple):
     """All words, to recognise the names of speakers."""
     names: list[str]
     """Words that are written as names, in lower case."""
+    identifiers: list[str]
+    """Words with digits or punctuation, such as `config.yaml` and `4711`, that are not part of a time."""
     times: list[TimeRange]
     asks_for_time: bool
     asks_assistant: bool
@@ -44,16 +47,26 @@ def parse_query(text: str, now: int) -> Query:
     """
     text = text[:MAX_QUERY_CHARS]
     words = list(dict.fromkeys(terms_of(text)))
+    times = find_times(text, now)
     telling = [word for word in words if word not in STOP_WORDS and word not in QUESTION_WORDS]
     return Query(
         text=text,
         words=(telling or words)[:MAX_QUERY_WORDS],
         mentioned=frozenset(words),
         names=list(dict.fromkeys(match[0].lower() for match in _NAME.finditer(text)))[:MAX_QUERY_WORDS],
-        times=find_times(text, now),
+        identifiers=_find_identifiers(text, telling, times)[:MAX_QUERY_WORDS],
+        times=times,
         asks_for_time=asks_for_time(text),
         asks_assistant=_ASSISTANT.search(text) is not None,
     )
+
+
+def _find_identifiers(text: str, words: list[str], times: list[TimeRange]) -> list[str]:
+    """Return the identifiers among the words: of `ORD-4711` only the whole, and not its pieces."""
+    of_times = {word for time in times for word in terms_of(text[time.start : time.end])}
+    found = [word for word in words if not word.isalpha() and word not in of_times]
+    pieces = {piece for word in found for piece in split_words(word.replace("_", " ")) if piece != word}
+    return [word for word in found if word not in pieces]
 
 
 def without_speakers(query: Query, speakers: frozenset[str]) -> Query:

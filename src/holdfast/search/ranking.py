@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-MIN_COMPARED = 50
+MIN_COMPARED = 100
 """With fewer candidates, standard deviations would say little."""
+FEW_FACTOR = 2.0
+"""How much more an absolute feature counts if there are hardly any candidates, where relative ones say nothing."""
 _SIGNALS: tuple[Signal, ...] = (*(weight.signal for weight in WEIGHTS), "use")
 
 
@@ -50,15 +52,13 @@ def standardise(query: Query, pool: Pool, vocabulary: Vocabulary) -> _Standardis
 
 
 def _compare(values: "Array", weight: Weight) -> "Array":
-    """Return values in units of their standard deviation.
-
-    If there are few, they are compared with documents that do not match at all, or are average.
-    """
-    missing = MIN_COMPARED - len(values)
-    if missing > 0:
-        values = np.concatenate([values, np.full(missing, 0.0 if weight.is_match else values.mean())])
-        return standardised(values)[:-missing]
-    return standardised(values)
+    """Return the values of a feature on its scale. A few candidates are compared with documents that match nothing."""
+    missing = max(MIN_COMPARED - len(values), 0)
+    if weight.scale == "absolute":
+        return values * (1 + FEW_FACTOR * missing / MIN_COMPARED)
+    if weight.scale == "relative":
+        return standardised(values, weight.min_deviation) * (1 - missing / MIN_COMPARED)
+    return standardised(np.concatenate([values, np.zeros(missing)]))[: len(values)]
 
 
 def rank(query: Query, pool: Pool, vocabulary: Vocabulary, limit: int) -> list[Ranked]:

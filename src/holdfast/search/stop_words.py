@@ -11,5 +11,5 @@ STOP_WORDS = frozenset(
     ).split()
 )
 QUESTION_WORDS = frozenset(
-    "far how kind long name names often type what when where which who whom whose why".split()  # noqa: SIM905
+    "far how kind long name names often type what when where which who whose why".split()  # noqa: SIM905
 )

@@ -20,6 +20,8 @@ MAX_WORDS = 200_000
 """Words that a vocabulary remembers. A full one is replaced by an empty one."""
 MAX_TERMS = 4_000_000
 """Terms of documents that a vocabulary remembers."""
+MAX_DOCUMENT_TERMS = 250
+"""Different words of a document that are compared with those of a query: the first ones."""
 PADDING = 0
 """The number of a word that matches nothing. Every document has it, so that none is empty."""
 _MIN_COSINE = 0.1
@@ -92,9 +94,10 @@ class Vocabulary:
         counts: dict[int, int] = {PADDING: 0}
         for word in words:
             number = self._numbers.get(word)
-            if number is None:
+            if number is None and len(counts) <= MAX_DOCUMENT_TERMS:
                 number = self._number(word)
-            counts[number] = counts.get(number, 0) + 1
+            if number in counts or (number is not None and len(counts) <= MAX_DOCUMENT_TERMS):
+                counts[number] = counts.get(number, 0) + 1
         self._term_count += len(counts)
         document = (
             np.fromiter(counts.keys(), np.int64, len(counts)),

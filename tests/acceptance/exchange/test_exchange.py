@@ -419,6 +419,7 @@ def test_long_lines_are_not_held_in_memory_together(tmp_path: Path) -> None:
             client.add_message("long", "user", f"{number}{line}")
             client.add_message("long", "tool", parts=[ToolPart(tool_id=f"c{number}", output=f"{number}{line}")])
             client.session_used("long", skill={"uri": "viking://s", "input": f"{number}{line}"})
+        client.wait_until_idle()  # as above
         tracemalloc.start()
         export_sessions(client, tmp_path / "out")
         peak = tracemalloc.get_traced_memory()[1]

@@ -80,7 +80,7 @@ def test_hits_have_addresses_scores_levels_and_reasons(http: httpx2.Client) -> N
         {"filter": "anything"},
         {"include_provenance": True, "time_field": "created_at", "image": None, "search_type": "keywords"},
         {"context_type": ["memory", "resource"], "level": [0, 1, 2], "tags": []},
-        {"context_type": "", "since": "", "until": "", "score_threshold": None, "tags": None},
+        {"context_type": [], "since": None, "until": None, "score_threshold": None, "tags": None},
         {"since": "7d", "until": "2099-01-01", "node_limit": 3},
         {"limit": 1_000},
         {"target_uri": ["viking://resources", "viking://user/bob/memories"]},

@@ -1,6 +1,7 @@
 """Indexing in the background: each message becomes one document of the owner of its session, and leaves with it."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from holdfast.engine.recall.index_kind import start_indexing
 from holdfast.engine.sessions import messages as session_messages
 from holdfast.errors import NotFoundError
 from holdfast.model.identity import OPERATOR, Principal
+from holdfast.model.messages import NewMessage
 from holdfast.ops.administration import DeleteAccount
 from holdfast.ops.commits import CommitSession, ResummariseSession
 from holdfast.ops.sessions import AddMessage, AddMessages, DeleteSession, ForkSession, GetMessages
@@ -22,6 +24,7 @@ from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.tasks import GetTask, ListTasks
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import unindexed
+from holdfast.store.tables.documents import NOBODY
 from holdfast.testing.faults.verification import INCONSISTENCIES, TEXT_INDEX_DIFFERENCES
 from holdfast.testing.faults.watching import wait_for
 
@@ -73,7 +76,8 @@ def found(engine: Engine, session_id: str, q: str, principal: Principal = ALICE)
 
 
 def test_a_message_becomes_a_document_with_its_terms_dates_role_and_speaker(engine: Engine) -> None:
-    add(engine, "s", "Maria Lopez: is the web_search down?", created_at="2026-03-24T09:10:11Z")
+    at = datetime(2026, 3, 24, 9, 10, 11, tzinfo=UTC)
+    add(engine, "s", "Maria Lopez: is the web_search down?", created_at=at)
     engine.call(
         ALICE,
         AddMessage(
@@ -81,7 +85,7 @@ def test_a_message_becomes_a_document_with_its_terms_dates_role_and_speaker(engi
             role="assistant",
             content="Since 2026-03-20.",
             peer_id="Helper",
-            created_at="2026-03-24T09:10:12Z",
+            created_at=at,
         ),
     )
     run_workers(engine)
@@ -153,7 +157,7 @@ def test_documents_of_a_deleted_session_leave_with_it_and_forks_keep_what_they_s
     assert found(engine, "fork", "fox") == [1, 2, 3]
     assert sorted(documents_of(engine)) == [("alice", "message", 1), ("alice", "message", 1), ("alice", "message", 2)]
     run_workers(engine)
-    kept = [("", "message", 1), ("", "message", 2), ("alice", "message", 1), ("alice", "message", 3)]
+    kept = [(NOBODY, "message", 1), (NOBODY, "message", 2), ("alice", "message", 1), ("alice", "message", 3)]
     assert sorted(documents_of(engine)) == kept
     assert found(engine, "fork", "fox") == [1, 2, 3]
     engine.call(ALICE, DeleteSession(session_id="fork"))
@@ -221,7 +225,7 @@ def test_long_logs_and_many_logs_are_indexed_in_small_transactions(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexing, "SLICE_DOCUMENTS", 7)
-    texts = [{"role": "user", "content": f"word{number}"} for number in range(30)]
+    texts = [NewMessage(role="user", content=f"word{number}") for number in range(30)]
     engine.call(ALICE, AddMessages(session_id="long", messages=texts))
     for number in range(25):
         add(engine, f"s{number}", "short")
@@ -278,7 +282,9 @@ def test_a_new_kind_of_documents_needs_one_entry(engine: Engine, monkeypatch: py
             return []
         return [PendingDocument(number=1, created_at=5, text="A Title")]
 
-    kind = DocumentKind(level=0, read_pending=read_titles, uri=lambda session, _number: f"{session}/title")
+    kind = DocumentKind(
+        level=0, read_pending=read_titles, read_texts=lambda *_: {}, uri=lambda session, _number: f"{session}/title"
+    )
     monkeypatch.setitem(DOCUMENT_KINDS, "title", kind)
     add(engine, "s", "one")
     run_workers(engine)

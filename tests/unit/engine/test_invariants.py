@@ -520,4 +520,5 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
                 "EraseAudit",
             }
             searches = type(op).__name__ in {"Find", "Search"} or (isinstance(op, GetMessages) and op.q is not None)
-            assert call.may_wait == (waits_for_account or seals_first or searches), op
+            opens_embedder = isinstance(op, ReembedDocuments)
+            assert call.may_wait == (waits_for_account or seals_first or searches or opens_embedder), op

@@ -1,6 +1,7 @@
 """The text index on PostgreSQL: messages that are not indexed yet are found, too."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -95,6 +96,12 @@ def add_documents(tx: Tx, owner: int, count: int) -> None:
     )
 
 
+def fill(database: PostgresDatabase) -> None:
+    """Add 20,000 documents."""
+    for owner in range(OWNERS):
+        database.write("acme", partial(add_documents, owner=owner, count=20_000 // OWNERS))
+
+
 def explain(tx: Tx, sql: str, params: tuple[object, ...]) -> str:
     return "\n".join(line[0] for line in tx.all(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}", params))
 
@@ -105,8 +112,7 @@ def test_a_search_of_20000_documents_uses_the_index_although_the_rows_are_protec
     database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch, *, is_analysed: bool, is_shared: bool
 ) -> None:
     database.migrate(0)
-    for owner in range(OWNERS):
-        database.write("acme", lambda tx, owner=owner: add_documents(tx, owner, 20_000 // OWNERS))
+    fill(database)
     if is_analysed:
         database.write("*", lambda tx: tx.execute("ANALYZE documents, document_words"))
     plans: list[str] = []
@@ -130,8 +136,7 @@ def test_a_search_of_20000_documents_uses_the_index_although_the_rows_are_protec
 
 def test_a_search_within_a_session_uses_the_index_and_compares_each_message_once(database: PostgresDatabase) -> None:
     database.migrate(0)
-    for owner in range(OWNERS):
-        database.write("acme", lambda tx, owner=owner: add_documents(tx, owner, 20_000 // OWNERS))
+    fill(database)
 
     def plan(tx: Tx) -> str:
         condition, params = postgres_text.match(tx, 3, ["word7"])

@@ -1,5 +1,6 @@
 """Which documents a caller may read: own ones, those of shared sessions, and what forks have inherited."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -194,7 +195,7 @@ def test_a_document_that_the_caller_may_not_read_has_no_session(engine: Engine) 
     rows = engine.db.read("acme", lambda tx: tx.all("SELECT log_id, number FROM documents ORDER BY n"))
     for principal, count in ((ALICE, 5), (BOB, 4), (CAROL, 0)):
         grantee = Grantee(principal.internal_id, "default")
-        found = engine.db.read(
-            "acme", lambda tx, grantee=grantee: readable_documents.sessions_of_documents(tx, grantee, rows)
-        )
+        places: list[tuple[int, int]] = [(row[0], row[1]) for row in rows]
+        find = partial(readable_documents.sessions_of_documents, grantee=grantee, places=places)
+        found = engine.db.read("acme", find)
         assert sum(session is not None for session in found) == count

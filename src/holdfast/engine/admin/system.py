@@ -86,7 +86,8 @@ def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitU
     poll_seconds = FIRST_POLL_SECONDS
     is_first = True
     while True:
-        remaining, unindexed_count = resources.db.read(account, lambda tx: _count_work(tx, *owner))
+        tasks, unindexed_count = resources.db.read(account, lambda tx: _count_work(tx, *owner))
+        remaining = tasks + unindexed_count
         if unindexed_count and is_first:
             resources.db.write(account, lambda tx: unindexed.make_due(tx, owner[0]))
             resources.wake_workers()
@@ -95,7 +96,8 @@ def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitU
             return
         if time.monotonic() > deadline or resources.is_stopping():
             raise DeadlineExceededError(
-                f"{remaining} tasks are not done after {seconds:g} s; they continue in the background",
+                f"{tasks} tasks are not done and {unindexed_count} sessions are not indexed after {seconds:g} s; this"
+                " continues in the background",
                 pending=remaining,
             )
         yield poll_seconds
@@ -103,13 +105,12 @@ def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitU
 
 
 def _count_work(tx: Tx, account_id: str | None, user_id: str | None) -> tuple[int, int]:
-    """Count the tasks and logs that are not done yet, and the logs among them that are to be indexed."""
+    """Count the tasks that are not done yet, and the logs and owners with documents that are not indexed yet."""
     queue = _queue_counts(task_lists.counts(tx, account_id, user_id))
     by_kind = task_lists.counts_by_kind(tx, account_id)
     background = [_queue_counts(by_kind.get(kind, {})) for kind in INDEX_KINDS] if user_id is not None else []
-    unindexed_count = unindexed.count(tx, account_id)
-    remaining = sum(each.pending + each.in_progress for each in [queue, *background])
-    return remaining + unindexed_count + unembedded.count(tx, account_id), unindexed_count
+    tasks = sum(each.pending + each.in_progress for each in [queue, *background])
+    return tasks, unindexed.count(tx, account_id) + unembedded.count(tx, account_id)
 
 
 def _component(tx: Tx, principal: Principal, name: ComponentName, context: CallContext) -> Component:

@@ -17,6 +17,7 @@ from holdfast.text import tokens
 if TYPE_CHECKING:
     from holdfast.providers.base import Embedder, EmbeddingResult
     from holdfast.providers.limits import RateLimitedModel
+    from holdfast.providers.rerank import Reranker
 
 LOCAL_BATCH_SIZE = 16
 """Texts per call of an embedder on this machine. Small, so that the CPU can be yielded between two batches."""
@@ -104,6 +105,7 @@ class Models:
         self._lock = threading.Lock()
         self._opened: tuple[RateLimitedModel | None, Embedder] | None = None
         self._query_embedder: ImpatientEmbedder | None = None
+        self._reranker: Reranker | None = None
 
     @property
     def language_model(self) -> "RateLimitedModel | None":
@@ -131,6 +133,16 @@ class Models:
                 self._query_embedder = ImpatientEmbedder(configured.open_embedder(settings))
             return self._query_embedder
 
+    @property
+    def reranker(self) -> "Reranker | None":
+        """The service that ranks what a search found, if one is configured. A search does not wait long for it."""
+        with self._lock:
+            if self._reranker is None:
+                seconds = min(self._settings.model_timeout_seconds, QUERY_TIMEOUT_SECONDS)
+                settings = msgspec.structs.replace(self._settings, model_timeout_seconds=seconds)
+                self._reranker = configured.open_reranker(settings)
+            return self._reranker
+
     def is_local(self, embedder: "Embedder") -> bool:
         """Whether an embedder computes on this machine."""
         return self._settings.embedder != "openai" or embedder is not self.embedder
@@ -143,7 +155,8 @@ class Models:
         with self._lock:
             opened, self._opened = self._opened, None
             query_embedder, self._query_embedder = self._query_embedder, None
-        for model in (*(opened or ()), query_embedder):
+            reranker, self._reranker = self._reranker, None
+        for model in (*(opened or ()), query_embedder, reranker):
             if model is not None:
                 model.close()
 

@@ -1,14 +1,18 @@
 """The table of the kinds of documents. What is searched has an entry here, and no other search path."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from holdfast.model.archives import archive_id
+from holdfast.model.messages import Message
+from holdfast.model.search import message_uri
+from holdfast.search.results.recalled import own_parts
 from holdfast.search.speakers import speaker_of
 from holdfast.store.checked import archive_rows
 from holdfast.store.database import Tx
 from holdfast.store.tables import archives, messages
+from holdfast.store.tables.documents import NOBODY
 from holdfast.store.tables.lineage import LogRange
 from holdfast.store.timestamps import to_micros
 from holdfast.text.words import searchable_text
@@ -23,7 +27,7 @@ class IndexedLog(msgspec.Struct, frozen=True):
 
     log_id: int
     owner_id: str
-    """The internal id of the owner of its session. Empty if only forks share it."""
+    """The internal id of the owner of its session, or `NOBODY` if only forks share it."""
     indexed_seq: int
     """Its messages up to here are indexed."""
     last_seq: int
@@ -41,18 +45,25 @@ class PendingDocument(msgspec.Struct, frozen=True, kw_only=True):
     tags: list[str] = []
 
 
+class DocumentText(msgspec.Struct, frozen=True):
+    abstract: str
+    content: str
+
+
 class DocumentKind(msgspec.Struct, frozen=True, kw_only=True):
     level: int
     """How detailed its documents are: 0 is an abstract, 1 an overview, 2 the whole text."""
     read_pending: Callable[[Tx, IndexedLog, int], list[PendingDocument]]
     """Reads up to a number of documents of a log that are not indexed yet, in order. A damaged one is empty."""
+    read_texts: Callable[[Tx, int, Sequence[int]], dict[int, DocumentText]]
+    """Reads the texts of some documents of a log, by number. Those that are damaged or deleted are missing."""
     uri: Callable[[str, int], str]
     """The address of a document, from that of its session and from its number."""
 
 
 def _pending_messages(tx: Tx, log: IndexedLog, limit: int) -> list[PendingDocument]:
     first = log.indexed_seq + 1
-    if not log.owner_id:  # nobody knows where the log of a deleted session begins
+    if log.owner_id == NOBODY:  # it is not known where the log of a deleted session begins
         first = messages.next_seq(tx, LogRange(log.log_id, first, log.last_seq)) or log.last_seq + 1
     if first > log.last_seq:
         return []
@@ -65,7 +76,7 @@ def read_messages(tx: Tx, log_range: LogRange, limit: int, max_bytes: int) -> li
     found = messages.read(tx, [LogRange(log_range.log_id, log_range.first, last)], limit)
     pending: list[PendingDocument] = []
     for message in found:
-        text = "" if message.damaged else searchable_text(message.parts)
+        text = _text_of(message)
         pending.append(
             PendingDocument(
                 number=message.seq,
@@ -78,8 +89,24 @@ def read_messages(tx: Tx, log_range: LogRange, limit: int, max_bytes: int) -> li
     return pending
 
 
+def _text_of(message: Message) -> str:
+    """Return what is searched of a message. What a search has recalled before is not found a second time."""
+    return "" if message.damaged else searchable_text(own_parts(message))
+
+
+def _message_texts(tx: Tx, log_id: int, seqs: Sequence[int]) -> dict[int, DocumentText]:
+    found = messages.read_seqs(tx, log_id, sorted(set(seqs)))
+    return {message.seq: DocumentText("", _text_of(message)) for message in found if not message.damaged}
+
+
+def _overview_texts(tx: Tx, log_id: int, numbers: Sequence[int]) -> dict[int, DocumentText]:
+    condition = f"number IN ({', '.join('?' * len(numbers))}) AND state = 'done'"
+    found = archive_rows.select(tx, log_id, condition, tuple(numbers))
+    return {each.number: DocumentText(each.abstract, each.overview) for each in found if not each.is_damaged}
+
+
 def _pending_overviews(tx: Tx, log: IndexedLog, limit: int) -> list[PendingDocument]:
-    if not log.owner_id:
+    if log.owner_id == NOBODY:
         return []  # the archives of a deleted session are deleted; those of a fork are its own
     pending: list[PendingDocument] = []
     for number in archives.numbers_to_index(tx, log.log_id, limit):
@@ -96,10 +123,11 @@ def _pending_overviews(tx: Tx, log: IndexedLog, limit: int) -> list[PendingDocum
 
 
 DOCUMENT_KINDS: dict[str, DocumentKind] = {
-    MESSAGE: DocumentKind(level=2, read_pending=_pending_messages, uri=lambda session, seq: f"{session}#{seq}"),
+    MESSAGE: DocumentKind(level=2, read_pending=_pending_messages, read_texts=_message_texts, uri=message_uri),
     OVERVIEW: DocumentKind(
         level=1,
         read_pending=_pending_overviews,
+        read_texts=_overview_texts,
         uri=lambda session, number: f"{session}/history/{archive_id(number)}",
     ),
 }

@@ -1,20 +1,23 @@
 """Reads the candidates of a search and their neighbours, as the ranker needs them."""
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
+from holdfast import forking
+from holdfast.engine.recall import search_scope
 from holdfast.engine.recall.document_kinds import MESSAGE
+from holdfast.engine.recall.retrieval import RetrievalRequest
 from holdfast.engine.recall.search_scope import Scope
 from holdfast.search.documents import Document, Place
 from holdfast.search.features import Pool
 from holdfast.search.matches import Candidates
 from holdfast.store.access import text_hits
-from holdfast.store.access.readable_documents import DocumentFilter
-from holdfast.store.database import Tx
+from holdfast.store.database import Database, Tx
 from holdfast.store.tables.documents import Document as StoredDocument
+from holdfast.store.tables.documents import OwnerStatistics
 from holdfast.store.tables.lineage import LogRange
 
 if TYPE_CHECKING:
@@ -23,33 +26,55 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 MAX_CACHED = 100_000
-"""Messages that a process remembers. A full cache is emptied."""
+"""Messages that a process remembers of a database. A full cache is emptied."""
+MIN_AVERAGE_LENGTH = 5.0
+"""The average number of words of documents that BM25 assumes at least."""
 
-_cached_messages: dict[tuple[str, int | None], dict[Place, Document]] = {}
-"""By account and the time when it was created, then by place: a message at a place never changes."""
+_OwnerKey = tuple[str, int | None, str, int]
+"""The account, when it was created, an owner, and the version of the last removal of the owner's documents."""
+_CachedMessages = dict[_OwnerKey, dict[Place, Document]]
+_by_database: "weakref.WeakKeyDictionary[Database, _CachedMessages]" = weakref.WeakKeyDictionary()
+_lock = forking.Lock()
+
+
+def cached_messages(db: Database) -> _CachedMessages:
+    """Return the messages of owners that this process has read, each by its owner: a transfer changes that one."""
+    with _lock:
+        return _by_database.setdefault(db, {})
 
 
 class DocumentReader:
     """Reads documents of one kind that the caller may read. Pending ones come from memory."""
 
     def __init__(
-        self, tx: Tx, scope: Scope, kind: str, account_created_at: int | None, pending: dict[Place, Document]
+        self,
+        tx: Tx,
+        scope: Scope,
+        kind: str,
+        statistics: OwnerStatistics,
+        pending: dict[Place, Document],
+        cache: _CachedMessages,
     ) -> None:
+        self.statistics = statistics
         self._tx = tx
+        self._scope = scope
         self._own_id = scope.grantee.internal_id
         self._kind = kind
         self._pending = pending
+        self._stale = frozenset(scope.stale_logs)
         self._shared: dict[int, list[LogRange]] = {}
         for each in scope.shared:
             self._shared.setdefault(each.log_id, []).append(each)
-        self._cache: dict[Place, Document] = {}
+        self._all_cached = cache
+        self._cached: dict[Place, Document] = {}
         if kind == MESSAGE:
-            self._cache = _cached_messages.setdefault((tx.account, account_created_at), {})
+            key = (tx.account, statistics.account_created_at, self._own_id, statistics.removed_version)
+            self._cached = cache.setdefault(key, {})
 
     def read(self, places: Iterable[Place]) -> dict[Place, Document]:
         found: dict[Place, Document] = {}
         missing: list[Place] = []
-        pending, cache = self._pending, self._cache
+        pending, cache = self._pending, self._cached
         for place in places:
             document = pending.get(place) or cache.get(place)
             if document is None:
@@ -58,25 +83,37 @@ class DocumentReader:
                 found[place] = document
         if missing:
             found.update(self._read_missing(missing))
-        own_id = self._own_id
-        return {
-            place: document
-            for place, document in found.items()
-            if document.owner_id == own_id or document.n < 0 or self._is_shared(document)
-        }
+        return {place: document for place, document in found.items() if self._is_readable(document)}
 
     def _read_missing(self, places: Sequence[Place]) -> dict[Place, Document]:
         read = [_document(row) for row in text_hits.read_documents(self._tx, self._kind, places)]
-        found = {document.place: document for document in read}
         if self._kind == MESSAGE:
-            if sum(map(len, _cached_messages.values())) > MAX_CACHED:
-                _cached_messages.clear()
-            self._cache.update(found)
-        return found
+            if sum(map(len, self._all_cached.values())) > MAX_CACHED:
+                self._all_cached.clear()
+            self._cached.update({document.place: document for document in read if document.owner_id == self._own_id})
+        return {document.place: document for document in read}
 
-    def _is_shared(self, document: Document) -> bool:
-        ranges = self._shared.get(document.log_id or 0, ())
-        return any(each.first <= document.number <= each.last for each in ranges)
+    def are_candidates(self, documents: Sequence[Document], request: RetrievalRequest) -> list[bool]:
+        """Whether each document may be returned, and not only tell something about those before and after it."""
+        limits = (request.since, request.until, request.levels or None, request.tags or None, self._scope.own_ranges)
+        if all(limit is None for limit in limits):
+            return [True] * len(documents)
+        return [
+            document.n < 0
+            or search_scope.is_wanted(self._scope, request, document, is_own=document.owner_id == self._own_id)
+            for document in documents
+        ]
+
+    def _is_readable(self, document: Document) -> bool:
+        if document.n < 0:
+            return True
+        is_own = document.owner_id == self._own_id
+        if document.log_id is None:
+            return is_own
+        if document.log_id in self._stale:
+            return False
+        ranges = () if is_own else self._shared.get(document.log_id, ())
+        return is_own or any(each.first <= document.number <= each.last for each in ranges)
 
 
 def _document(row: StoredDocument) -> Document:
@@ -102,47 +139,38 @@ def build_pool(
     reader: DocumentReader,
     candidates: Candidates,
     cosines_of: "Callable[[Sequence[Document]], Array]",
-    wanted: DocumentFilter,
-    now: int,
-    average_length: float,
+    hotness_of: "Callable[[Sequence[Document]], Array]",
+    request: RetrievalRequest,
 ) -> Pool:
-    """Read the candidates and their neighbours. Only those that are wanted stay candidates."""
-    places = candidates.places
+    """Read the candidates and their neighbours."""
+    places, statistics = candidates.places, reader.statistics
     before, after = ([Place(log_id, number + step) for log_id, number in places if log_id] for step in (-1, 1))
     found = reader.read(dict.fromkeys([*places, *before, *after]))
-    kept = [index for index, place in enumerate(places) if place in found and _is_wanted(found[place], wanted)]
+    kept = [index for index, place in enumerate(places) if place in found]
+    are_candidates = reader.are_candidates([found[places[index]] for index in kept], request)
+    kept = [index for index, is_candidate in zip(kept, are_candidates, strict=True) if is_candidate]
     chosen = [places[index] for index in kept]
     position = dict(zip(chosen, range(len(chosen)), strict=True))
-    documents = [found[place] for place in chosen]
+    pooled = [found[place] for place in chosen]
     for place, document in found.items():
         if place not in position:
-            position[place] = len(documents)
-            documents.append(document)
+            position[place] = len(pooled)
+            pooled.append(document)
     previous, following = (
         np.array([position.get(Place(log_id, number + step), -1) if log_id else -1 for log_id, number in chosen])
         for step in (-1, 1)
     )
     return Pool(
-        documents=documents,
+        documents=pooled,
         candidates=len(chosen),
         previous=previous.astype(np.int64),
         following=following.astype(np.int64),
+        presence=candidates.presence[kept],
         segment=candidates.segment[kept],
         session=candidates.session[kept],
         idf=candidates.idf,
-        cosines=cosines_of(documents),
-        hotness=np.zeros(len(chosen)),
-        now=now,
-        average_length=average_length,
+        cosines=cosines_of(pooled),
+        hotness=hotness_of(pooled[: len(chosen)]),
+        now=request.now,
+        average_length=max(statistics.words / max(statistics.documents, 1), MIN_AVERAGE_LENGTH),
     )
-
-
-def _is_wanted(document: Document, wanted: DocumentFilter) -> bool:
-    """Whether a document is wanted. Next to a document of another owner is one that the database has not filtered."""
-    if wanted.since is not None and document.created_at < wanted.since:
-        return False
-    if wanted.until is not None and document.created_at >= wanted.until:
-        return False
-    if wanted.levels and document.level not in wanted.levels:
-        return False
-    return not wanted.tags or set(wanted.tags) <= set(msgspec.json.decode(document.tags))

@@ -13,13 +13,14 @@ from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.recall import search_scope, selection, vector_search
 from holdfast.engine.recall.document_kinds import MESSAGE
-from holdfast.engine.recall.document_pool import DocumentReader, build_pool
+from holdfast.engine.recall.document_pool import DocumentReader, build_pool, cached_messages
 from holdfast.engine.recall.indexing import new_document
-from holdfast.engine.recall.owner_tables import tables_of
+from holdfast.engine.recall.owner_tables import OwnerTable, tables_of
 from holdfast.engine.recall.pending import Pending, index_now, read_pending
 from holdfast.engine.recall.retrieval import RankedDocument, Retrieval, RetrievalRequest
 from holdfast.engine.recall.search_scope import Scope
 from holdfast.engine.recall.selection import DAY_MICROS, OwnMatches, Sources
+from holdfast.engine.recall.uses import hotness_of_documents
 from holdfast.engine.recall.vector_search import QueryVector, embed_query
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, SearchedTime
@@ -34,7 +35,9 @@ from holdfast.store.access import readable_documents, search_state, text_hits
 from holdfast.store.access.readable_documents import DocumentFilter
 from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
-from holdfast.store.tables.embeddings.vectors import VectorFilter
+from holdfast.store.tables import documents
+from holdfast.store.tables.embeddings import vectors
+from holdfast.store.tables.embeddings.vectors import Spaces, VectorFilter
 from holdfast.store.timestamps import from_micros
 from holdfast.text.words import indexed_words
 
@@ -47,19 +50,19 @@ INDEXING_SECONDS = 5.0
 """How long a search indexes pending messages first, if there are too many to read them."""
 MAX_SHARED = 2_000
 """Documents of other owners that are found by each word, the newest ones."""
+MESSAGE_LEVEL = 2
 MIN_FREQUENT, FREQUENT_SHARE = 20_000, 10
 """A word is frequent if so many documents of an owner have it, and one of so many."""
-MESSAGE_LEVEL = 2
-MIN_AVERAGE_LENGTH = 5.0
-"""The average number of words of documents that BM25 assumes at least."""
+NOTHING = Retrieval(documents=[], times=[], notes=[], searched=0, candidates=0)
 
 _vocabulary = Vocabulary(word_vectors)
 _vocabulary_lock = forking.Lock()
 
 
 class _Asked(NamedTuple):
-    """What is searched for."""
+    """What is searched for, and by whom."""
 
+    principal: Principal
     request: RetrievalRequest
     query: Query
     vector: QueryVector | None
@@ -67,38 +70,55 @@ class _Asked(NamedTuple):
 
 def search(resources: EngineResources, principal: Principal, request: RetrievalRequest) -> Retrieval:
     """Find and rank documents. Call it outside a transaction."""
-    account = principal.account_id
-    query = parse_query(request.query, request.now)
-    vector, notes = embed_query(resources, account, " ".join(query.words))
-    run = partial(_search, resources=resources, principal=principal, asked=_Asked(request, query, vector))
-    retrieval, unread = resources.db.read(account, partial(run, accepts_unread=False))
-    if retrieval is None:
-        index_now(resources, account, unread, time.monotonic() + INDEXING_SECONDS)
-        retrieval, unread = resources.db.read(account, partial(run, accepts_unread=True))
+    read = partial(resources.db.read, principal.account_id)
+    speakers, spaces = read(lambda tx: _read_speakers_and_spaces(tx, resources, principal.internal_id))
+    query = without_speakers(parse_query(request.query, request.now), _words_of(speakers))
+    vector, notes = embed_query(resources, spaces, " ".join(query.words))
+    run = partial(_search, resources=resources, asked=_Asked(principal, request, query, vector))
+    unread, retrieval = read(run)
+    if unread:
+        index_now(resources, principal.account_id, unread, time.monotonic() + INDEXING_SECONDS)
+        unread, retrieval = read(partial(run, is_last=True))
         if unread:
             notes.append(f"messages of {len(unread)} sessions are not indexed yet; search again later")
-    return msgspec.structs.replace(retrieval, notes=notes) if retrieval else _nothing(notes)
+    found: Retrieval = msgspec.structs.replace(retrieval, notes=notes)
+    return found
 
 
-def _nothing(notes: list[str]) -> Retrieval:
-    return Retrieval(documents=[], times=[], notes=notes, searched=0, candidates=0)
+def _read_speakers_and_spaces(
+    tx: Tx, resources: EngineResources, owner_id: str
+) -> tuple[tuple[str, ...], Spaces | None]:
+    table = tables_of(resources.db).read(tx, owner_id, documents.statistics(tx, owner_id))
+    return table.speaker_names, vectors.find_spaces(tx)
 
 
-def _search(
-    tx: Tx, resources: EngineResources, principal: Principal, asked: _Asked, *, accepts_unread: bool
-) -> tuple[Retrieval | None, list[int]]:
-    """Return what was found, and the logs whose pending messages were not read. Only if these are accepted, search."""
-    request, query, vector = asked
-    grantee, owner_id = grantee_of(principal), principal.internal_id
+def _words_of(speakers: Sequence[str]) -> frozenset[str]:
+    return frozenset(word for speaker in speakers for word in speaker.split())
+
+
+def _read_pending(tx: Tx, scope: Scope, state: SearchState, request: RetrievalRequest) -> Pending:
+    if MESSAGE not in request.kinds or (request.levels and MESSAGE_LEVEL not in request.levels) or request.tags:
+        return Pending([], [])
+    logs = None
+    if scope.own_ranges is not None:
+        logs = list({each.log_id for each in [*scope.own_ranges, *scope.shared]})
+    wanted = DocumentFilter(log_ids=logs)
+    return read_pending(tx, readable_documents.to_pending(state.unindexed, scope.grantee, scope.shared, wanted))
+
+
+def _search(tx: Tx, *, resources: EngineResources, asked: _Asked, is_last: bool = False) -> tuple[list[int], Retrieval]:
+    """Return the logs with too many pending messages to read, and what was found if there are none, or if `is_last`."""
+    request, vector, owner_id = asked.request, asked.vector, asked.principal.internal_id
+    grantee = grantee_of(asked.principal)
     state = search_state.read(tx, grantee, vector.space if vector else None)
     scope = search_scope.resolve(tx, grantee, request, state)
     pending = _read_pending(tx, scope, state, request)
-    if pending.unread_logs and not accepts_unread:
-        return None, pending.unread_logs
+    if pending.unread_logs and not is_last:
+        return pending.unread_logs, NOTHING
     table = tables_of(resources.db).read(tx, owner_id, state.statistics)
-    waiting = _pending_documents(pending, request)
-    speakers = {*table.speaker_names, *(document.speaker for document in waiting)}
-    query = without_speakers(query, frozenset(word for speaker in speakers for word in speaker.split()))
+    waiting = _pending_documents(pending, scope, table, request)
+    speakers = _words_of([*table.speaker_names, *(document.speaker for document in waiting)])
+    query = without_speakers(asked.query, speakers)
     terms = [indexed_words(word) for word in query.words]
     sources = Sources(
         scope=scope,
@@ -115,7 +135,7 @@ def _search(
         pending=waiting,
     )
     retrieval = _rank_all(tx, resources, asked._replace(query=query), sources, state)
-    return retrieval, pending.unread_logs
+    return pending.unread_logs, retrieval
 
 
 def _max_hits(state: SearchState) -> int:
@@ -136,16 +156,6 @@ def _rank_all(tx: Tx, resources: EngineResources, asked: _Asked, sources: Source
     ranked.sort(key=lambda document: -document.score)
     times = [_searched_time(asked.query, each) for each in asked.query.times]
     return Retrieval(documents=ranked, times=times, notes=[], searched=searched, candidates=chosen)
-
-
-def _read_pending(tx: Tx, scope: Scope, state: SearchState, request: RetrievalRequest) -> Pending:
-    if MESSAGE not in request.kinds or (request.levels and MESSAGE_LEVEL not in request.levels) or request.tags:
-        return Pending([], [])
-    logs = None
-    if scope.own_ranges is not None:
-        logs = list({each.log_id for each in [*scope.own_ranges, *scope.shared]})
-    wanted = DocumentFilter(log_ids=logs)
-    return read_pending(tx, readable_documents.to_pending(state.unindexed, scope.grantee, scope.shared, wanted))
 
 
 def _filter(request: RetrievalRequest) -> DocumentFilter:
@@ -171,11 +181,18 @@ def _searched_time(query: Query, found: TimeRange) -> SearchedTime:
     return SearchedTime(query.text[found.start : found.end], from_micros(since), from_micros(until))
 
 
-def _pending_documents(pending: Pending, request: RetrievalRequest) -> list[Document]:
-    """Analyse pending messages, as the indexer will."""
+def _pending_documents(pending: Pending, scope: Scope, table: OwnerTable, request: RetrievalRequest) -> list[Document]:
+    """Analyse pending messages, as the indexer will, without those that the table has from another transaction."""
     documents: list[Document] = []
+    logs = {message.log_id for message in pending.messages} - set(scope.stale_logs)
+    indexed = np.isin(table.logs, list(logs)) if logs else np.zeros(len(table.logs), bool)
+    known = set(zip(table.logs[indexed].tolist(), table.seqs[indexed].tolist(), strict=True))
+    ranges = None if scope.own_ranges is None else [*scope.own_ranges, *scope.shared]
     for index, message in enumerate(pending.messages):
-        if not (request.since or 0) <= message.document.created_at < (request.until or 2**63):
+        log_id, seq, created_at = message.log_id, message.document.number, message.document.created_at
+        if not (request.since or 0) <= created_at < (request.until or 2**63) or (log_id, seq) in known:
+            continue
+        if ranges is not None and not search_scope.is_in_ranges(ranges, log_id, seq):
             continue
         new = new_document(MESSAGE, message.log_id, message.document)
         documents.append(
@@ -209,12 +226,15 @@ def _rank(
     state: SearchState,
 ) -> tuple[list[RankedDocument], int]:
     """Rank the documents of a kind. Return the best ones, and how many were compared."""
-    request, query, vector = asked
+    principal, request, query, vector = asked
     pending = {document.place: document for document in sources.pending} if kind == MESSAGE else {}
-    reader = DocumentReader(tx, sources.scope, kind, state.statistics.account_created_at, pending)
-    average = max(state.statistics.words / max(state.statistics.documents, 1), MIN_AVERAGE_LENGTH)
+    reader = DocumentReader(tx, sources.scope, kind, state.statistics, pending, cached_messages(resources.db))
     pool = build_pool(
-        reader, candidates, partial(_cosines, tx, resources, sources, vector), _filter(request), request.now, average
+        reader,
+        candidates,
+        partial(_cosines, tx, resources, sources, vector),
+        partial(hotness_of_documents, tx, principal, request.now),
+        request,
     )
     if not pool.candidates:
         return [], 0

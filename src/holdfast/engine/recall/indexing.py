@@ -80,7 +80,7 @@ def _read_slices(tx: Tx, log_ids: Sequence[int]) -> list[tuple[IndexedLog, dict[
 def _read_log(tx: Tx, session: StoredSession | None, log_id: int) -> IndexedLog:
     if session is not None:
         return IndexedLog(log_id, session.owner_id, session.indexed_seq, session.last_seq)
-    return IndexedLog(log_id, "", documents.last_number(tx, log_id), lineage.last_shared_seq(tx, log_id))
+    return IndexedLog(log_id, documents.NOBODY, documents.last_number(tx, log_id), lineage.last_shared_seq(tx, log_id))
 
 
 def _analyse(log: IndexedLog, pending: dict[str, list[PendingDocument]]) -> LogSlice:

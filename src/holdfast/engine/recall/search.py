@@ -9,7 +9,8 @@ import msgspec
 
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler
 from holdfast.engine.recall.requests.completion import complete_query
-from holdfast.engine.recall.requests.targets import Address, Place, is_in_places, parse_targets, resolve_targets
+from holdfast.engine.recall.requests.targets import Address, Place, parse_targets, resolve_targets
+from holdfast.engine.recall.reranking import rerank
 from holdfast.engine.recall.results.context_mode import with_context
 from holdfast.engine.recall.results.hits import Located, document_hits, locate, message_hits
 from holdfast.engine.recall.retrieval import Retrieval, RetrievalRequest, retrieve
@@ -124,6 +125,7 @@ def _prepare(
             now=checked.now,
         ),
     )
+    retrieval = rerank(resources, principal.account_id, searched, retrieval)
     return PreparedSearch(
         checked=checked,
         searched=searched,
@@ -212,11 +214,11 @@ def _select(
     excluded = _excluded(principal, op)
     by_kind: dict[ContextType, list[Located]] = {}
     excluded_count = 0
-    for located in locate(tx, principal, documents):
+    for located in locate(tx, principal, documents, prepared.places):
         if located.uri in excluded or _is_in_prompt(located, op, prepared.session):
             excluded_count += 1
             continue
-        if located.document.score < (op.score_threshold or 0) or not is_in_places(located.uri, prepared.places):
+        if located.document.score < (op.score_threshold or 0):
             continue
         by_kind.setdefault(located.document.kind, []).append(located)
     return by_kind, excluded_count

@@ -3,17 +3,20 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from holdfast.engine.recall.document_kinds import MESSAGE
 from holdfast.engine.recall.owner_tables import OwnerTable
+from holdfast.engine.recall.requests.targets import find_session
 from holdfast.engine.recall.retrieval import RetrievalRequest, Target
-from holdfast.store.access import readable_documents, shared_sessions, text_hits
+from holdfast.search.documents import Document
+from holdfast.store.access import readable_documents, text_hits
 from holdfast.store.access.grants import Grantee
 from holdfast.store.access.readable_documents import WHOLE_LOG
 from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
-from holdfast.store.tables import lineage, sessions
+from holdfast.store.tables import lineage
 from holdfast.store.tables.lineage import LogRange
 
 if TYPE_CHECKING:
@@ -62,11 +65,7 @@ def resolve(tx: Tx, grantee: Grantee, request: RetrievalRequest, state: SearchSt
 
 def _ranges_of_session(tx: Tx, grantee: Grantee, target: Target) -> list[LogRange]:
     """Return the log ranges of a session, with what it inherited. The last one is its own log, to its end."""
-    owner_id, session_id = target.owner_id or grantee.internal_id, target.session_id or ""
-    if owner_id == grantee.internal_id:
-        session = sessions.find(tx, owner_id, session_id)
-    else:
-        session = shared_sessions.find(tx, grantee, owner_id, session_id)
+    session = find_session(tx, grantee, target)
     if session is None:
         return []
     inherited = [each for each in lineage.log_ranges(tx, session) if each.log_id != session.log_id]
@@ -86,6 +85,23 @@ def _intersections(shared: Sequence[LogRange], ranges: Sequence[LogRange]) -> li
         for other in ranges
         if one.log_id == other.log_id and one.first <= other.last and other.first <= one.last
     ]
+
+
+def is_wanted(scope: Scope, request: RetrievalRequest, document: Document, *, is_own: bool) -> bool:
+    """Whether a document that the caller may read is in the targets and within the limits of a request."""
+    if request.levels and document.level not in request.levels:
+        return False
+    if not (request.since or 0) <= document.created_at < (request.until or 2**63):
+        return False
+    if request.tags and not set(request.tags) <= set(msgspec.json.decode(document.tags, type=list[str])):
+        return False
+    if not is_own or scope.own_ranges is None or document.log_id is None:
+        return True
+    return is_in_ranges(scope.own_ranges, document.log_id, document.number)
+
+
+def is_in_ranges(ranges: Sequence[LogRange], log_id: int, seq: int) -> bool:
+    return any(each.log_id == log_id and each.first <= seq <= each.last for each in ranges)
 
 
 def allowed_rows(tx: Tx, scope: Scope, table: OwnerTable, request: RetrievalRequest) -> "Array | None":

@@ -80,8 +80,9 @@ def select(kind: str, sources: Sources, query: Query) -> Selection | None:
     cosines = np.full(len(layout.in_log), np.nan, np.float32)
     cosines[at] = sources.cosines.values[rows]
     closeness = np.zeros(len(layout.in_log))
-    closeness[at] = _closeness(table, rows, query)
     place_at = dict(zip(others.places, layout.positions[len(rows) :].tolist(), strict=True))
+    with_pending = np.concatenate([at, np.array([place_at[_place(each)] for each in pending], np.int64)])
+    closeness[with_pending] = _closeness(table, rows, pending, query)
     words = [
         _word_matches(table, position, own, [(place_at[place], is_person) for place, is_person in found])
         for own, found in zip(sources.own, others.matches(query.words), strict=True)
@@ -127,12 +128,17 @@ def _place(document: Candidate | Document) -> Place:
     return Place(document.log_id or 0, document.number if document.log_id else document.n)
 
 
-def _closeness(table: OwnerTable, rows: "Array", query: Query) -> "Array | float":
-    """Return how well who wrote each document, and when, fit the query."""
+def _closeness(table: OwnerTable, rows: "Array", pending: Sequence[Document], query: Query) -> "Array | float":
+    """Return how well who wrote each document, and when, fit the query: rows of the table, then pending documents."""
     closeness: Array | float = 0.0
-    for each in query.times:
-        closeness = np.maximum(closeness, _TIME_WEIGHT * closeness_in_time(table.times[rows] // DAY_MICROS, each))
-    named = [code for code, name in enumerate(table.speaker_names) if not query.mentioned.isdisjoint(name.split())]
+    if query.times:
+        times = np.concatenate([table.times[rows], np.array([each.created_at for each in pending], np.int64)])
+        for each in query.times:
+            closeness = np.maximum(closeness, _TIME_WEIGHT * closeness_in_time(times // DAY_MICROS, each))
+    speakers = dict.fromkeys([*table.speaker_names, *(document.speaker for document in pending)])
+    named = [name for name in speakers if not query.mentioned.isdisjoint(name.split())]
     if len(named) == 1:
-        closeness = closeness + _SPEAKER_WEIGHT * (table.speakers[rows] == named[0])
+        code = table.speaker_names.index(named[0]) if named[0] in table.speaker_names else -1
+        said = [document.speaker == named[0] for document in pending]
+        closeness = closeness + _SPEAKER_WEIGHT * np.concatenate([table.speakers[rows] == code, np.array(said, bool)])
     return closeness

@@ -11,8 +11,7 @@ from holdfast.engine.recall.owner_tables import OwnerTable
 from holdfast.errors import HoldfastError
 from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
-from holdfast.store.tables.embeddings import vectors
-from holdfast.store.tables.embeddings.vectors import EVERYTHING, VectorFilter
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, Spaces, VectorFilter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,9 +37,8 @@ class TableCosines(NamedTuple):
     """If not, only the nearest documents have their own cosine, and all others the mean."""
 
 
-def embed_query(resources: EngineResources, account: str, text: str) -> tuple[QueryVector | None, list[str]]:
+def embed_query(resources: EngineResources, spaces: Spaces | None, text: str) -> tuple[QueryVector | None, list[str]]:
     """Return the vector of a query in the space that serves, or None with a note that says why there is none."""
-    spaces = resources.db.read(account, vectors.find_spaces)
     if spaces is None or not text.strip():
         return None, []
     try:

@@ -22,7 +22,7 @@ MAX_SHARED_RANGES = 10_000
 MAX_HITS = 50_000
 """How many hits of a word are looked at, the newest ones."""
 MAX_SCOPES = 200
-"""Up to so many logs are named in a query of the text index. For more, the whole account is searched and filtered."""
+"""How many logs a query of the text index names. Other documents of the account are never looked at."""
 _CHUNK = 400
 """How many ids a statement names."""
 _COLUMNS = (
@@ -124,12 +124,10 @@ def shared_candidates(
     An overview is shared with its session, and not with a part of its log.
     """
     logs = None if wanted.log_ids is None else set(wanted.log_ids)
-    ranges = [each for each in shared if logs is None or each.log_id in logs]
-    within = [scopes.of_log(log_id) for log_id in dict.fromkeys(each.log_id for each in ranges)]
-    if not within:
-        return [[] for _ in terms]
-    if len(within) > MAX_SCOPES:
-        within = [scopes.of_account(tx.account)]
+    by_log: dict[int, list[LogRange]] = {}
+    for each in shared:
+        if logs is None or each.log_id in logs:
+            by_log.setdefault(each.log_id, []).append(each)
     kinds = [[scopes.of_kind(kind) for kind in wanted.kinds]] if wanted.kinds else []
     filters, params = filter_conditions(wanted)
     sql = (
@@ -138,10 +136,19 @@ def shared_candidates(
         f" WHERE {' AND '.join(['d.n = h.n AND d.account_id = ?', _IN_RANGE, *filters, _NOT_STALE])}"
         " ORDER BY h.n DESC LIMIT ?"
     )
-    after = [_as_json(ranges), tx.account, *params, limit]
-    statements = [(sql, [*tx.dialect.text_query([within, *kinds], words), *after]) for words in terms if words]
-    found = iter(tx.all_of(statements))
-    return [[Candidate(*row) for row in next(found)] if words else [] for words in terms]
+    found: list[list[Candidate]] = [[] for _ in terms]
+    log_ids = list(by_log)
+    for first in range(0, len(log_ids), MAX_SCOPES):
+        chunk = log_ids[first : first + MAX_SCOPES]
+        within = [scopes.of_log(log_id) for log_id in chunk]
+        after = [_as_json([each for log_id in chunk for each in by_log[log_id]]), tx.account, *params, limit]
+        statements = [(sql, [*tx.dialect.text_query([within, *kinds], words), *after]) for words in terms if words]
+        rows = iter(tx.all_of(statements))
+        for index, words in enumerate(terms):
+            found[index] += [Candidate(*row) for row in next(rows)] if words else []
+    if len(log_ids) <= MAX_SCOPES:
+        return found
+    return [sorted(each, key=lambda candidate: -candidate.n)[:limit] for each in found]
 
 
 def filter_conditions(wanted: DocumentFilter) -> tuple[list[str], list[str | int]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model.access import OWNER_RIGHTS, RIGHT_BITS
+from holdfast.model.access import OWNER_RIGHTS
 from holdfast.store.access.grants import IS_READABLE, OF_GRANTEE, Grantee
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import (
@@ -79,16 +79,6 @@ def _session(rows: Sequence[Sequence[Any]]) -> StoredSession | None:
         return None
     session = StoredSession(*found[0])
     return session if not locked or [session.log_id] == [row[0] for row in locked[0]] else None
-
-
-def find_readable(tx: Tx, grantee: Grantee, log_ids: Sequence[int]) -> dict[int, StoredSession]:
-    """Find the sessions that own the given logs, and that the grantee owns or may read, by log."""
-    rights = f"CASE WHEN s.user_id = ? THEN {OWNER_RIGHTS} ELSE {_RIGHTS} END"
-    select = _select(tx, "s.account_id = ? AND s.log_id = ?", rights=rights)
-    of_grantee = (grantee.internal_id, tx.account, grantee.internal_id, grantee.agent_id)
-    found = tx.all_of([(select, (*of_grantee, tx.account, log_id)) for log_id in log_ids])
-    sessions = [StoredSession(*row) for rows in found for row in rows if row[-1] is not None]
-    return {session.log_id: session for session in sessions if session.rights & RIGHT_BITS["read"]}
 
 
 def page(tx: Tx, grantee: Grantee, wanted: SessionFilter, limit: int) -> list[StoredSession]:

@@ -1,6 +1,6 @@
 -- What can be searched: messages and overviews, and later other kinds. `log_id` and `number` name a message or an archive.
 -- `words` are the terms that a search ranks, `dates` the periods that the text names, as days since 1970. `owner_id` is
--- an internal id. It is empty if the session of the log is deleted and only forks share its messages.
+-- an internal id, or `-` if the session of the log is deleted and only forks share its messages.
 CREATE TABLE documents (
     n          INTEGER PRIMARY KEY,
     account_id TEXT NOT NULL,

@@ -9,6 +9,8 @@ from holdfast.store.database import Row, Statement, TextEntry, Tx
 from holdfast.store.index import scopes
 from holdfast.store.tables import unindexed
 
+NOBODY = "-"
+"""The owner of documents whose session is deleted, which only forks share. No user can have this name."""
 MAX_ROWS = 100
 """How many documents one statement inserts or deletes."""
 _COLUMNS = (

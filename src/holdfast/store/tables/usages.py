@@ -124,6 +124,12 @@ def find_counts(tx: Tx, owner_id: str, uris: Sequence[str]) -> dict[str, tuple[i
     return found
 
 
+def has_counts(tx: Tx, owner_id: str) -> bool:
+    """Whether any use by a user was counted."""
+    sql = "SELECT 1 FROM document_uses WHERE account_id = ? AND owner_id = ? LIMIT 1"
+    return tx.one(sql, (tx.account, owner_id)) is not None
+
+
 def forget_below(tx: Tx, owner_id: str, uri: str) -> None:
     """Forget how a user used what is at or below an address: another document may get the same address."""
     tx.execute(

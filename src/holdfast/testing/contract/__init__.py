@@ -31,6 +31,7 @@ from holdfast.testing.contract.commits.resummaries import ResummaryContract
 from holdfast.testing.contract.commits.tasks import TaskContract
 from holdfast.testing.contract.input import InputContract
 from holdfast.testing.contract.recall.contexts import SearchContextContract
+from holdfast.testing.contract.recall.indexing import IndexingContract, UnindexedContract
 from holdfast.testing.contract.recall.searches import SearchContract, SharedSearchContract
 from holdfast.testing.contract.recall.uses import UseContract
 from holdfast.testing.contract.sessions.events import EventContract
@@ -69,6 +70,7 @@ class ClientContract(
     FileContract,
     LongSessionContract,
     BackgroundContract,
+    IndexingContract,
     SearchContract,
     SharedSearchContract,
     SearchContextContract,
@@ -89,6 +91,7 @@ class ClientCommitContract(
     AutoCommitContract,
     LongArchiveContract,
     UseContract,
+    UnindexedContract,
 ):
     """The contract of a client for commits, contexts, background tasks and automatic commits.
 

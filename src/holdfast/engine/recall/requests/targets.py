@@ -1,17 +1,23 @@
 """Where a search looks: the addresses that a caller gives, as owners, sessions and prefixes."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.recall.retrieval import Target
 from holdfast.errors import InvalidUriError
+from holdfast.model.access import RIGHT_BITS
 from holdfast.model.identity import Principal
 from holdfast.model.uris import CALLER, PUBLISHED_SCOPES
 from holdfast.search.requests.addresses import SESSIONS, USERS, canonical_names, is_below, join_address, parse_address
 from holdfast.store.access import shared_sessions
-from holdfast.store.database import Database
+from holdfast.store.access.grants import Grantee
+from holdfast.store.database import Database, Tx
+from holdfast.store.tables import lineage, sessions
+from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.sessions import StoredSession
 
 Address = tuple[tuple[str, ...], str]
 _OWNER_DEPTH, _SESSION_DEPTH = 2, 4
@@ -37,6 +43,33 @@ def _parse(uri: str) -> Address:
     if names and names[0] not in PUBLISHED_SCOPES:
         raise InvalidUriError(uri, f"does not begin with one of {', '.join(sorted(PUBLISHED_SCOPES))}")
     return names, fragment
+
+
+class SearchedFork(NamedTuple):
+    """A fork that is searched by its address, and the parts of other logs that it has inherited."""
+
+    session: StoredSession
+    inherited: list[LogRange]
+
+
+def find_forks(tx: Tx, principal: Principal, places: Sequence[Place]) -> list[SearchedFork]:
+    """Find the forks among some places that the caller may read."""
+    found: list[SearchedFork] = []
+    for place in places:
+        session = find_session(tx, grantee_of(principal), place.target)
+        if session is not None and session.fork_seq:
+            found.append(SearchedFork(session, lineage.log_ranges(tx, session, last=session.fork_seq)))
+    return found
+
+
+def find_session(tx: Tx, grantee: Grantee, target: Target) -> StoredSession | None:
+    """Find the session of a target, if it has one that the grantee may read."""
+    if target.session_id is None:
+        return None
+    if target.owner_id in {None, grantee.internal_id}:
+        return sessions.find(tx, grantee.internal_id, target.session_id)
+    shared = shared_sessions.find(tx, grantee, target.owner_id or "", target.session_id)
+    return shared if shared is not None and shared.rights & RIGHT_BITS["read"] else None
 
 
 def resolve_targets(db: Database, principal: Principal, addresses: Sequence[Address]) -> list[Place]:

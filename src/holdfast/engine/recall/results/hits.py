@@ -1,18 +1,20 @@
 """Turns ranked documents into hits: checks again what the caller may read, and reads their texts."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
+from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, DocumentText
+from holdfast.engine.recall.requests.targets import Place, find_forks, is_in_places
 from holdfast.engine.recall.results.message_reading import FoundMessage, read_found
 from holdfast.engine.recall.retrieval import RankedDocument
 from holdfast.model.archives import archive_uri
 from holdfast.model.identity import Principal
-from holdfast.model.search import ContextType, Hit, MessageHit, message_uri
-from holdfast.store.access import shared_sessions
-from holdfast.store.checked import archive_rows
+from holdfast.model.search import Hit, MessageHit, message_uri
+from holdfast.store.access import readable_documents
 from holdfast.store.database import Tx
+from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
@@ -28,22 +30,30 @@ class Located(msgspec.Struct, frozen=True):
     session: StoredSession | None
 
 
-class DocumentText(msgspec.Struct, frozen=True):
-    abstract: str
-    content: str
-
-
-def locate(tx: Tx, principal: Principal, documents: Sequence[RankedDocument]) -> Iterator[Located]:
-    """Yield the documents that the caller may read now, each once, in order."""
-    log_ids = list(dict.fromkeys(document.log_id for document in documents if document.log_id is not None))
-    sessions = shared_sessions.find_readable(tx, grantee_of(principal), log_ids)
+def locate(
+    tx: Tx, principal: Principal, documents: Sequence[RankedDocument], places: Sequence[Place]
+) -> Iterator[Located]:
+    """Yield the documents in the places that the caller may read now, each once, in order."""
+    in_logs = [(document.log_id, document.number) for document in documents if document.log_id is not None]
+    keys = list(dict.fromkeys(in_logs))
+    found = readable_documents.sessions_of_documents(tx, grantee_of(principal), keys)
+    readers = dict(zip(keys, found, strict=True))
+    forks = find_forks(tx, principal, places)
     seen = set[str]()
     for document in documents:
-        session = None if document.log_id is None else sessions.get(document.log_id)
-        uri = _address(document, session)
-        if uri is not None and uri not in seen:
-            seen.add(uri)
-            yield Located(document, uri, session)
+        session = None if document.log_id is None else readers[document.log_id, document.number]
+        for reader in (session, *(fork.session for fork in forks if _is_inherited(document, fork.inherited))):
+            uri = _address(document, reader)
+            if uri is not None and uri not in seen and is_in_places(uri, places):
+                seen.add(uri)
+                yield Located(document, uri, reader)
+                break
+
+
+def _is_inherited(document: RankedDocument, ranges: Sequence[LogRange]) -> bool:
+    return document.kind == "message" and any(
+        each.log_id == document.log_id and each.first <= document.number <= each.last for each in ranges
+    )
 
 
 def _address(document: RankedDocument, session: StoredSession | None) -> str | None:
@@ -54,6 +64,8 @@ def _address(document: RankedDocument, session: StoredSession | None) -> str | N
         return None
     if document.kind == "message":
         return message_uri(session.uri, document.number) if document.number <= session.last_seq else None
+    if session.log_id != document.log_id:
+        return None  # a fork has copies of the archives that it shares
     return document.uri or archive_uri(session.owner_id, session.session_id, document.number)
 
 
@@ -81,7 +93,7 @@ def document_hits(tx: Tx, located: Sequence[Located], *, with_content: bool) -> 
     hits: list[Hit] = []
     bytes_left, missing = CONTENT_BYTES, 0
     for each in located:
-        text = TEXT_READERS[each.document.kind](tx, each)
+        text = _read_text(tx, each.document)
         if text is None:
             continue
         content = text.content if with_content else None
@@ -105,15 +117,8 @@ def document_hits(tx: Tx, located: Sequence[Located], *, with_content: bool) -> 
     return hits, missing
 
 
-def _read_overview(tx: Tx, located: Located) -> DocumentText | None:
-    document = located.document
+def _read_text(tx: Tx, document: RankedDocument) -> DocumentText | None:
+    """Return the text of a document, or None if it does not exist any more."""
     if document.log_id is None:
         return None
-    found = archive_rows.select(tx, document.log_id, "number = ? AND state = 'done'", (document.number,))
-    if not found or found[0].is_damaged:
-        return None
-    return DocumentText(found[0].abstract, found[0].overview)
-
-
-TEXT_READERS: dict[ContextType, Callable[[Tx, Located], DocumentText | None]] = {"overview": _read_overview}
-"""How the text of a document of each kind is read, except that of messages. None if it does not exist any more."""
+    return DOCUMENT_KINDS[document.kind].read_texts(tx, document.log_id, [document.number]).get(document.number)

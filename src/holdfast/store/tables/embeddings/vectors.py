@@ -146,7 +146,7 @@ def insert(
     """
     version = documents.change(tx, owner_id)
     rows = [(document, vector) for document, vector in embedded if vector]
-    existing = _existing(tx, [document for document, _ in rows])
+    existing = _existing(tx, owner_id, [document for document, _ in rows])
     rows = [(document, vector) for document, vector in rows if document.position in existing]
     for first in range(0, len(rows), MAX_ROWS):
         params: list[str | int | bytes] = []
@@ -173,17 +173,16 @@ def store_position(tx: Tx, owner_id: str, space: str, through: Position) -> None
     )
 
 
-def _existing(tx: Tx, embedded: Sequence[DocumentToEmbed]) -> set[Position]:
+def _existing(tx: Tx, owner_id: str, embedded: Sequence[DocumentToEmbed]) -> set[Position]:
     """The positions of the documents that still exist. The number of a deleted document may belong to another one."""
-    found: set[Position] = set()
-    for first in range(0, len(embedded), MAX_ROWS):
-        numbers = [document.n for document in embedded[first : first + MAX_ROWS]]
-        marks = ", ".join("?" * len(numbers))
-        rows = tx.all(
-            f"SELECT version, n FROM documents WHERE account_id = ? AND n IN ({marks})", (tx.account, *numbers)
-        )
-        found.update(Position(*row) for row in rows)
-    return found
+    if not embedded:
+        return set()
+    versions = [document.version for document in embedded]
+    rows = tx.all(
+        f"SELECT version, n FROM documents WHERE {_OF_OWNER} AND version BETWEEN ? AND ?",
+        (tx.account, owner_id, min(versions), max(versions)),
+    )
+    return {Position(*row) for row in rows}
 
 
 def read_page(tx: Tx, owner_id: str, space: str, *, after: int, limit: int) -> list[Row]:

@@ -11,8 +11,8 @@ from holdfast.search.results.recalled import OPENING, is_recalled
 PHARMACY = [
     ("user", "What time does the pharmacy in Aegina close on Thursday?"),
     ("assistant", "The pharmacy in Aegina closes at 20:30 on Thursday."),
-    ("user", "Good. The bakery has bread until noon."),
-    ("assistant", "On Friday the pharmacy in Aegina will close at 14:00."),
+    ("assistant", "Good. The bakery has bread until noon."),
+    ("user", "On Friday the pharmacy in Aegina will close at 14:00."),
 ]
 
 

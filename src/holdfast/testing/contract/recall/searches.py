@@ -37,7 +37,7 @@ class SearchContract:
         return client
 
     def test_a_message_is_found_by_its_words_with_its_address_and_its_reasons(self, filled: Any) -> None:
-        result = filled.search("Which hotel is booked? Casa Azul?")
+        result = filled.search("What is booked under ORD-4711?")
         best = result.messages[0]
         assert (best.session_id, best.owner, best.seq) == ("trip", "alice", 4)
         assert best.uri == "viking://user/alice/sessions/trip#4"
@@ -69,6 +69,19 @@ class SearchContract:
         (hit,) = filled.search("pension Zebra", limit=1).messages
         assert (hit.session_id, hit.seq) == (fork.session_id, 3)
         assert [message.text for message in hit.around] == [TRIP[1][1]]
+
+    def test_a_fork_is_searched_with_the_messages_that_it_shares(self, filled: Any) -> None:
+        fork = filled.session("trip").fork(4, new_session_id="fork")
+        fork.add_message("user", "No, rather the pension Zebra.")
+        in_fork = filled.search("Casa Azul ORD-4711", target_uri="viking://session/fork").messages
+        assert {hit.session_id for hit in in_fork} == {"fork"}
+        assert {hit.seq for hit in in_fork} >= {4, 5}
+        everywhere = filled.search("Casa Azul ORD-4711").messages
+        assert {(hit.session_id, hit.seq) for hit in everywhere if "ORD-4711" in hit.text} == {("trip", 4)}
+        filled.delete_session("trip")
+        filled.wait_until_idle(60)
+        after = filled.search("Casa Azul ORD-4711").messages
+        assert {(hit.session_id, hit.seq) for hit in after if "ORD-4711" in hit.text} == {("fork", 4)}
 
     def test_find_returns_no_messages(self, filled: Any) -> None:
         result = filled.find("Casa Azul")
