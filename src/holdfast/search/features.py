@@ -8,7 +8,7 @@ import numpy as np
 
 from holdfast.search.analysis import ASKS
 from holdfast.search.documents import Document
-from holdfast.search.matches import ASSISTANT_SHARE, standardised
+from holdfast.search.matches import ASSISTANT_SHARE, standardised, with_mean
 from holdfast.search.query import Query
 from holdfast.search.terms import Terms, Vocabulary
 from holdfast.search.times.ranges import TimeRange
@@ -80,7 +80,7 @@ def measure(query: Query, pool: Pool, vocabulary: Vocabulary) -> Measured:
     damped = frequency * share
     mixed = frequency[:, :count] + _PREVIOUS_SHARE * _at(damped, previous) + _NEXT_SHARE * _at(damped, following)
     by_words = _bm25(mixed, lengths[:count], pool)
-    cosine = _known(pool.cosines)
+    cosine = with_mean(pool.cosines)
     around = _at(cosine * share, previous) + _at(cosine * share, following)
     features = {
         "words": by_words,
@@ -107,12 +107,22 @@ def measure(query: Query, pool: Pool, vocabulary: Vocabulary) -> Measured:
 
 def _soft_matches(words: Sequence[str], terms: Terms, vocabulary: Vocabulary) -> "tuple[Array, Array]":
     """For each word of the query and each document: the sum of all matches, and the best one."""
-    different, position = np.unique(terms.words, return_inverse=True)
+    different, position = _different(terms.words)
     matches = vocabulary.similarities(words, different)[:, position]
     return (
         np.add.reduceat(matches * terms.counts, terms.starts, axis=1),
         np.maximum.reduceat(matches, terms.starts, axis=1),
     )
+
+
+def _different(numbers: "Array") -> "tuple[Array, Array]":
+    """Return the different numbers, and where each of them is among these. Word numbers are small."""
+    is_there = np.zeros(int(numbers.max(initial=0)) + 1, bool)
+    is_there[numbers] = True
+    different = np.flatnonzero(is_there)
+    position = np.zeros(len(is_there), np.int64)
+    position[different] = np.arange(len(different))
+    return different, position[numbers]
 
 
 def _bm25(frequency: "Array", lengths: "Array", pool: Pool) -> "Array":
@@ -123,12 +133,6 @@ def _bm25(frequency: "Array", lengths: "Array", pool: Pool) -> "Array":
 def _at(values: "Array", index: "Array") -> "Array":
     """Return the values of the neighbours with these indexes, or 0 where there is none."""
     return np.where(index >= 0, values[..., np.maximum(index, 0)], 0.0)
-
-
-def _known(cosines: "Array") -> "Array":
-    """Return the cosines, with their mean for documents without a vector."""
-    known = ~np.isnan(cosines)
-    return np.where(known, cosines, cosines[known].mean() if known.any() else 0.0)
 
 
 def _speakers(query: Query, documents: Sequence[Document]) -> "Array":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 MAX_CANDIDATES = 400
-"""How many documents are ranked because of their words, and at most as many more because of their meaning."""
+"""How many documents are ranked."""
 SEGMENT_BEFORE, SEGMENT_AFTER = 4, 3
 """A segment: the turns around a turn that usually have the same topic."""
 ASSISTANT_SHARE = 0.3
@@ -25,25 +25,69 @@ _NUMBER_BITS = 32
 _SATURATION = 0.9
 
 
+class Layout(NamedTuple):
+    """Documents in the order of their logs and numbers, each once, with what is around them. Never changed."""
+
+    places: "tuple[Array, Array]"
+    """The log of each document, which is 0 if it has none, and its number."""
+    positions: "Array"
+    """Where each of the documents is that the layout was made of."""
+    has_previous: "Array"
+    """Whether the document before it is the one before it in its log."""
+    segments: "tuple[Array, Array]"
+    """The first position of the segment of each document, and the position after it."""
+    in_log: "Array"
+    log_of: "Array"
+    """The index of the log of each document."""
+    log_bounds: "Array"
+    """Where the documents of each log begin, and the end of the last one."""
+
+    def previous(self, values: "Array") -> "Array":
+        """Return the value of the document before each, or 0."""
+        shifted = np.zeros(len(values))
+        shifted[1:] = values[:-1]
+        return shifted * self.has_previous
+
+    def following(self, values: "Array") -> "Array":
+        shifted = np.zeros(len(values))
+        shifted[:-1] = values[1:] * self.has_previous[1:]
+        return shifted
+
+
+def arrange(log_ids: "Array", numbers: "Array") -> Layout:
+    """Arrange documents by their logs and numbers."""
+    logs, codes = np.unique(log_ids, return_inverse=True)
+    keys, positions = np.unique((codes.astype(np.int64) << _NUMBER_BITS) | numbers, return_inverse=True)
+    log_of = keys >> _NUMBER_BITS
+    ordered_logs, ordered_numbers = logs[log_of], keys & ((1 << _NUMBER_BITS) - 1)
+    in_log = ordered_logs != 0
+    bounds = np.searchsorted(log_of, np.arange(len(logs) + 1))
+    first, last = log_of << _NUMBER_BITS, (log_of + 1) << _NUMBER_BITS
+    has_previous = np.zeros(len(keys), bool)
+    has_previous[1:] = (keys[1:] == keys[:-1] + 1) & in_log[1:]
+    return Layout(
+        places=(ordered_logs, ordered_numbers),
+        positions=positions,
+        has_previous=has_previous,
+        segments=(
+            np.searchsorted(keys, np.maximum(keys - SEGMENT_BEFORE, first)),
+            np.searchsorted(keys, np.minimum(keys + SEGMENT_AFTER + 1, last)),
+        ),
+        in_log=in_log,
+        log_of=log_of,
+        log_bounds=bounds,
+    )
+
+
 class WordMatches(NamedTuple):
     """The documents in which a word of the query occurs."""
 
-    log_ids: "Array"
-    """0 for a document that is not part of a log."""
-    numbers: "Array"
+    documents: int
+    """How many there are. If there are very many, only this is known."""
+    positions: "Array"
+    """Where they are in the layout."""
     is_person: "Array"
-    """Whether a person wrote it, and not an assistant or a tool."""
-
-
-class Universe(NamedTuple):
-    """Documents that may be chosen without a match of words, such as all documents with a vector."""
-
-    log_ids: "Array"
-    numbers: "Array"
-    cosines: "Array"
-    """How close each is to the query in meaning."""
-    closeness: "Array"
-    """How well who wrote it, and when, fit the query, in standard deviations of the rest."""
+    """Whether a person wrote each, and not an assistant or a tool."""
 
 
 class Candidates(NamedTuple):
@@ -66,96 +110,80 @@ def inverse_frequency(documents: int, counts: "Array") -> "Array":
     return np.log1p((documents - counts + 0.5) / (counts + 0.5))
 
 
-def choose(words: Sequence[WordMatches], documents: int, universe: Universe) -> Candidates:
+def choose(
+    words: Sequence[WordMatches], documents: int, layout: Layout, cosines: "Array", closeness: "Array"
+) -> Candidates:
     """Choose the documents to rank.
 
-    `documents` is the number of documents that the caller can find.
+    `documents` is the number of documents that the caller can find. For each document of the layout, `cosines` says how
+    close it is to the query in meaning, with not a number for an unknown one, and `closeness` how well who wrote it,
+    and when, fit the query, in standard deviations of the rest.
     """
-    counts = np.array([len(each.numbers) for each in words], dtype=np.float64)
+    counts = np.array([each.documents for each in words], dtype=np.float64)
     idf = inverse_frequency(max(documents, int(counts.max(initial=0))), counts)
-    matched = _Matched(words, universe.log_ids)
-    own = np.ceil(matched.presence) @ idf
-    in_log = matched.keys[matched.is_in_log(matched.keys)]
-    known = matched.encode(universe.log_ids, universe.numbers)
-    keys = np.unique(np.concatenate([matched.keys, in_log + 1, in_log - 1, known]))
-    segment, session = matched.around(keys, idf)
-    text = _values_at(matched.keys, own, keys) + _SEGMENT * segment + _SESSION * session
-    text += _PREVIOUS * _values_at(matched.keys, own, keys - 1) + _NEXT * _values_at(matched.keys, own, keys + 1)
-    order = standardised(text) + _at_keys(keys, known, universe)
-    chosen = np.sort(np.argsort(-order, kind="stable")[:MAX_CANDIDATES])
-    presence = matched.presence_at(keys[chosen])
-    return Candidates(matched.to_places(keys[chosen]), presence, segment[chosen], session[chosen], idf)
+    own, segment, session = _measure(words, idf, layout)
+    text = own + _SEGMENT * segment + _SESSION * session
+    text += _PREVIOUS * layout.previous(own) + _NEXT * layout.following(own)
+    meaning = standardised(with_mean(cosines))
+    around = layout.previous(meaning) + layout.following(meaning)
+    order = standardised(text) + _MEANING * meaning + _MEANING_AROUND * around + closeness
+    chosen = _best(order, MAX_CANDIDATES)
+    log_ids, numbers = (each[chosen].tolist() for each in layout.places)
+    places = [Place(*place) for place in zip(log_ids, numbers, strict=True)]
+    return Candidates(places, _presence(words, chosen, len(order)), segment[chosen], session[chosen], idf)
 
 
-def _at_keys(keys: "Array", known: "Array", universe: Universe) -> "Array":
-    """Return what speaks for each key beside words. Of an unknown document nothing is known."""
-    order = np.argsort(known)
-    cosines = standardised(universe.cosines)
-    values = _MEANING * cosines[order] + universe.closeness[order]
-    around = _values_at(known[order], cosines[order], known[order] - 1)
-    around += _values_at(known[order], cosines[order], known[order] + 1)
-    return _values_at(known[order], values + _MEANING_AROUND * around, keys)
+def _measure(words: Sequence[WordMatches], idf: "Array", layout: Layout) -> "tuple[Array, Array, Array]":
+    """Return how well each document, its segment and its session match."""
+    count = len(layout.in_log)
+    own, segment, session = np.zeros(count), np.zeros(count), np.zeros(len(layout.log_bounds) - 1)
+    begin, end = layout.segments
+    for (_, positions, is_person), weight in zip(words, idf.tolist(), strict=True):
+        own[positions] += weight
+        sums = np.zeros(count + 1)
+        sums[positions + 1] = np.where(is_person, 1.0, ASSISTANT_SHARE)
+        np.cumsum(sums, out=sums)
+        segment += _saturated(sums[end] - sums[begin], _SATURATION, weight)
+        session += _saturated(np.diff(sums[layout.log_bounds]), 2 * _SATURATION, weight)
+    return own, segment * layout.in_log, session[layout.log_of] * layout.in_log
+
+
+def _presence(words: Sequence[WordMatches], chosen: "Array", count: int) -> "Array":
+    """Return which words of the query each of the chosen documents has."""
+    presence = np.zeros((len(chosen), len(words)), bool)
+    index = np.full(count, -1)
+    index[chosen] = np.arange(len(chosen))
+    for number, word in enumerate(words):
+        at = index[word.positions]
+        presence[at[at >= 0], number] = True
+    return presence
+
+
+def _saturated(sums: "Array", saturation: float, weight: float) -> "Array":
+    saturated: Array = sums / (sums + saturation)
+    saturated *= weight
+    return saturated
+
+
+def _best(values: "Array", count: int) -> "Array":
+    """Return the positions of the highest values, in order. Of equal ones, the first are taken."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    least = np.partition(values, len(values) - count)[-count]
+    better = np.flatnonzero(values > least)
+    equal = np.flatnonzero(values == least)[: count - len(better)]
+    return np.sort(np.concatenate([better, equal]))
+
+
+def with_mean(values: "Array") -> "Array":
+    """Return values, with their mean in place of what is not a number."""
+    known = ~np.isnan(values)
+    if known.all():
+        return values
+    return np.where(known, values, values[known].mean() if known.any() else 0.0)
 
 
 def standardised(values: "Array", min_deviation: float = 0.0) -> "Array":
     """Return values in units of their standard deviation, or of a minimum."""
     deviation = max(values.std(), min_deviation) if len(values) else 0.0
     return (values - values.mean()) / deviation if deviation > 0 else np.zeros(len(values))
-
-
-class _Matched:
-    """The matches of all words, ordered by log and number."""
-
-    def __init__(self, words: Sequence[WordMatches], other_logs: "Array") -> None:
-        log_ids = np.concatenate([each.log_ids for each in words] or [np.zeros(0, np.int64)])
-        self._logs = np.unique(np.concatenate([log_ids, other_logs]))
-        keys = self.encode(log_ids, np.concatenate([each.numbers for each in words] or [np.zeros(0, np.int64)]))
-        is_person = np.concatenate([each.is_person for each in words] or [np.zeros(0, bool)])
-        word_of = np.repeat(np.arange(len(words)), [len(each.numbers) for each in words])
-        self.keys, row = np.unique(keys, return_inverse=True)
-        self.presence = np.zeros((len(self.keys), len(words)))
-        self.presence[row, word_of] = np.where(is_person, 1.0, ASSISTANT_SHARE)
-        self._sums = np.concatenate([np.zeros((1, len(words))), np.cumsum(self.presence, axis=0)])
-
-    def around(self, keys: "Array", idf: "Array") -> "tuple[Array, Array]":
-        """Return how well the segment and the session of each key match."""
-        log = keys >> _NUMBER_BITS
-        first, last = log << _NUMBER_BITS, (log + 1) << _NUMBER_BITS
-        begin = np.searchsorted(self.keys, np.maximum(keys - SEGMENT_BEFORE, first))
-        end = np.searchsorted(self.keys, np.minimum(keys + SEGMENT_AFTER + 1, last))
-        segment = self._sums[end] - self._sums[begin]
-        session = self._sums[np.searchsorted(self.keys, last)] - self._sums[np.searchsorted(self.keys, first)]
-        in_log = self.is_in_log(keys).astype(np.float64)
-        return (
-            in_log * ((segment / (segment + _SATURATION)) @ idf),
-            in_log * ((session / (session + 2 * _SATURATION)) @ idf),
-        )
-
-    def is_in_log(self, keys: "Array") -> "Array":
-        """Whether the documents are in a log, and so have documents before and after them."""
-        in_log: Array = self._logs[keys >> _NUMBER_BITS] != 0
-        return in_log
-
-    def presence_at(self, keys: "Array") -> "Array":
-        """Return which words of the query each document has."""
-        if len(self.keys) == 0:
-            return np.zeros((len(keys), self.presence.shape[1]), bool)
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        present: Array = (self.presence[at] > 0) & (self.keys[at] == keys)[:, None]
-        return present
-
-    def to_places(self, keys: "Array") -> list[Place]:
-        log_ids = self._logs[keys >> _NUMBER_BITS].tolist()
-        numbers = (keys & ((1 << _NUMBER_BITS) - 1)).tolist()
-        return [Place(*place) for place in zip(log_ids, numbers, strict=True)]
-
-    def encode(self, log_ids: "Array", numbers: "Array") -> "Array":
-        return (np.searchsorted(self._logs, log_ids).astype(np.int64) << _NUMBER_BITS) | numbers
-
-
-def _values_at(keys: "Array", values: "Array", wanted: "Array") -> "Array":
-    """Return the values of some keys, or 0 where there is none."""
-    if len(keys) == 0:
-        return np.zeros(len(wanted))
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[at] == wanted, values[at], 0.0)

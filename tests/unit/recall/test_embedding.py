@@ -332,7 +332,7 @@ def test_a_search_waits_seconds_for_an_embedder_that_does_not_answer_and_not_aga
             resources: Any = SimpleNamespace(db=engine.db, models=models)
             begun = time.monotonic()
             for _ in range(5):
-                found, notes = embed_query(resources, "acme", "text")
+                found, notes = embed_query(resources, engine.db.read("acme", vectors.find_spaces), "text")
                 assert found is None
                 assert notes[0].startswith("ranked without vectors: ")
             assert time.monotonic() - begun < 3
@@ -342,4 +342,4 @@ def test_a_search_waits_seconds_for_an_embedder_that_does_not_answer_and_not_aga
 def embed_with(engine: Engine, settings: dict[str, Any], query: str) -> tuple[QueryVector | None, list[str]]:
     with closing(Engine(engine.db, open_settings(**settings)).models) as models:
         resources: Any = SimpleNamespace(db=engine.db, models=models)
-        return embed_query(resources, "acme", query)
+        return embed_query(resources, engine.db.read("acme", vectors.find_spaces), query)

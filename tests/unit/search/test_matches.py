@@ -1,6 +1,7 @@
 """The choice of candidates from the places where words occur, and from what is near in meaning or time."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,31 +12,60 @@ from holdfast.search.documents import Place
 from holdfast.search.matches import (
     MAX_CANDIDATES,
     Candidates,
-    Universe,
     WordMatches,
-    choose,
+    arrange,
     inverse_frequency,
     standardised,
 )
+from holdfast.search.matches import choose as choose_positions
 
 
-def word(*places: tuple[int, int], is_person: bool = True) -> WordMatches:
-    return WordMatches(
-        np.array([log for log, _ in places], np.int64),
-        np.array([number for _, number in places], np.int64),
-        np.full(len(places), is_person),
-    )
+class Word(NamedTuple):
+    """A word of a query, and the places where it occurs."""
+
+    places: Sequence[tuple[int, int]]
+    is_person: bool = True
+
+
+def word(*places: tuple[int, int], is_person: bool = True) -> Word:
+    return Word(places, is_person)
+
+
+class Universe(NamedTuple):
+    """Documents that are known without a match."""
+
+    places: Sequence[tuple[int, int]]
+    cosines: Sequence[float] | None = None
+    closeness: Sequence[float] | None = None
 
 
 def universe(
     *places: tuple[int, int], cosines: Sequence[float] | None = None, closeness: Sequence[float] | None = None
 ) -> Universe:
-    return Universe(
-        np.array([log for log, _ in places], np.int64),
-        np.array([number for _, number in places], np.int64),
-        np.array(cosines if cosines is not None else np.zeros(len(places))),
-        np.array(closeness if closeness is not None else np.zeros(len(places))),
-    )
+    return Universe(places, cosines, closeness)
+
+
+def choose(words: Sequence[Word], documents: int, known: Universe) -> Candidates:
+    """Choose among the known documents, those that match, and those around these."""
+    around = [
+        (log, number + step) for each in words for log, number in each.places for step in ((-1, 0, 1) if log else (0,))
+    ]
+    places = [*known.places, *around]
+    layout = arrange(*np.array(places, np.int64).reshape(-1, 2).T)
+    position = dict(zip(places, layout.positions.tolist(), strict=True))
+    cosines, closeness = np.full(len(layout.in_log), np.nan), np.zeros(len(layout.in_log))
+    at = [position[place] for place in known.places]
+    cosines[at] = 0.0 if known.cosines is None else known.cosines
+    closeness[at] = 0.0 if known.closeness is None else known.closeness
+    matches = [
+        WordMatches(
+            len(each.places),
+            np.array([position[place] for place in each.places], np.int64),
+            np.full(len(each.places), each.is_person),
+        )
+        for each in words
+    ]
+    return choose_positions(matches, documents, layout, cosines, closeness)
 
 
 def by_place(chosen: Candidates) -> dict[Place, tuple[float, float]]:
@@ -83,7 +113,7 @@ def test_rare_words_weigh_more_and_a_word_in_all_documents_still_something() -> 
 
 
 @pytest.mark.parametrize("words", [[], [word()], [word(), word()]])
-def test_without_a_match_the_universe_is_chosen_by_meaning(words: list[WordMatches]) -> None:
+def test_without_a_match_the_universe_is_chosen_by_meaning(words: list[Word]) -> None:
     many = [(1, number) for number in range(1, MAX_CANDIDATES + 101)]
     cosines = np.zeros(len(many))
     cosines[-1] = 1
@@ -105,6 +135,23 @@ def test_a_matching_time_or_speaker_brings_a_document_without_a_match() -> None:
     for words in ([word()], [word(*many[:50])]):
         assert Place(*many[-1]) not in choose(words, 1_000, universe(*many)).places
         assert Place(*many[-1]) in choose(words, 1_000, universe(*many, closeness=closeness.tolist())).places
+
+
+def test_of_a_word_that_very_many_documents_have_only_its_weight_is_known() -> None:
+    layout = arrange(np.ones(3, np.int64), np.array([1, 2, 3]))
+    nowhere = np.zeros(0, np.int64)
+    frequent = WordMatches(20_000, nowhere, np.zeros(0, bool))
+    rare = WordMatches(1, np.array([1]), np.ones(1, bool))
+    chosen = choose_positions([frequent, rare], 30_000, layout, np.full(3, np.nan), np.zeros(3))
+    assert chosen.idf[0] < 1 < chosen.idf[1]
+    assert chosen.presence.tolist() == [[False, False], [False, True], [False, False]]
+
+
+def test_a_place_that_is_given_twice_is_chosen_once() -> None:
+    layout = arrange(np.array([4, 4, 4]), np.array([2, 1, 2]))
+    assert layout.positions.tolist() == [1, 0, 1]
+    chosen = choose_positions([], 2, layout, np.full(2, np.nan), np.zeros(2))
+    assert chosen.places == [(4, 1), (4, 2)]
 
 
 def test_standardised_values_of_none_of_one_and_of_equal_ones_are_zero() -> None:

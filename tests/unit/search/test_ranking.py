@@ -14,7 +14,7 @@ from holdfast.search.documents import Document
 from holdfast.search.features import Pool, measure
 from holdfast.search.fitting import Sample, fit
 from holdfast.search.hotness import hotness
-from holdfast.search.matches import Universe, WordMatches, choose
+from holdfast.search.matches import WordMatches, arrange, choose
 from holdfast.search.query import parse_query
 from holdfast.search.ranking import Ranked, rank
 from holdfast.search.terms import MAX_DOCUMENT_TERMS, Vocabulary
@@ -51,8 +51,9 @@ def pool_of(
     logs, numbers = np.ones(count, np.int64), np.array([each.number for each in documents], np.int64)
     is_person = np.array([each.role == "user" for each in documents])
     found = [np.array([word in each.words.split() for each in documents]) for word in parse_query(query, NOW).words]
-    matches = [WordMatches(logs[rows], numbers[rows], is_person[rows]) for rows in found]
-    chosen = choose(matches, count, Universe(logs, numbers, np.zeros(count), np.zeros(count)))
+    layout = arrange(logs, numbers)
+    matches = [WordMatches(int(rows.sum()), layout.positions[rows], is_person[rows]) for rows in found]
+    chosen = choose(matches, count, layout, np.zeros(count), np.zeros(count))
     at = [chosen.places.index(each.place) if each.place in chosen.places else -1 for each in documents]
     index = np.arange(count)
     nothing = np.full(count, -1)

@@ -127,7 +127,7 @@ def test_a_search_of_20000_documents_uses_the_index_although_the_rows_are_protec
         if is_shared:
             shared = [LogRange(4, 1, readable_documents.WHOLE_LOG), LogRange(7, 1, 100)]
             return len(readable_documents.shared_candidates(tx, shared, [["fox"]], DocumentFilter(), 100)[0])
-        return len(text_hits.find_numbers(tx, "user3", [["fox"]], None)[0])
+        return len(text_hits.find_numbers(tx, "user3", [["fox"]], None, 1_000)[0].numbers)
 
     assert database.read("acme", search) == (11 if is_shared else 10)
     assert "Bitmap Index Scan on document_words_by_word" in plans[0], plans[0]

@@ -1,7 +1,7 @@
 """Reads the candidates of a search and their neighbours, as the ranker needs them."""
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from holdfast.engine.recall.search_scope import Scope
 from holdfast.search.documents import Document, Place
 from holdfast.search.features import Pool
 from holdfast.search.matches import Candidates
-from holdfast.store.access import accounts, text_hits
+from holdfast.store.access import text_hits
 from holdfast.store.database import Database, Tx
-from holdfast.store.tables import documents
+from holdfast.store.tables.documents import Document as StoredDocument
+from holdfast.store.tables.documents import OwnerStatistics
+from holdfast.store.tables.lineage import LogRange
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,13 +27,12 @@ if TYPE_CHECKING:
 
 MAX_CACHED = 100_000
 """Messages that a process remembers of a database. A full cache is emptied."""
-
 MIN_AVERAGE_LENGTH = 5.0
 """The average number of words of documents that BM25 assumes at least."""
 
 _OwnerKey = tuple[str, int | None, str, int]
 """The account, when it was created, an owner, and the version of the last removal of the owner's documents."""
-_CachedMessages = dict[tuple[_OwnerKey, Place], Document]
+_CachedMessages = dict[_OwnerKey, dict[Place, Document]]
 _by_database: "weakref.WeakKeyDictionary[Database, _CachedMessages]" = weakref.WeakKeyDictionary()
 _lock = forking.Lock()
 
@@ -45,72 +46,93 @@ def cached_messages(db: Database) -> _CachedMessages:
 class DocumentReader:
     """Reads documents of one kind that the caller may read. Pending ones come from memory."""
 
-    def __init__(self, tx: Tx, scope: Scope, kind: str, pending: dict[Place, Document], cache: _CachedMessages) -> None:
+    def __init__(
+        self,
+        tx: Tx,
+        scope: Scope,
+        kind: str,
+        statistics: OwnerStatistics,
+        pending: dict[Place, Document],
+        cache: _CachedMessages,
+    ) -> None:
+        self.statistics = statistics
         self._tx = tx
         self._scope = scope
+        self._own_id = scope.grantee.internal_id
         self._kind = kind
         self._pending = pending
-        self._cache = cache
         self._stale = frozenset(scope.stale_logs)
-        owner_id = scope.grantee.internal_id
-        self.statistics = documents.statistics(tx, owner_id)
-        created_at = accounts.find_creation_time(tx, tx.account)
-        self._owner: _OwnerKey = (tx.account, created_at, owner_id, self.statistics.removed_version)
+        self._shared: dict[int, list[LogRange]] = {}
+        for each in scope.shared:
+            self._shared.setdefault(each.log_id, []).append(each)
+        self._all_cached = cache
+        self._cached: dict[Place, Document] = {}
+        if kind == MESSAGE:
+            key = (tx.account, statistics.account_created_at, self._own_id, statistics.removed_version)
+            self._cached = cache.setdefault(key, {})
 
-    def read(self, places: Sequence[Place]) -> dict[Place, Document]:
-        found = {place: self._pending[place] for place in places if place in self._pending}
+    def read(self, places: Iterable[Place]) -> dict[Place, Document]:
+        found: dict[Place, Document] = {}
         missing: list[Place] = []
+        pending, cache = self._pending, self._cached
         for place in places:
-            if place in found:
-                continue
-            cached = self._cache.get((self._owner, place)) if self._is_cached else None
-            if cached is None:
+            document = pending.get(place) or cache.get(place)
+            if document is None:
                 missing.append(place)
             else:
-                found[place] = cached
-        for row in text_hits.read_documents(self._tx, self._kind, missing):
-            document = Document(
-                n=row.n,
-                kind=row.kind,
-                owner_id=row.owner_id,
-                log_id=row.log_id,
-                number=row.number,
-                level=row.level,
-                role=row.role,
-                speaker=row.speaker,
-                created_at=row.created_at,
-                words=row.words,
-                dates=row.dates,
-                flags=row.flags,
-                tags=row.tags,
-                uri=row.uri,
-            )
-            found[document.place] = document
-            if self._is_cached and self._is_own(document):
-                if len(self._cache) >= MAX_CACHED:
-                    self._cache.clear()
-                self._cache[self._owner, document.place] = document
+                found[place] = document
+        if missing:
+            found.update(self._read_missing(missing))
         return {place: document for place, document in found.items() if self._is_readable(document)}
 
-    @property
-    def _is_cached(self) -> bool:
-        return self._kind == MESSAGE
+    def _read_missing(self, places: Sequence[Place]) -> dict[Place, Document]:
+        read = [_document(row) for row in text_hits.read_documents(self._tx, self._kind, places)]
+        if self._kind == MESSAGE:
+            if sum(map(len, self._all_cached.values())) > MAX_CACHED:
+                self._all_cached.clear()
+            self._cached.update({document.place: document for document in read if document.owner_id == self._own_id})
+        return {document.place: document for document in read}
 
-    def is_candidate(self, document: Document, request: RetrievalRequest) -> bool:
-        """Whether a document may be returned, and not only tell something about those before and after it."""
-        return document.n < 0 or search_scope.is_wanted(self._scope, request, document, is_own=self._is_own(document))
-
-    def _is_own(self, document: Document) -> bool:
-        return document.owner_id == self._scope.grantee.internal_id
+    def are_candidates(self, documents: Sequence[Document], request: RetrievalRequest) -> list[bool]:
+        """Whether each document may be returned, and not only tell something about those before and after it."""
+        limits = (request.since, request.until, request.levels or None, request.tags or None, self._scope.own_ranges)
+        if all(limit is None for limit in limits):
+            return [True] * len(documents)
+        return [
+            document.n < 0
+            or search_scope.is_wanted(self._scope, request, document, is_own=document.owner_id == self._own_id)
+            for document in documents
+        ]
 
     def _is_readable(self, document: Document) -> bool:
         if document.n < 0:
             return True
+        is_own = document.owner_id == self._own_id
         if document.log_id is None:
-            return self._is_own(document)
+            return is_own
         if document.log_id in self._stale:
             return False
-        return self._is_own(document) or search_scope.is_readable(self._scope, document.log_id, document.number)
+        ranges = () if is_own else self._shared.get(document.log_id, ())
+        return is_own or any(each.first <= document.number <= each.last for each in ranges)
+
+
+def _document(row: StoredDocument) -> Document:
+    return Document(
+        n=row.n,
+        kind=row.kind,
+        owner_id=row.owner_id,
+        log_id=row.log_id,
+        number=row.number,
+        level=row.level,
+        role=row.role,
+        speaker=row.speaker,
+        created_at=row.created_at,
+        words=row.words,
+        dates=row.dates,
+        flags=row.flags,
+        tags=row.tags,
+        uri=row.uri,
+    )
 
 
 def build_pool(
@@ -122,23 +144,20 @@ def build_pool(
 ) -> Pool:
     """Read the candidates and their neighbours."""
     places, statistics = candidates.places, reader.statistics
-    in_logs = [place for place in places if place.log_id]
-    around = [Place(place.log_id, place.number + step) for place in in_logs for step in (-1, 1)]
-    found = reader.read(list(dict.fromkeys([*places, *around])))
-    kept = [
-        index for index, place in enumerate(places) if place in found and reader.is_candidate(found[place], request)
-    ]
+    before, after = ([Place(log_id, number + step) for log_id, number in places if log_id] for step in (-1, 1))
+    found = reader.read(dict.fromkeys([*places, *before, *after]))
+    kept = [index for index, place in enumerate(places) if place in found]
+    are_candidates = reader.are_candidates([found[places[index]] for index in kept], request)
+    kept = [index for index, is_candidate in zip(kept, are_candidates, strict=True) if is_candidate]
     chosen = [places[index] for index in kept]
-    position = {place: index for index, place in enumerate(chosen)}
+    position = dict(zip(chosen, range(len(chosen)), strict=True))
     pooled = [found[place] for place in chosen]
     for place, document in found.items():
         if place not in position:
             position[place] = len(pooled)
             pooled.append(document)
     previous, following = (
-        np.array(
-            [position.get(Place(place.log_id, place.number + step), -1) if place.log_id else -1 for place in chosen]
-        )
+        np.array([position.get(Place(log_id, number + step), -1) if log_id else -1 for log_id, number in chosen])
         for step in (-1, 1)
     )
     return Pool(

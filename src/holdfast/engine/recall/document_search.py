@@ -11,7 +11,7 @@ import numpy as np
 from holdfast import forking
 from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.gate.session_access import grantee_of
-from holdfast.engine.recall import search_scope, vector_search
+from holdfast.engine.recall import search_scope, selection, vector_search
 from holdfast.engine.recall.document_kinds import MESSAGE
 from holdfast.engine.recall.document_pool import DocumentReader, build_pool, cached_messages
 from holdfast.engine.recall.indexing import new_document
@@ -19,23 +19,25 @@ from holdfast.engine.recall.owner_tables import OwnerTable, tables_of
 from holdfast.engine.recall.pending import Pending, index_now, read_pending
 from holdfast.engine.recall.retrieval import RankedDocument, Retrieval, RetrievalRequest
 from holdfast.engine.recall.search_scope import Scope
+from holdfast.engine.recall.selection import DAY_MICROS, OwnMatches, Sources
 from holdfast.engine.recall.uses import hotness_of_documents
-from holdfast.engine.recall.vector_search import QueryVector, TableCosines, embed_query
+from holdfast.engine.recall.vector_search import QueryVector, embed_query
 from holdfast.model.identity import Principal
 from holdfast.model.search import ContextType, SearchedTime
 from holdfast.providers.static_vectors import word_vectors
-from holdfast.search import matches, ranking
-from holdfast.search.documents import Document, Place
-from holdfast.search.features import PERSON_ROLES, closeness_in_time
-from holdfast.search.matches import Universe, WordMatches
+from holdfast.search import ranking
+from holdfast.search.documents import Document
+from holdfast.search.matches import Candidates
 from holdfast.search.query import Query, parse_query, without_speakers
-from holdfast.search.stems import stem
 from holdfast.search.terms import Vocabulary
 from holdfast.search.times.ranges import TimeRange
-from holdfast.store.access import readable_documents, text_hits
-from holdfast.store.access.readable_documents import Candidate, DocumentFilter
+from holdfast.store.access import readable_documents, search_state, text_hits
+from holdfast.store.access.readable_documents import DocumentFilter
+from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
-from holdfast.store.tables.embeddings.vectors import VectorFilter
+from holdfast.store.tables import documents
+from holdfast.store.tables.embeddings import vectors
+from holdfast.store.tables.embeddings.vectors import Spaces, VectorFilter
 from holdfast.store.timestamps import from_micros
 from holdfast.text.words import indexed_words
 
@@ -49,38 +51,30 @@ INDEXING_SECONDS = 5.0
 MAX_SHARED = 2_000
 """Documents of other owners that are found by each word, the newest ones."""
 MESSAGE_LEVEL = 2
-DAY_MICROS = 86_400_000_000
-_SPEAKER_WEIGHT, _TIME_WEIGHT = 1.4, 3.0
-"""What a named speaker and a matching time count for the choice of candidates."""
+MIN_FREQUENT, FREQUENT_SHARE = 20_000, 10
+"""A word is frequent if so many documents of an owner have it, and one of so many."""
 NOTHING = Retrieval(documents=[], times=[], notes=[], searched=0, candidates=0)
 
 _vocabulary = Vocabulary(word_vectors)
 _vocabulary_lock = forking.Lock()
 
 
-class _Sources(NamedTuple):
-    """All that was found: the caller's own documents, those of others that match, and pending messages."""
+class _Asked(NamedTuple):
+    """What is searched for, and by whom."""
 
-    scope: Scope
-    table: OwnerTable
-    allowed: "Array"
-    """Which rows of the table may be returned."""
-    cosines: TableCosines
-    """The cosine of each row of the table."""
-    own: "list[Array]"
-    """For each word of the query the rows that have it."""
-    shared: list[list[Candidate]]
-    """For each word of the query the documents of others that have it."""
-    pending: list[Document]
+    principal: Principal
+    request: RetrievalRequest
+    query: Query
+    vector: QueryVector | None
 
 
 def search(resources: EngineResources, principal: Principal, request: RetrievalRequest) -> Retrieval:
     """Find and rank documents. Call it outside a transaction."""
     read = partial(resources.db.read, principal.account_id)
-    table: OwnerTable = read(lambda tx: tables_of(resources.db).read(tx, principal.internal_id))
-    query = without_speakers(parse_query(request.query, request.now), _words_of(table.speaker_names))
-    vector, notes = embed_query(resources, principal.account_id, " ".join(query.words))
-    run = partial(_search, resources=resources, principal=principal, request=request, query=query, vector=vector)
+    speakers, spaces = read(lambda tx: _read_speakers_and_spaces(tx, resources, principal.internal_id))
+    query = without_speakers(parse_query(request.query, request.now), _words_of(speakers))
+    vector, notes = embed_query(resources, spaces, " ".join(query.words))
+    run = partial(_search, resources=resources, asked=_Asked(principal, request, query, vector))
     unread, retrieval = read(run)
     if unread:
         index_now(resources, principal.account_id, unread, time.monotonic() + INDEXING_SECONDS)
@@ -91,63 +85,78 @@ def search(resources: EngineResources, principal: Principal, request: RetrievalR
     return found
 
 
+def _read_speakers_and_spaces(
+    tx: Tx, resources: EngineResources, owner_id: str
+) -> tuple[tuple[str, ...], Spaces | None]:
+    table = tables_of(resources.db).read(tx, owner_id, documents.statistics(tx, owner_id))
+    return table.speaker_names, vectors.find_spaces(tx)
+
+
 def _words_of(speakers: Sequence[str]) -> frozenset[str]:
     return frozenset(word for speaker in speakers for word in speaker.split())
 
 
-def _read_pending(tx: Tx, scope: Scope, request: RetrievalRequest) -> Pending:
+def _read_pending(tx: Tx, scope: Scope, state: SearchState, request: RetrievalRequest) -> Pending:
     if MESSAGE not in request.kinds or (request.levels and MESSAGE_LEVEL not in request.levels) or request.tags:
         return Pending([], [])
     logs = None
     if scope.own_ranges is not None:
         logs = list({each.log_id for each in [*scope.own_ranges, *scope.shared]})
-    return read_pending(tx, scope.grantee, scope.shared, DocumentFilter(log_ids=logs))
+    wanted = DocumentFilter(log_ids=logs)
+    ranges = readable_documents.pending_ranges(tx, state.unindexed, scope.grantee, scope.shared, wanted)
+    return read_pending(tx, ranges)
 
 
-def _search(
-    tx: Tx,
-    *,
-    resources: EngineResources,
-    principal: Principal,
-    request: RetrievalRequest,
-    query: Query,
-    vector: QueryVector | None,
-    is_last: bool = False,
-) -> tuple[list[int], Retrieval]:
+def _search(tx: Tx, *, resources: EngineResources, asked: _Asked, is_last: bool = False) -> tuple[list[int], Retrieval]:
     """Return the logs with too many pending messages to read, and what was found if there are none, or if `is_last`."""
-    scope = search_scope.resolve(tx, grantee_of(principal), request)
-    pending = _read_pending(tx, scope, request)
+    request, vector, owner_id = asked.request, asked.vector, asked.principal.internal_id
+    grantee = grantee_of(asked.principal)
+    state = search_state.read(tx, grantee, vector.space if vector else None)
+    scope = search_scope.resolve(tx, grantee, request, state)
+    pending = _read_pending(tx, scope, state, request)
     if pending.unread_logs and not is_last:
         return pending.unread_logs, NOTHING
-    table = tables_of(resources.db).read(tx, principal.internal_id)
+    table = tables_of(resources.db).read(tx, owner_id, state.statistics)
     waiting = _pending_documents(pending, scope, table, request)
-    query = without_speakers(query, _words_of([*table.speaker_names, *(document.speaker for document in waiting)]))
+    speakers = _words_of([*table.speaker_names, *(document.speaker for document in waiting)])
+    query = without_speakers(asked.query, speakers)
     terms = [indexed_words(word) for word in query.words]
-    wanted = _filter(request)
-    sources = _Sources(
+    sources = Sources(
         scope=scope,
         table=table,
         allowed=search_scope.allowed_rows(tx, scope, table, request),
         cosines=vector_search.cosines_of_table(
-            tx, resources, principal.internal_id, table, vector, _vector_filter(scope, request)
+            tx, resources, owner_id, table, vector, state, _vector_filter(scope, request)
         ),
-        own=[table.rows_of(n) for n in text_hits.find_numbers(tx, principal.internal_id, terms, scope.own_ranges)],
-        shared=readable_documents.shared_candidates(tx, scope.shared, terms, wanted, MAX_SHARED),
+        own=[
+            OwnMatches(hits.documents, table.rows_of(hits.numbers))
+            for hits in text_hits.find_numbers(tx, owner_id, terms, scope.own_ranges, _max_hits(state))
+        ],
+        shared=readable_documents.shared_candidates(tx, scope.shared, terms, _filter(request), MAX_SHARED),
         pending=waiting,
     )
+    retrieval = _rank_all(tx, resources, asked._replace(query=query), sources, state)
+    return pending.unread_logs, retrieval
+
+
+def _max_hits(state: SearchState) -> int:
+    """Return from how many documents on a word says too little to look at each document that has it."""
+    return max(MIN_FREQUENT, state.statistics.documents // FREQUENT_SHARE)
+
+
+def _rank_all(tx: Tx, resources: EngineResources, asked: _Asked, sources: Sources, state: SearchState) -> Retrieval:
     ranked: list[RankedDocument] = []
     searched = chosen = 0
-    for kind in request.kinds:
-        found = _select_kind(kind, sources, query)
-        searched += found.documents
-        if found.documents:
-            best, count = _rank(tx, resources, principal, kind, sources, found, query, vector, request)
+    for kind in asked.request.kinds:
+        selected = selection.select(kind, sources, asked.query)
+        if selected is not None:
+            searched += selected.searched
+            best, count = _rank(tx, resources, kind, sources, selected.candidates, asked, state)
             ranked += best
             chosen += count
     ranked.sort(key=lambda document: -document.score)
-    times = [_searched_time(query, each) for each in query.times]
-    retrieval = Retrieval(documents=ranked, times=times, notes=[], searched=searched, candidates=chosen)
-    return pending.unread_logs, retrieval
+    times = [_searched_time(asked.query, each) for each in asked.query.times]
+    return Retrieval(documents=ranked, times=times, notes=[], searched=searched, candidates=chosen)
 
 
 def _filter(request: RetrievalRequest) -> DocumentFilter:
@@ -208,95 +217,25 @@ def _pending_documents(pending: Pending, scope: Scope, table: OwnerTable, reques
     return documents
 
 
-class _Found(NamedTuple):
-    """What was found of one kind of documents."""
-
-    matches: list[WordMatches]
-    universe: Universe
-    documents: int
-    """How many documents of the kind could be found."""
-
-
-def _select_kind(kind: str, sources: _Sources, query: Query) -> _Found:
-    """Select the documents of a kind, and the places where each word of the query occurs in them."""
-    table = sources.table
-    code = table.kind_names.index(kind) if kind in table.kind_names else -1
-    is_wanted = sources.allowed & (table.kinds == code)
-    pending = sources.pending if kind == MESSAGE else []
-    pending_stems = [frozenset(stem(word) for word in document.words.split()) for document in pending]
-    found: list[WordMatches] = []
-    others = set[Place]()
-    for word, rows, candidates in zip(query.words, sources.own, sources.shared, strict=True):
-        shared = [each for each in candidates if each.kind == kind]
-        waiting = [each for each, stems in zip(pending, pending_stems, strict=True) if stem(word) in stems]
-        others.update(_place(each) for each in shared)
-        found.append(_matches(table, rows[is_wanted[rows]], [*shared, *waiting]))
-    rows = np.flatnonzero(is_wanted)
-    own = _matches(table, rows, pending)
-    universe = Universe(
-        own.log_ids,
-        own.numbers,
-        _known(np.concatenate([sources.cosines.values[rows], np.full(len(pending), np.nan, np.float32)])),
-        _closeness(table, rows, pending, query),
-    )
-    return _Found(found, universe, len(rows) + len(pending) + len(others))
-
-
-def _matches(table: OwnerTable, rows: "Array", others: Sequence[Candidate | Document]) -> WordMatches:
-    """Return rows of the caller's own table, and other documents, as places."""
-    places = [_place(each) for each in others]
-    logs = table.logs[rows]
-    numbers = np.where(logs > 0, table.seqs[rows], table.numbers[rows])
-    return WordMatches(
-        np.concatenate([logs, np.array([place.log_id for place in places], np.int64)]),
-        np.concatenate([numbers, np.array([place.number for place in places], np.int64)]),
-        np.concatenate([table.persons[rows], np.array([each.role in PERSON_ROLES for each in others], bool)]),
-    )
-
-
-def _place(document: Candidate | Document) -> Place:
-    return Place(document.log_id or 0, document.number if document.log_id else document.n)
-
-
-def _known(cosines: "Array") -> "Array":
-    """Return cosines, with their mean for documents without a vector."""
-    known = ~np.isnan(cosines)
-    return np.where(known, cosines, cosines[known].mean() if known.any() else 0.0)
-
-
-def _closeness(table: OwnerTable, rows: "Array", pending: Sequence[Document], query: Query) -> "Array":
-    """Return how well who wrote each document, and when, fit the query: rows of the table, then pending documents."""
-    closeness = np.zeros(len(rows) + len(pending))
-    days = np.concatenate([table.times[rows], np.array([each.created_at for each in pending], np.int64)]) // DAY_MICROS
-    for each in query.times:
-        closeness = np.maximum(closeness, _TIME_WEIGHT * closeness_in_time(days, each))
-    speakers = dict.fromkeys([*table.speaker_names, *(document.speaker for document in pending)])
-    named = [name for name in speakers if not query.mentioned.isdisjoint(name.split())]
-    if len(named) == 1:
-        code = table.speaker_names.index(named[0]) if named[0] in table.speaker_names else -1
-        said = [document.speaker == named[0] for document in pending]
-        closeness += _SPEAKER_WEIGHT * np.concatenate([table.speakers[rows] == code, np.array(said, bool)])
-    return closeness
-
-
 def _rank(
     tx: Tx,
     resources: EngineResources,
-    principal: Principal,
     kind: ContextType,
-    sources: _Sources,
-    found: _Found,
-    query: Query,
-    vector: QueryVector | None,
-    request: RetrievalRequest,
+    sources: Sources,
+    candidates: Candidates,
+    asked: _Asked,
+    state: SearchState,
 ) -> tuple[list[RankedDocument], int]:
     """Rank the documents of a kind. Return the best ones, and how many were compared."""
-    candidates = matches.choose(found.matches, found.documents, found.universe)
+    principal, request, query, vector = asked
     pending = {document.place: document for document in sources.pending} if kind == MESSAGE else {}
-    reader = DocumentReader(tx, sources.scope, kind, pending, cached_messages(resources.db))
-    cosines_of = partial(_cosines, tx, resources, sources, vector)
+    reader = DocumentReader(tx, sources.scope, kind, state.statistics, pending, cached_messages(resources.db))
     pool = build_pool(
-        reader, candidates, cosines_of, partial(hotness_of_documents, tx, principal, request.now), request
+        reader,
+        candidates,
+        partial(_cosines, tx, resources, sources, vector),
+        partial(hotness_of_documents, tx, principal, request.now),
+        request,
     )
     if not pool.candidates:
         return [], 0
@@ -323,7 +262,7 @@ def _rank(
 def _cosines(
     tx: Tx,
     resources: EngineResources,
-    sources: _Sources,
+    sources: Sources,
     vector: QueryVector | None,
     documents: Sequence[Document],
 ) -> "Array":

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from holdfast import forking
+from holdfast.search.documents import Place
 from holdfast.search.features import PERSON_ROLES
-from holdfast.store.access import accounts, text_hits
+from holdfast.search.matches import Layout, arrange
+from holdfast.store.access import text_hits
 from holdfast.store.database import Database, Tx
-from holdfast.store.tables import documents
+from holdfast.store.tables.documents import OwnerStatistics
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 2_000_000
 """Documents of all owners that a process remembers. The owners that were searched least recently are forgotten."""
-_NUMBER_BITS = 32
 
 
 class OwnerTable(NamedTuple):
@@ -43,15 +44,35 @@ class OwnerTable(NamedTuple):
     """By their positions in `speaker_names`."""
     kind_names: tuple[str, ...]
     speaker_names: tuple[str, ...]
+    arranged: "dict[str, tuple[Array, Layout]]"
+    """The rows of each kind, and their layout, once it was needed."""
 
-    def rows_of(self, numbers: Sequence[int]) -> "Array":
+    def arrange_kind(self, kind: str) -> "tuple[Array, Layout]":
+        """Return the rows of a kind of documents, and their layout."""
+        found = self.arranged.get(kind)
+        if found is None:
+            rows = np.flatnonzero(self.kinds == self.kind_names.index(kind)) if kind in self.kind_names else _NO_ROWS
+            found = self.arranged[kind] = rows, self.arrange(rows)
+        return found
+
+    def arrange(self, rows: "Array", others: Sequence[Place] = ()) -> Layout:
+        """Arrange some rows, and then other documents."""
+        logs = self.logs[rows]
+        numbers = np.where(logs > 0, self.seqs[rows], self.numbers[rows])
+        if others:
+            added = np.array(others, dtype=np.int64)
+            logs, numbers = np.concatenate([logs, added[:, 0]]), np.concatenate([numbers, added[:, 1]])
+        return arrange(logs, numbers)
+
+    def rows_of(self, numbers: "Array") -> "Array":
         """Return the rows of the documents with these numbers. Unknown numbers are left out."""
-        wanted = np.array(numbers, dtype=np.int64)
+        wanted = np.asarray(numbers, dtype=np.int64)
         at = np.searchsorted(self.numbers, wanted)
         at[at == len(self.numbers)] = 0
         return at[self.numbers[at] == wanted] if len(self.numbers) else at[:0]
 
 
+_NO_ROWS = np.zeros(0, np.int64)
 EMPTY = OwnerTable(
     version=0,
     numbers=np.zeros(0, np.int64),
@@ -65,6 +86,7 @@ EMPTY = OwnerTable(
     speakers=np.zeros(0, np.int32),
     kind_names=(),
     speaker_names=(),
+    arranged={},
 )
 _COLUMNS = OwnerTable._fields[1:10]
 
@@ -81,12 +103,11 @@ class OwnerTables:
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[str, int | None, str], OwnerTable] = OrderedDict()
 
-    def read(self, tx: Tx, owner_id: str) -> OwnerTable:
+    def read(self, tx: Tx, owner_id: str, statistics: OwnerStatistics) -> OwnerTable:
         """Return the documents of an owner: all that the transaction sees, and perhaps newer ones."""
-        key = (tx.account, accounts.find_creation_time(tx, tx.account), owner_id)
+        key = (tx.account, statistics.account_created_at, owner_id)
         with self._lock:
             table = self._tables.get(key, EMPTY)
-        statistics = documents.statistics(tx, owner_id)
         if statistics.version <= table.version:
             return table
         if statistics.removed_version > table.version:
@@ -130,7 +151,7 @@ def _extend(table: OwnerTable, rows: Sequence[Any], version: int) -> OwnerTable:
     if len(table.numbers) and numbers[0] <= table.numbers[-1]:
         order = np.argsort(columns["numbers"], kind="stable")
         columns = {name: column[order] for name, column in columns.items()}
-    return table._replace(version=version, kind_names=kind_names, speaker_names=speaker_names, **columns)
+    return table._replace(version=version, kind_names=kind_names, speaker_names=speaker_names, arranged={}, **columns)
 
 
 _all_tables = forking.reset_in_child(OwnerTables.reset)

@@ -9,9 +9,6 @@ import msgspec
 from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.recall.document_kinds import PendingDocument, read_messages
 from holdfast.engine.recall.indexing import index_slice
-from holdfast.store.access import readable_documents
-from holdfast.store.access.grants import Grantee
-from holdfast.store.access.readable_documents import DocumentFilter
 from holdfast.store.database import Tx
 from holdfast.store.tables import messages, unindexed
 from holdfast.store.tables.lineage import LogRange
@@ -33,12 +30,12 @@ class Pending(msgspec.Struct, frozen=True):
     """Logs with pending messages that were not read, because there are too many."""
 
 
-def read_pending(tx: Tx, grantee: Grantee, shared: Sequence[LogRange], wanted: DocumentFilter) -> Pending:
-    """Read pending messages that the grantee may read. `shared` comes from `readable_documents.find_shared`."""
+def read_pending(tx: Tx, ranges: Sequence[LogRange]) -> Pending:
+    """Read pending messages of some ranges."""
     found: list[PendingMessage] = []
     unread: list[int] = []
     bytes_left = MAX_BYTES
-    for each in readable_documents.pending_ranges(tx, grantee, shared, wanted):
+    for each in ranges:
         limit = MAX_MESSAGES - len(found)
         if limit <= 0 or bytes_left <= 0:
             unread.append(each.log_id)

@@ -14,6 +14,7 @@ from holdfast.search.documents import Document
 from holdfast.store.access import readable_documents, text_hits
 from holdfast.store.access.grants import Grantee
 from holdfast.store.access.readable_documents import WHOLE_LOG
+from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage
 from holdfast.store.tables.lineage import LogRange
@@ -38,10 +39,9 @@ class Scope(NamedTuple):
     stale_logs: list[int]
 
 
-def resolve(tx: Tx, grantee: Grantee, request: RetrievalRequest) -> Scope:
+def resolve(tx: Tx, grantee: Grantee, request: RetrievalRequest, state: SearchState) -> Scope:
     """Find out which logs the targets of a request name, as far as the caller may read them."""
-    shared = readable_documents.find_shared(tx, grantee)
-    stale = text_hits.find_stale_logs(tx)
+    shared, stale = state.shared, state.stale_logs
     if not request.targets:
         return Scope(grantee, True, None, [], shared, stale)
     own_ranges: list[LogRange] | None = []
@@ -87,11 +87,6 @@ def _intersections(shared: Sequence[LogRange], ranges: Sequence[LogRange]) -> li
     ]
 
 
-def is_readable(scope: Scope, log_id: int, seq: int) -> bool:
-    """Whether a message of another owner's log may be read."""
-    return is_in_ranges(scope.shared, log_id, seq)
-
-
 def is_wanted(scope: Scope, request: RetrievalRequest, document: Document, *, is_own: bool) -> bool:
     """Whether a document that the caller may read is in the targets and within the limits of a request."""
     if request.levels and document.level not in request.levels:
@@ -109,22 +104,27 @@ def is_in_ranges(ranges: Sequence[LogRange], log_id: int, seq: int) -> bool:
     return any(each.log_id == log_id and each.first <= seq <= each.last for each in ranges)
 
 
-def allowed_rows(tx: Tx, scope: Scope, table: OwnerTable, request: RetrievalRequest) -> "Array":
-    """Return which rows of the caller's own table may be returned."""
-    allowed = np.full(len(table.numbers), scope.is_own)
+def allowed_rows(tx: Tx, scope: Scope, table: OwnerTable, request: RetrievalRequest) -> "Array | None":
+    """Return which rows of the caller's own table may be returned, or None for all."""
+    conditions: list[Array] = []
     if scope.own_ranges is not None:
-        allowed &= _in_ranges(table, scope.own_ranges)
+        conditions.append(_in_ranges(table, scope.own_ranges))
     if scope.stale_logs:
-        allowed &= ~np.isin(table.logs, scope.stale_logs)
+        conditions.append(~np.isin(table.logs, scope.stale_logs))
     if request.since is not None:
-        allowed &= table.times >= request.since
+        conditions.append(table.times >= request.since)
     if request.until is not None:
-        allowed &= table.times < request.until
+        conditions.append(table.times < request.until)
     if request.levels:
-        allowed &= np.isin(table.levels, request.levels)
+        conditions.append(np.isin(table.levels, request.levels))
+    if not scope.is_own:
+        return np.zeros(len(table.numbers), bool)
+    allowed = np.logical_and.reduce(conditions) if conditions else None
     if request.tags or scope.uri_prefixes:
         filtered = text_hits.find_filtered(tx, scope.grantee.internal_id, request.tags, scope.uri_prefixes)
         named = np.isin(table.numbers, filtered)
+        if allowed is None:
+            return named if request.tags else None
         allowed = allowed & named if request.tags else allowed | named
     return allowed
 

@@ -9,9 +9,9 @@ from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.recall.embeddings.matrices import matrices_of
 from holdfast.engine.recall.owner_tables import OwnerTable
 from holdfast.errors import HoldfastError
+from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
-from holdfast.store.tables.embeddings import vectors
-from holdfast.store.tables.embeddings.vectors import EVERYTHING, VectorFilter
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, Spaces, VectorFilter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,9 +37,8 @@ class TableCosines(NamedTuple):
     """If not, only the nearest documents have their own cosine, and all others the mean."""
 
 
-def embed_query(resources: EngineResources, account: str, text: str) -> tuple[QueryVector | None, list[str]]:
+def embed_query(resources: EngineResources, spaces: Spaces | None, text: str) -> tuple[QueryVector | None, list[str]]:
     """Return the vector of a query in the space that serves, or None with a note that says why there is none."""
-    spaces = resources.db.read(account, vectors.find_spaces)
     if spaces is None or not text.strip():
         return None, []
     try:
@@ -58,6 +57,7 @@ def cosines_of_table(
     owner_id: str,
     table: OwnerTable,
     query: QueryVector | None,
+    state: SearchState,
     wanted: VectorFilter = EVERYTHING,
 ) -> TableCosines:
     """Return the cosine of each document of an owner.
@@ -69,7 +69,9 @@ def cosines_of_table(
     if query is None or not len(table.numbers):
         return TableCosines(cosines, is_exact=True)
     matrices = matrices_of(resources.db, resources.settings)
-    columns = None if matrices.is_indexed(tx, owner_id, query.space) else matrices.columns(tx, owner_id, query.space)
+    columns = None
+    if not state.has_vector_index:
+        columns = matrices.columns(tx, owner_id, query.space, state.statistics)
     if columns is None:
         nearest = matrices.nearest(tx, owner_id, query.space, query.vector, MAX_NEAREST, wanted)
         cosines[:] = nearest.mean

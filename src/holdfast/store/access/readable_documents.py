@@ -31,6 +31,8 @@ _COLUMNS = (
     "d.n, d.owner_id, d.kind, d.log_id, d.number, d.level, d.role, d.speaker, d.created_at, d.flags, d.word_count,"
     " d.uri"
 )
+_UNINDEXED_COLUMNS = "SELECT u.account_id, u.log_id, u.is_stale, u.due_at FROM"
+_NEWEST = "ORDER BY u.due_at DESC LIMIT ?"
 _NOT_STALE = (
     "NOT EXISTS (SELECT 1 FROM unindexed u WHERE u.account_id = d.account_id AND u.log_id = d.log_id"
     " AND u.is_stale = 1)"
@@ -87,6 +89,11 @@ def find_shared(tx: Tx, grantee: Grantee) -> list[LogRange]:
 
     These are the logs of sessions that grants open, and what these sessions and the grantee's own forks have inherited.
     """
+    return to_shared(tx.all_of(select_shared(tx, grantee)))
+
+
+def select_shared(tx: Tx, grantee: Grantee) -> list[Statement]:
+    """Return the statements whose rows `to_shared` needs."""
     of_grantee = (tx.account, grantee.internal_id, grantee.agent_id)
     exists = (
         "EXISTS (SELECT 1 FROM sessions s WHERE s.account_id = g.account_id AND s.user_id = g.owner_id"
@@ -96,7 +103,7 @@ def find_shared(tx: Tx, grantee: Grantee) -> list[LogRange]:
     inherited = "SELECT l.base_id, l.first_seq, l.last_seq FROM"
     joined, newest = "l.account_id = ? AND l.log_id = f.log_id", "ORDER BY l.base_id DESC LIMIT ?"
     forks = "SELECT s.log_id FROM sessions s WHERE s.account_id = ? AND s.user_id = ? AND s.fork_seq > 0"
-    statements: list[Statement] = [
+    return [
         (f"SELECT g.log_id, 1, {WHOLE_LOG} {granted} ORDER BY g.log_id DESC LIMIT ?", (*of_grantee, MAX_SHARED_RANGES)),
         *(
             (
@@ -106,7 +113,10 @@ def find_shared(tx: Tx, grantee: Grantee) -> list[LogRange]:
             for logs, params in ((forks, of_grantee[:2]), (f"SELECT g.log_id {granted}", of_grantee))
         ),
     ]
-    ranges = dict.fromkeys(LogRange(*row) for rows in tx.all_of(statements) for row in rows)
+
+
+def to_shared(found: Sequence[Sequence[Row]]) -> list[LogRange]:
+    ranges = dict.fromkeys(LogRange(*row) for rows in found for row in rows)
     return sorted(ranges, key=lambda each: each.log_id, reverse=True)[:MAX_SHARED_RANGES]
 
 
@@ -185,12 +195,14 @@ def _as_json(ranges: Sequence[LogRange]) -> str:
     return msgspec.json.encode(merged).decode()
 
 
-def pending_ranges(tx: Tx, grantee: Grantee, shared: Sequence[LogRange], wanted: DocumentFilter) -> list[LogRange]:
+def pending_ranges(
+    tx: Tx, unindexed: list[Row], grantee: Grantee, shared: Sequence[LogRange], wanted: DocumentFilter
+) -> list[LogRange]:
     """List ranges of messages that the grantee may read and that are not indexed yet, those that wait shortest first.
 
-    A stale log has no valid documents, so all its messages are listed.
+    `unindexed` are the rows of `select_unindexed`. A stale log has no valid documents, so all its messages are listed.
     """
-    rows = _unindexed_logs(tx, grantee, shared)
+    rows = unindexed if len(unindexed) <= MAX_PENDING_LOGS else _readable_unindexed(tx, grantee, shared)
     logs = None if wanted.log_ids is None else set(wanted.log_ids)
     by_log: dict[int, list[LogRange]] = {}
     for each in shared:
@@ -207,31 +219,27 @@ def pending_ranges(tx: Tx, grantee: Grantee, shared: Sequence[LogRange], wanted:
     return found
 
 
-def _unindexed_logs(tx: Tx, grantee: Grantee, shared: Sequence[LogRange]) -> list[Row]:
-    """Read the logs of the account that are not indexed yet, those that wait shortest first.
+def select_unindexed(tx: Tx) -> Statement:
+    """Return the statement that reads logs of the account which are not indexed yet, those that wait shortest first."""
+    of_account = f"{_UNINDEXED_COLUMNS} unindexed u WHERE u.account_id = ? {_NEWEST}"
+    return _with_sessions(tx, of_account, (tx.account, MAX_PENDING_LOGS + 1))
 
-    If there are many, read only the grantee's own and the shared ones, whatever else waits.
-    """
-    columns = "SELECT u.account_id, u.log_id, u.is_stale, u.due_at FROM"
-    newest = "ORDER BY u.due_at DESC LIMIT ?"
-    of_account = f"{columns} unindexed u WHERE u.account_id = ? {newest}"
-    found = _with_sessions(tx, of_account, (tx.account, MAX_PENDING_LOGS + 1))
-    if len(found) <= MAX_PENDING_LOGS:
-        return found
+
+def _readable_unindexed(tx: Tx, grantee: Grantee, shared: Sequence[LogRange]) -> list[Row]:
+    """Read the grantee's own logs and the shared ones that are not indexed yet, whatever else waits."""
     joined = "CROSS JOIN unindexed u WHERE u.account_id = ? AND u.log_id"
-    own = f"{columns} sessions o {joined} = o.log_id AND o.account_id = ? AND o.user_id = ? {newest}"
-    others = f"{columns} ({tx.dialect.ranges}) AS r {joined} = r.log_id {newest}"
+    own = f"{_UNINDEXED_COLUMNS} sessions o {joined} = o.log_id AND o.account_id = ? AND o.user_id = ? {_NEWEST}"
+    others = f"{_UNINDEXED_COLUMNS} ({tx.dialect.ranges}) AS r {joined} = r.log_id {_NEWEST}"
     log_ids = dict.fromkeys((each.log_id, 1, 1) for each in shared)
-    found = [
-        *_with_sessions(tx, own, (tx.account, tx.account, grantee.internal_id, MAX_SHARED_RANGES)),
-        *_with_sessions(tx, others, (msgspec.json.encode(list(log_ids)).decode(), tx.account, MAX_SHARED_RANGES)),
-    ]
-    return sorted(found, key=lambda row: row[2], reverse=True)
+    own_params = (tx.account, tx.account, grantee.internal_id, MAX_SHARED_RANGES)
+    other_params = (msgspec.json.encode(list(log_ids)).decode(), tx.account, MAX_SHARED_RANGES)
+    found = tx.all_of([_with_sessions(tx, own, own_params), _with_sessions(tx, others, other_params)])
+    return sorted([row for rows in found for row in rows], key=lambda row: row[2], reverse=True)
 
 
-def _with_sessions(tx: Tx, select: str, params: Sequence[str | int]) -> list[Row]:
+def _with_sessions(tx: Tx, select: str, params: Sequence[str | int]) -> Statement:
     """Add to unindexed logs what is known of their sessions and documents."""
-    return tx.all(
+    return (
         "SELECT u.log_id, u.is_stale, u.due_at, s.user_id, s.indexed_seq, s.fork_seq,"
         " (SELECT MAX(d.number) FROM documents d"
         " WHERE d.account_id = u.account_id AND d.log_id = u.log_id AND d.kind = 'message')"

@@ -1,8 +1,9 @@
 """Which documents of an owner have the words of a query, by the text index alone."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
+import numpy as np
 
 from holdfast.store.access.readable_documents import DocumentFilter, filter_conditions
 from holdfast.store.database import Row, Tx
@@ -10,21 +11,31 @@ from holdfast.store.index import scopes
 from holdfast.store.tables import documents
 from holdfast.store.tables.documents import Document
 from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.places import encode_places, select_places
 
-MAX_HITS = 50_000
-"""Documents per word. A word that more documents have says nothing about what is searched for."""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 MAX_SCOPES = 200
 """Up to so many logs are named in a query of the text index."""
-MAX_PLACES = 200
-"""How many documents one statement reads."""
 DOCUMENT_COLUMNS = ", ".join(f"d.{field}" for field in Document._fields)
 _COLUMNS = "n, version, log_id, number, kind, level, created_at, role, speaker"
 
 
+class Hits(NamedTuple):
+    documents: int
+    """How many documents have the words, up to a limit."""
+    numbers: "NDArray[np.int64]"
+    """The numbers of these documents. There are none if the count has reached the limit."""
+
+
+_NO_HITS = Hits(0, np.zeros(0, np.int64))
+
+
 def find_numbers(
-    tx: Tx, owner_id: str, terms: Sequence[Sequence[str]], logs: Sequence[LogRange] | None
-) -> list[list[int]]:
-    """For each term, list the numbers of an owner's documents that have all its words; none if too many have them.
+    tx: Tx, owner_id: str, terms: Sequence[Sequence[str]], logs: Sequence[LogRange] | None, limit: int
+) -> list[Hits]:
+    """For each term, list the numbers of an owner's documents that have all its words, if fewer than `limit` have them.
 
     `logs` limits the search if there are few of them. The text index has no rows of documents: the caller looks the
     numbers up among the owner's documents, and ignores others.
@@ -34,12 +45,19 @@ def find_numbers(
     if logs is not None and len(log_ids) <= MAX_SCOPES:
         within = [scopes.of_log(log_id) for log_id in log_ids]
     if not within:
-        return [[] for _ in terms]
-    sql = f"{tx.dialect.text_hits} LIMIT ?"
-    statements = [(sql, [*tx.dialect.text_query([within], words), MAX_HITS]) for words in terms if words]
+        return [_NO_HITS for _ in terms]
+    # One text with all numbers: a row for each would take several times as long.
+    sql = f"SELECT COUNT(*), string_agg(CAST(n AS TEXT), ',') FROM ({tx.dialect.text_hits} LIMIT ?) AS h"
+    statements = [(sql, [*tx.dialect.text_query([within], words), limit]) for words in terms if words]
     found = iter(tx.all_of(statements))
-    rows = [next(found) if words else [] for words in terms]
-    return [[] if len(each) == MAX_HITS else [row[0] for row in each] for each in rows]
+    return [_to_hits(next(found)[0], limit) if words else _NO_HITS for words in terms]
+
+
+def _to_hits(row: Row, limit: int) -> Hits:
+    count, numbers = row
+    if count >= limit:
+        return Hits(count, _NO_HITS.numbers)
+    return Hits(count, np.fromstring(numbers or "", dtype=np.int64, sep=","))
 
 
 def read_columns(tx: Tx, owner_id: str, after_version: int) -> list[Row]:
@@ -54,21 +72,11 @@ def read_documents(tx: Tx, kind: str, places: Sequence[tuple[int, int]]) -> list
     """Read documents of a kind by log and number; with log 0, by their own number."""
     in_logs = [place for place in places if place[0]]
     found = documents.read(tx, [number for log_id, number in places if not log_id])
-    for first in range(0, len(in_logs), MAX_PLACES):
-        chunk = [(log_id, number, number) for log_id, number in in_logs[first : first + MAX_PLACES]]
-        rows = tx.all(
-            f"SELECT {DOCUMENT_COLUMNS} FROM ({tx.dialect.ranges}) AS p CROSS JOIN documents d"
-            " WHERE d.account_id = ? AND d.log_id = p.log_id AND d.kind = ? AND d.number = p.first_seq",
-            (msgspec.json.encode(chunk).decode(), tx.account, kind),
-        )
-        found += [Document(*row) for row in rows]
+    if in_logs:
+        condition = "d.account_id = ? AND d.log_id = p.log_id AND d.kind = ? AND d.number = p.first_seq"
+        sql = select_places(tx, DOCUMENT_COLUMNS, "documents d", condition)
+        found += [Document(*row) for row in tx.all(sql, (encode_places(in_logs), tx.account, kind))]
     return found
-
-
-def find_stale_logs(tx: Tx) -> list[int]:
-    """List the logs of the account whose documents are not valid any more."""
-    rows = tx.all("SELECT log_id FROM unindexed WHERE account_id = ? AND is_stale = 1", (tx.account,))
-    return [row[0] for row in rows]
 
 
 def find_filtered(tx: Tx, owner_id: str, tags: Sequence[str], uri_prefixes: Sequence[str]) -> list[int]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from holdfast.store.database import TextEntry, Tx
+from holdfast.store.database import Row, Statement, TextEntry, Tx
 from holdfast.store.index import scopes
 from holdfast.store.tables import unindexed
 
@@ -80,6 +80,8 @@ class OwnerStatistics(NamedTuple):
     """The version at which documents or vectors were last removed."""
     documents: int
     words: int
+    account_created_at: int | None = None
+    """When the account was created: another account may get the name of a deleted one."""
 
 
 def change(tx: Tx, owner_id: str, *, documents: int = 0, words: int = 0, is_removal: bool = False) -> int:
@@ -98,10 +100,20 @@ def change(tx: Tx, owner_id: str, *, documents: int = 0, words: int = 0, is_remo
 
 
 def statistics(tx: Tx, owner_id: str) -> OwnerStatistics:
-    row = tx.one(
-        f"SELECT version, removed_version, documents, words FROM index_owners WHERE {_OF_OWNER}", (tx.account, owner_id)
+    return to_statistics(tx.all(*select_statistics(tx, owner_id)))
+
+
+def select_statistics(tx: Tx, owner_id: str) -> Statement:
+    """Return the statement that reads the statistics of an owner, for `to_statistics`."""
+    sql = (
+        "SELECT version, removed_version, documents, words, (SELECT a.created_at FROM accounts a"
+        f" WHERE a.account_id = index_owners.account_id) FROM index_owners WHERE {_OF_OWNER}"
     )
-    return OwnerStatistics(*row) if row else OwnerStatistics(0, 0, 0, 0)
+    return sql, (tx.account, owner_id)
+
+
+def to_statistics(rows: Sequence[Row]) -> OwnerStatistics:
+    return OwnerStatistics(*rows[0]) if rows else OwnerStatistics(0, 0, 0, 0)
 
 
 def insert(tx: Tx, owner_id: str, documents: Sequence[NewDocument]) -> list[int]:

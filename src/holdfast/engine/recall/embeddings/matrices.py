@@ -12,9 +12,9 @@ from holdfast import forking
 from holdfast.config import Settings
 from holdfast.engine.recall.embeddings import indexed_vectors
 from holdfast.engine.recall.embeddings.owner_matrix import NOTHING, Columns, Nearest, OwnerMatrix, merge
-from holdfast.store.access import accounts
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import documents
+from holdfast.store.tables.documents import OwnerStatistics
 from holdfast.store.tables.embeddings import vector_index, vectors
 from holdfast.store.tables.embeddings.vectors import EVERYTHING, VectorFilter
 
@@ -84,35 +84,33 @@ class Matrices:
             return NOTHING
         return columns.nearest(query, k, wanted)
 
-    def is_indexed(self, tx: Tx, owner_id: str, space: str) -> bool:
-        """Whether the database has an index of the owner's vectors, so that they are not held in memory."""
-        return vector_index.indexed_version(tx, owner_id, space) is not None
-
     def cosines(self, tx: Tx, owner_id: str, space: str, query: "Array", numbers: Sequence[int]) -> "Array":
         """The cosine of each of some documents of an owner, or not a number for one without a vector."""
-        columns = None if self.is_indexed(tx, owner_id, space) else self.columns(tx, owner_id, space)
+        is_indexed = vector_index.indexed_version(tx, owner_id, space) is not None
+        columns = None if is_indexed else self.columns(tx, owner_id, space)
         if columns is not None and columns.vectors.shape[1] == len(query):
             return columns.cosines(query, numbers)
         return cosines_of_rows(query, numbers, vectors.read_some(tx, owner_id, space, numbers))
 
-    def columns(self, tx: Tx, owner_id: str, space: str) -> Columns | None:
+    def columns(self, tx: Tx, owner_id: str, space: str, statistics: OwnerStatistics | None = None) -> Columns | None:
         """The vectors of an owner, or None if they are larger than the budget.
 
         They have all that the transaction sees, and may have more: hits are looked up in `documents` anyway.
         """
-        key = MatrixKey(tx.account, accounts.find_creation_time(tx, tx.account), owner_id, space)
+        statistics = statistics or documents.statistics(tx, owner_id)
+        key = MatrixKey(tx.account, statistics.account_created_at, owner_id, space)
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)
         with entry.lock:
-            is_loaded = _refresh(tx, entry.matrix, owner_id, space, self._max_bytes)
+            is_loaded = _refresh(tx, entry.matrix, owner_id, space, statistics, self._max_bytes)
             columns = entry.matrix.columns if is_loaded else None
         self._drop_least_used()
         return columns
 
     def _sample(self, tx: Tx, owner_id: str, space: str, version: int) -> Columns:
         """Some vectors of an owner whose vectors are in the index. They are read again when the index has changed."""
-        key = MatrixKey(tx.account, accounts.find_creation_time(tx, tx.account), owner_id, space)
+        key = MatrixKey(tx.account, documents.statistics(tx, owner_id).account_created_at, owner_id, space)
         with self._lock:
             known = self._samples.get(key)
         if known is None or known[0] != version:
@@ -131,9 +129,10 @@ class Matrices:
                 total -= dropped.matrix.bytes
 
 
-def _refresh(tx: Tx, matrix: OwnerMatrix, owner_id: str, space: str, max_bytes: int) -> bool:
+def _refresh(
+    tx: Tx, matrix: OwnerMatrix, owner_id: str, space: str, statistics: OwnerStatistics, max_bytes: int
+) -> bool:
     """Bring a matrix up to date. Return False if it would be larger than `max_bytes`."""
-    statistics = documents.statistics(tx, owner_id)
     if statistics.version <= matrix.version:  # lower if the transaction began before that of another thread
         return True
     is_new = matrix.version < 0

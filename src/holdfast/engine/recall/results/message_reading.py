@@ -104,17 +104,16 @@ def _choose(found: Sequence[FoundMessage], keys: Sequence[dict[int, Key]], sizes
 def _sizes(tx: Tx, keys: set[Key]) -> dict[Key, int]:
     """Return the sizes of messages. One that cannot be read has size 0: a placeholder takes its place."""
     sizes = dict.fromkeys(keys, 0)
-    for log_id, seqs in _by_log(keys):
-        sizes |= {(log_id, seq): size for seq, size in messages.sizes(tx, log_id, seqs).items()}
+    for some in _parts(sorted(keys), _AT_ONCE):
+        sizes |= messages.sizes_at(tx, some)
     return sizes
 
 
 def _read(tx: Tx, keys: set[Key]) -> dict[Key, Message]:
-    return {
-        (log_id, message.seq): message
-        for log_id, seqs in _by_log(keys)
-        for message in messages.read_seqs(tx, log_id, seqs)
-    }
+    read: dict[Key, Message] = {}
+    for some in _parts(sorted(keys), _AT_ONCE):
+        read |= messages.read_places(tx, some)
+    return read
 
 
 def _read_shortened(tx: Tx, keys: set[Key], sizes: dict[Key, int], words: Sequence[str]) -> dict[Key, Message]:
@@ -144,11 +143,5 @@ def _too_large(size: int) -> str:
     return f"[... a message of {size:,} bytes]"
 
 
-def _by_log(keys: set[Key]) -> Iterator[tuple[int, list[int]]]:
-    """Group messages by log, with their sequence numbers in order."""
-    by_log: dict[int, list[int]] = {}
-    for log_id, seq in sorted(keys):
-        by_log.setdefault(log_id, []).append(seq)
-    for log_id, seqs in by_log.items():
-        for at in range(0, len(seqs), _AT_ONCE):
-            yield log_id, seqs[at : at + _AT_ONCE]
+def _parts(keys: Sequence[Key], size: int) -> Iterator[Sequence[Key]]:
+    return (keys[at : at + size] for at in range(0, len(keys), size))

@@ -44,8 +44,12 @@ def indexed_version(tx: Tx, owner_id: str, space: str) -> int | None:
     """The version up to which the vectors of an owner are in the index, or None if they are not."""
     if not tx.dialect.can_index_vectors:
         return None
-    row = tx.one(f"SELECT version FROM indexed_vectors WHERE {_OF_SPACE}", (tx.account, owner_id, space))
-    return int(row[0]) if row else None
+    rows = tx.all(*select_indexed_version(tx, owner_id, space))
+    return int(rows[0][0]) if rows else None
+
+
+def select_indexed_version(tx: Tx, owner_id: str, space: str) -> Statement:
+    return f"SELECT version FROM indexed_vectors WHERE {_OF_SPACE}", (tx.account, owner_id, space)
 
 
 def store_indexed_version(tx: Tx, owner_id: str, space: str, version: int) -> None:
