@@ -239,14 +239,14 @@ def _readable_unindexed(tx: Tx, grantee: Grantee, shared: Sequence[LogRange]) ->
 
 def _with_sessions(tx: Tx, select: str, params: Sequence[str | int]) -> Statement:
     """Add to unindexed logs what is known of their sessions and documents."""
-    return (
+    sql = (
         "SELECT u.log_id, u.is_stale, u.due_at, s.user_id, s.indexed_seq, s.fork_seq,"
         " (SELECT MAX(d.number) FROM documents d"
         " WHERE d.account_id = u.account_id AND d.log_id = u.log_id AND d.kind = 'message')"
         f" FROM ({select}) AS u LEFT JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id"
-        " WHERE u.account_id = ? ORDER BY u.due_at DESC",
-        (*params, tx.account),
+        " WHERE u.account_id = ? ORDER BY u.due_at DESC"
     )
+    return sql, (*params, tx.account)
 
 
 def sessions_of_documents(tx: Tx, grantee: Grantee, places: Sequence[tuple[int, int]]) -> list[StoredSession | None]:
