@@ -53,8 +53,8 @@ parts:
   deletions an append to another session while 60,000 messages are deleted, in slices and in one transaction
   sharing   a session with 1,000 collaborators, compared with one that is not shared; lists and reads of a user with
             100,000 sessions that others share, compared with users without; on both databases
-  recall    searches in 10,000 messages, compared with a numpy scan of as many vectors, on both databases; hostile
-            queries; the first search of a process; messages that are appended, indexed and embedded
+  recall    searches in 10,000 messages, compared with a numpy scan of the same vectors, on both databases;
+            hostile queries; the first search of a process; messages that are appended, indexed and embedded
   recall-scale
             searches in 100,000 messages of a user among 1,000,000 of the account, on both databases; takes some
             minutes, and runs only if it is named, or in a quick run
