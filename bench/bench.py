@@ -13,7 +13,7 @@ from measure import Figure
 from quality import parts as quality
 from scale import FULL, QUICK, Scale, Setup
 from server import commits_under_load, http_appends, postgres
-from speed import appends, audits, commits, deletions, length, reads, sharing, startup, threads
+from speed import appends, audits, commits, deletions, length, reads, recall, sharing, startup, threads
 
 T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"
@@ -27,11 +27,16 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "commits": commits.measure,
     "deletions": deletions.measure,
     "sharing": sharing.measure,
+    "recall": recall.measure,
+    "recall-scale": recall.measure_scale,
     "startup": startup.measure,
     "server": http_appends.measure,
     "postgres": postgres.measure,
     "computing": commits_under_load.measure,
 }
+
+LONG_PARTS = {"recall-scale"}
+"""Parts that run only if they are named, or in a quick run."""
 
 EPILOG = """\
 parts:
@@ -48,6 +53,11 @@ parts:
   deletions an append to another session while 60,000 messages are deleted, in slices and in one transaction
   sharing   a session with 1,000 collaborators, compared with one that is not shared; lists and reads of a user with
             100,000 sessions that others share, compared with users without; on both databases
+  recall    searches in 10,000 messages, compared with a numpy scan of the same vectors, on both databases;
+            hostile queries; the first search of a process; messages that are appended, indexed and embedded
+  recall-scale
+            searches in 100,000 messages of a user among 1,000,000 of the account, on both databases; takes some
+            minutes, and runs only if it is named, or in a quick run
   startup   import holdfast in a new process, compared with an empty process
   agents    the values that an agent needs after a commit, on recorded traffic (HOLDFAST_DATA)
   rules     standing rules and preferences that stay in the context word for word
@@ -78,7 +88,7 @@ def main() -> None:
     console = report.terminal()
     figures: list[Figure] = []
     options.dir.mkdir(parents=True, exist_ok=True)
-    parts = options.only or [*PARTS, *quality.PARTS]
+    parts = options.only or [name for name in (*PARTS, *quality.PARTS) if options.quick or name not in LONG_PARTS]
     call = call_here if options.quick else call_in_new_process
     for name in (name for name in parts if name in PARTS):
         figures += call(measure, name, options.dir, scale)

@@ -38,6 +38,13 @@ class Scale(msgspec.Struct, frozen=True):
     owners: int
     own_sessions: int
     sharing_rounds: int
+    recall_messages: int
+    """Number of messages of a user whose searches are measured."""
+    recall_rounds: int
+    recall_hostile: int
+    recall_own: int
+    recall_all: int
+    """Number of messages of a user, and of the account, in the long measurement of searches."""
     startups: int
     server_rounds: int
     server_seconds: float
@@ -75,6 +82,11 @@ FULL = Scale(
     owners=1_000,
     own_sessions=1_000,
     sharing_rounds=200,
+    recall_messages=10_000,
+    recall_rounds=100,
+    recall_hostile=5,
+    recall_own=100_000,
+    recall_all=1_000_000,
     startups=9,
     server_rounds=8,
     server_seconds=0.6,
@@ -107,6 +119,11 @@ QUICK = Scale(
     owners=20,
     own_sessions=40,
     sharing_rounds=3,
+    recall_messages=200,
+    recall_rounds=3,
+    recall_hostile=1,
+    recall_own=200,
+    recall_all=800,
     startups=1,
     server_rounds=1,
     server_seconds=0.1,

@@ -21,6 +21,10 @@ class Texts:
         words = self._random.choices(self._words, cum_weights=self._weights, k=self._chars // 6)
         return " ".join(words)[: self._chars]
 
+    def frequent(self, count: int) -> list[str]:
+        """Return the most frequent words."""
+        return self._words[:count]
+
     def several(self, count: int) -> list[str]:
         return [self.one() for _ in range(count)]
 

@@ -77,6 +77,11 @@ class PostgresServer:
         """Remove a database of `new_migrated_database`, also if it is in use."""
         self._execute(f"DROP DATABASE {conninfo_to_dict(url)['dbname']} WITH (FORCE)")
 
+    @property
+    def process_id(self) -> int:
+        """The id of the postmaster, which is the parent of all other processes of the server."""
+        return int(self._handle.get_postmaster_info().process.pid)
+
     def kill(self) -> None:
         """Kill the postmaster with SIGKILL. Its child processes then exit."""
         self._end(signal.SIGKILL)
