@@ -79,8 +79,17 @@ def test_after_a_kill_at_any_boundary_each_message_has_one_document(target: str,
         kill_points={"default": boundary},
         kill_folder=str(tmp_path / "killed"),
     )
-    with run_workers(options) as supervisor:
-        wait_for(lambda: count_unindexed(target) == 0 and supervisor.killed_sessions() == {"default"})
+    with (
+        holdfast.connect(target, settings=Settings(worker_threads=0)) as client,
+        run_workers(options) as supervisor,
+    ):
+
+        def is_done() -> bool:
+            found = {hit.session_id for hit in client.search("limpet", limit=SESSIONS * MESSAGES).messages}
+            assert len(found) == SESSIONS, "messages are found before, while and after they are indexed"
+            return count_unindexed(target) == 0 and supervisor.killed_sessions() == {"default"}
+
+        wait_for(is_done)
     check_documents(target, SESSIONS * MESSAGES)
 
 

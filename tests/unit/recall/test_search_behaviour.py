@@ -33,7 +33,8 @@ def settle(target: str) -> Callable[[], None]:
     """Runs all background tasks, as another process would."""
 
     def run() -> None:
-        with holdfast.connect(target, settings=Settings(worker_threads=1, worker_poll_seconds=0.02)) as worker:
+        settings = Settings(worker_threads=1, worker_poll_seconds=0.02)
+        with holdfast.connect(target, account="acme", user="alice", settings=settings) as worker:
             worker.wait_until_idle(60)
 
     return run

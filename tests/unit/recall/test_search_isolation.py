@@ -217,6 +217,28 @@ def test_a_transferred_session_is_found_by_its_new_owner_alone(
         everything |= {("plans", len(everything) + 1)}
 
 
+def test_what_was_transferred_changes_no_score_of_what_a_fork_has_inherited(
+    engine: Engine, run_tasks: RunTasks
+) -> None:
+    found_scores = []
+    for text in ("nothing of interest", "the old zeppelin"):
+        add(engine, ALICE, "plans", texts("the zeppelin", "leaves at dawn", text))
+        engine.call(ALICE, ForkSession(session_id="plans", at=2, new_session_id="fork"))
+        run_tasks()
+        search(engine, ALICE, "zeppelin at dawn")  # so that caches have it
+        engine.call(ALICE, TransferSession(session_id="plans", user_id="bob", keep_rights=[]))
+        hits = search(engine, ALICE, "zeppelin at dawn").messages
+        found_scores.append([(hit.session_id, hit.seq, hit.score, hit.reasons) for hit in hits])
+        engine.call(ALICE, DeleteSession(session_id="fork"))
+        engine.call(BOB, DeleteSession(session_id="plans"))
+        run_tasks()
+    assert [(session_id, seq) for session_id, seq, *_ in sorted(found_scores[0], key=lambda hit: hit[1])] == [
+        ("fork", 1),
+        ("fork", 2),
+    ]
+    assert found_scores[0] == found_scores[1]
+
+
 def test_an_account_or_a_user_with_the_name_of_a_deleted_one_finds_nothing_old(
     engine: Engine, run_tasks: RunTasks
 ) -> None:

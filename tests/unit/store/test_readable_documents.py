@@ -70,7 +70,9 @@ def pending(engine: Engine, principal: Principal) -> list[Any]:
 
     def read(tx: Tx) -> list[Any]:
         ranges = readable_documents.find_shared(tx, grantee)
-        found = readable_documents.pending_ranges(tx, grantee, ranges, EVERYTHING)
+        found = readable_documents.pending_ranges(
+            tx, tx.all(*readable_documents.select_unindexed(tx)), grantee, ranges, EVERYTHING
+        )
         return [(each.first, min(each.last, 99)) for each in found]
 
     return sorted(engine.db.read("acme", read))

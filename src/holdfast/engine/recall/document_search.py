@@ -103,7 +103,8 @@ def _read_pending(tx: Tx, scope: Scope, state: SearchState, request: RetrievalRe
     if scope.own_ranges is not None:
         logs = list({each.log_id for each in [*scope.own_ranges, *scope.shared]})
     wanted = DocumentFilter(log_ids=logs)
-    return read_pending(tx, readable_documents.to_pending(state.unindexed, scope.grantee, scope.shared, wanted))
+    ranges = readable_documents.pending_ranges(tx, state.unindexed, scope.grantee, scope.shared, wanted)
+    return read_pending(tx, ranges)
 
 
 def _search(tx: Tx, *, resources: EngineResources, asked: _Asked, is_last: bool = False) -> tuple[list[int], Retrieval]:

@@ -19,6 +19,8 @@ WHOLE_LOG = 2**62
 """The last sequence number of a range that has no end."""
 MAX_SHARED_RANGES = 10_000
 """How many shared log ranges are searched, the newest logs first."""
+MAX_PENDING_LOGS = 1_000
+"""Up to so many logs of an account that are not indexed yet are all looked at."""
 MAX_HITS = 50_000
 """How many hits of a word are looked at, the newest ones."""
 MAX_SCOPES = 200
@@ -29,6 +31,8 @@ _COLUMNS = (
     "d.n, d.owner_id, d.kind, d.log_id, d.number, d.level, d.role, d.speaker, d.created_at, d.flags, d.word_count,"
     " d.uri"
 )
+_UNINDEXED_COLUMNS = "SELECT u.account_id, u.log_id, u.is_stale, u.due_at FROM"
+_NEWEST = "ORDER BY u.due_at DESC LIMIT ?"
 _NOT_STALE = (
     "NOT EXISTS (SELECT 1 FROM unindexed u WHERE u.account_id = d.account_id AND u.log_id = d.log_id"
     " AND u.is_stale = 1)"
@@ -191,36 +195,20 @@ def _as_json(ranges: Sequence[LogRange]) -> str:
     return msgspec.json.encode(merged).decode()
 
 
-def pending_ranges(tx: Tx, grantee: Grantee, shared: Sequence[LogRange], wanted: DocumentFilter) -> list[LogRange]:
+def pending_ranges(
+    tx: Tx, unindexed: list[Row], grantee: Grantee, shared: Sequence[LogRange], wanted: DocumentFilter
+) -> list[LogRange]:
     """List ranges of messages that the grantee may read and that are not indexed yet, those that wait shortest first.
 
-    A stale log has no valid documents, so all its messages are listed.
+    `unindexed` are the rows of `select_unindexed`. A stale log has no valid documents, so all its messages are listed.
     """
-    return to_pending(tx.all(*select_pending(tx)), grantee, shared, wanted)
-
-
-def select_pending(tx: Tx) -> Statement:
-    """Return the statement whose rows `to_pending` needs."""
-    sql = (
-        "SELECT u.log_id, u.is_stale, s.user_id, s.indexed_seq, s.fork_seq, (SELECT MAX(d.number) FROM documents d"
-        " WHERE d.account_id = u.account_id AND d.log_id = u.log_id AND d.kind = 'message')"
-        " FROM (SELECT account_id, log_id, is_stale, due_at FROM unindexed WHERE account_id = ?"
-        " ORDER BY due_at DESC LIMIT ?) AS u"
-        " LEFT JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id"
-        " WHERE u.account_id = ? ORDER BY u.due_at DESC"
-    )
-    return sql, (tx.account, MAX_SHARED_RANGES, tx.account)
-
-
-def to_pending(
-    rows: Sequence[Row], grantee: Grantee, shared: Sequence[LogRange], wanted: DocumentFilter
-) -> list[LogRange]:
+    rows = unindexed if len(unindexed) <= MAX_PENDING_LOGS else _readable_unindexed(tx, grantee, shared)
     logs = None if wanted.log_ids is None else set(wanted.log_ids)
     by_log: dict[int, list[LogRange]] = {}
     for each in shared:
         by_log.setdefault(each.log_id, []).append(each)
     found: list[LogRange] = []
-    for log_id, is_stale, owner_id, indexed_seq, fork_seq, last_document in rows:
+    for log_id, is_stale, _, owner_id, indexed_seq, fork_seq, last_document in rows:
         if (logs is not None and log_id not in logs) or wanted.owner_id not in {None, owner_id}:
             continue
         indexed = (last_document if owner_id is None else indexed_seq) or 0
@@ -229,6 +217,36 @@ def to_pending(
         readable = [LogRange(log_id, 1, WHOLE_LOG)] if is_own else by_log.get(log_id, [])
         found += [LogRange(log_id, max(first, each.first), each.last) for each in readable if each.last >= first]
     return found
+
+
+def select_unindexed(tx: Tx) -> Statement:
+    """Return the statement that reads logs of the account which are not indexed yet, those that wait shortest first."""
+    of_account = f"{_UNINDEXED_COLUMNS} unindexed u WHERE u.account_id = ? {_NEWEST}"
+    return _with_sessions(tx, of_account, (tx.account, MAX_PENDING_LOGS + 1))
+
+
+def _readable_unindexed(tx: Tx, grantee: Grantee, shared: Sequence[LogRange]) -> list[Row]:
+    """Read the grantee's own logs and the shared ones that are not indexed yet, whatever else waits."""
+    joined = "CROSS JOIN unindexed u WHERE u.account_id = ? AND u.log_id"
+    own = f"{_UNINDEXED_COLUMNS} sessions o {joined} = o.log_id AND o.account_id = ? AND o.user_id = ? {_NEWEST}"
+    others = f"{_UNINDEXED_COLUMNS} ({tx.dialect.ranges}) AS r {joined} = r.log_id {_NEWEST}"
+    log_ids = dict.fromkeys((each.log_id, 1, 1) for each in shared)
+    own_params = (tx.account, tx.account, grantee.internal_id, MAX_SHARED_RANGES)
+    other_params = (msgspec.json.encode(list(log_ids)).decode(), tx.account, MAX_SHARED_RANGES)
+    found = tx.all_of([_with_sessions(tx, own, own_params), _with_sessions(tx, others, other_params)])
+    return sorted([row for rows in found for row in rows], key=lambda row: row[2], reverse=True)
+
+
+def _with_sessions(tx: Tx, select: str, params: Sequence[str | int]) -> Statement:
+    """Add to unindexed logs what is known of their sessions and documents."""
+    sql = (
+        "SELECT u.log_id, u.is_stale, u.due_at, s.user_id, s.indexed_seq, s.fork_seq,"
+        " (SELECT MAX(d.number) FROM documents d"
+        " WHERE d.account_id = u.account_id AND d.log_id = u.log_id AND d.kind = 'message')"
+        f" FROM ({select}) AS u LEFT JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id"
+        " WHERE u.account_id = ? ORDER BY u.due_at DESC"
+    )
+    return sql, (*params, tx.account)
 
 
 def sessions_of_documents(tx: Tx, grantee: Grantee, places: Sequence[tuple[int, int]]) -> list[StoredSession | None]:

@@ -17,7 +17,7 @@ class SearchState(NamedTuple):
     stale_logs: list[int]
     """The logs of the account whose documents are not valid any more."""
     unindexed: list[Row]
-    """Rows for `readable_documents.to_pending`."""
+    """Rows for `readable_documents.pending_ranges`."""
     statistics: OwnerStatistics
     """Of the caller's own documents."""
     has_vector_index: bool
@@ -27,7 +27,7 @@ class SearchState(NamedTuple):
 def read(tx: Tx, grantee: Grantee, space: str | None) -> SearchState:
     """Read what a search needs that compares vectors of a space, or none."""
     stale: Statement = "SELECT log_id FROM unindexed WHERE account_id = ? AND is_stale = 1", (tx.account,)
-    statements = [stale, readable_documents.select_pending(tx), documents.select_statistics(tx, grantee.internal_id)]
+    statements = [stale, readable_documents.select_unindexed(tx), documents.select_statistics(tx, grantee.internal_id)]
     can_have_index = space is not None and tx.dialect.can_index_vectors
     if space is not None and can_have_index:
         statements.append(vector_index.select_indexed_version(tx, grantee.internal_id, space))

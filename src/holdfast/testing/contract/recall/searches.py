@@ -147,7 +147,8 @@ class SearchContract:
         every = filled.search("remind me of the passport in the evening")
         assert len(every.messages) > 1
         assert found(filled.search("remind me of the passport in the evening", limit=1)) == found(every)[:1]
-        threshold = every.messages[0].score
+        # Between two scores: each changes a little with time, and when messages are indexed.
+        threshold = (every.messages[0].score + every.messages[-1].score) / 2
         above = filled.search("remind me of the passport in the evening", score_threshold=threshold).messages
         assert above
         assert all(hit.score >= threshold for hit in above)
