@@ -14,11 +14,12 @@ Signal = Literal[
 ]
 """Why a document was found:
 
-- `words`: words of the query, or similar ones, occur in it; `previous`: in the turn before it; `neighbours`: around it.
+- `words`: words of the query, or similar ones, occur in it or next to it; `previous`: the turn before asks about them;
+  `neighbours`: they occur in the turns around it, or elsewhere in its session.
 - `meaning`: its vector is close to that of the query.
 - `speaker`: the query names who wrote it; `name`: a name of the query occurs in it; `role`: who usually states facts.
 - `time`: it is of, or names, the time of the query; `recency`: it is new; `use`: it was used before.
-- `kind`: documents of its kind are preferred; `rerank`: the rerank service preferred it.
+- `kind`: it is long, is no question, or follows a short turn; `rerank`: the rerank service preferred it.
 """
 
 

@@ -11,6 +11,7 @@ from holdfast.search.documents import Document
 from holdfast.search.matches import ASSISTANT_SHARE, standardised, with_mean
 from holdfast.search.query import Query
 from holdfast.search.terms import Terms, Vocabulary
+from holdfast.search.times.periods import MICROSECONDS_PER_DAY
 from holdfast.search.times.ranges import TimeRange
 
 if TYPE_CHECKING:
@@ -27,11 +28,10 @@ _LONG_TURN = 40
 _SAME_WORD = 0.999
 """From this similarity, two words have the same stem."""
 _MIN_WEIGHT = 1e-9
-_DAY_MICROS = 86_400_000_000
 _FADING_DAYS = 10.0
 """A message that was written that many days after the time of the query counts about a third."""
 _BEFORE_FACTOR = 3.0
-"""A message is about what came before it: days before the time of the query count more."""
+"""A message is about what came before it, so a day before the time of the query counts as three after it."""
 
 
 class Pool(NamedTuple):
@@ -151,7 +151,7 @@ def _part_of(words: Sequence[str], documents: Sequence[Document]) -> "Array":
 
 
 def _recency(documents: Sequence[Document], now: int) -> "Array":
-    days = np.array([max(now - document.created_at, 0) for document in documents]) / _DAY_MICROS
+    days = np.array([max(now - document.created_at, 0) for document in documents]) / MICROSECONDS_PER_DAY
     return 1 / (1 + days / 30)
 
 
@@ -159,7 +159,7 @@ def _times(query: Query, documents: Sequence[Document], matches: "Array") -> "di
     """How close documents are to the times of the query, and whether those that match name a time that is asked for."""
     written, named, answers = (np.zeros(len(documents)) for _ in range(3))
     if query.times:
-        days = np.array([document.created_at // _DAY_MICROS for document in documents])
+        days = np.array([document.created_at // MICROSECONDS_PER_DAY for document in documents])
         for time in query.times:
             written = np.maximum(written, closeness_in_time(days, time))
         named = np.array([_names_time(document, query.times) for document in documents])

@@ -21,8 +21,8 @@ from holdfast.store.database import Database, Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.documents import NewDocument
 from holdfast.store.tables.embeddings import vectors
-from holdfast.store.tables.embeddings.vectors import EVERYTHING, WHOLE_LOG, DocumentToEmbed, VectorFilter
-from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, DocumentToEmbed, VectorFilter
+from holdfast.store.tables.lineage import WHOLE_LOG, LogRange
 
 WIDTH = 32
 RNG = np.random.default_rng(5)

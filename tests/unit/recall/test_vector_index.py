@@ -25,8 +25,8 @@ from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.embeddings import vector_index
-from holdfast.store.tables.embeddings.vectors import EVERYTHING, WHOLE_LOG, VectorFilter
-from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, VectorFilter
+from holdfast.store.tables.lineage import WHOLE_LOG, LogRange
 from holdfast.testing.model import running_model
 from holdfast.testing.postgres import PostgresServer
 

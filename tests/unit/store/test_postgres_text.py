@@ -14,7 +14,7 @@ from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.store.index import postgres_text
 from holdfast.store.tables import documents
 from holdfast.store.tables.documents import NewDocument
-from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.lineage import WHOLE_LOG, LogRange
 from holdfast.testing.postgres import PostgresServer
 
 NO_WORKERS = Settings(worker_threads=0)
@@ -125,7 +125,7 @@ def test_a_search_of_20000_documents_uses_the_index_although_the_rows_are_protec
 
         monkeypatch.setattr(type(tx), "all_of", all_of)
         if is_shared:
-            shared = [LogRange(4, 1, readable_documents.WHOLE_LOG), LogRange(7, 1, 100)]
+            shared = [LogRange(4, 1, WHOLE_LOG), LogRange(7, 1, 100)]
             return len(readable_documents.shared_candidates(tx, shared, [["fox"]], DocumentFilter(), 100)[0])
         return len(text_hits.find_numbers(tx, "user3", [["fox"]], None, 1_000)[0].numbers)
 

@@ -1,4 +1,4 @@
-"""The table of the kinds of documents. What is searched has an entry here, and no other search path."""
+"""The kinds of documents. Each kind that a search finds has one entry; there is no second search path."""
 
 from collections.abc import Callable, Sequence
 

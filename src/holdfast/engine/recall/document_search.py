@@ -12,14 +12,14 @@ from holdfast import forking
 from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.recall import search_scope, selection, vector_search
-from holdfast.engine.recall.document_kinds import MESSAGE
+from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, MESSAGE
 from holdfast.engine.recall.document_pool import DocumentReader, build_pool, cached_messages
 from holdfast.engine.recall.indexing import new_document
 from holdfast.engine.recall.owner_tables import OwnerTable, tables_of
 from holdfast.engine.recall.pending import Pending, index_now, read_pending
 from holdfast.engine.recall.retrieval import RankedDocument, Retrieval, RetrievalRequest
 from holdfast.engine.recall.search_scope import Scope
-from holdfast.engine.recall.selection import DAY_MICROS, OwnMatches, Sources
+from holdfast.engine.recall.selection import OwnMatches, Sources
 from holdfast.engine.recall.uses import hotness_of_documents
 from holdfast.engine.recall.vector_search import QueryVector, embed_query
 from holdfast.model.identity import Principal
@@ -30,6 +30,7 @@ from holdfast.search.documents import Document
 from holdfast.search.matches import Candidates
 from holdfast.search.query import Query, parse_query, without_speakers
 from holdfast.search.terms import Vocabulary
+from holdfast.search.times.periods import MICROSECONDS_PER_DAY
 from holdfast.search.times.ranges import TimeRange
 from holdfast.store.access import readable_documents, search_state, text_hits
 from holdfast.store.access.readable_documents import DocumentFilter
@@ -50,9 +51,8 @@ INDEXING_SECONDS = 5.0
 """How long a search indexes pending messages first, if there are too many to read them."""
 MAX_SHARED = 2_000
 """Documents of other owners that are found by each word, the newest ones."""
-MESSAGE_LEVEL = 2
-MIN_FREQUENT, FREQUENT_SHARE = 20_000, 10
-"""A word is frequent if so many documents of an owner have it, and one of so many."""
+MIN_FREQUENT, FREQUENT_DIVISOR = 20_000, 10
+"""A word that at least 20,000 documents of an owner, and a tenth of them, have is counted but not looked up."""
 NOTHING = Retrieval(documents=[], times=[], notes=[], searched=0, candidates=0)
 
 _vocabulary = Vocabulary(word_vectors)
@@ -97,7 +97,8 @@ def _words_of(speakers: Sequence[str]) -> frozenset[str]:
 
 
 def _read_pending(tx: Tx, scope: Scope, state: SearchState, request: RetrievalRequest) -> Pending:
-    if MESSAGE not in request.kinds or (request.levels and MESSAGE_LEVEL not in request.levels) or request.tags:
+    level = DOCUMENT_KINDS[MESSAGE].level
+    if MESSAGE not in request.kinds or (request.levels and level not in request.levels) or request.tags:
         return Pending([], [])
     logs = None
     if scope.own_ranges is not None:
@@ -141,7 +142,7 @@ def _search(tx: Tx, *, resources: EngineResources, asked: _Asked, is_last: bool 
 
 def _max_hits(state: SearchState) -> int:
     """Return from how many documents on a word says too little to look at each document that has it."""
-    return max(MIN_FREQUENT, state.statistics.documents // FREQUENT_SHARE)
+    return max(MIN_FREQUENT, state.statistics.documents // FREQUENT_DIVISOR)
 
 
 def _rank_all(tx: Tx, resources: EngineResources, asked: _Asked, sources: Sources, state: SearchState) -> Retrieval:
@@ -178,7 +179,7 @@ def _vector_filter(scope: Scope, request: RetrievalRequest) -> VectorFilter:
 
 def _searched_time(query: Query, found: TimeRange) -> SearchedTime:
     """Return a time of the query; `until` is the end of its last day."""
-    since, until = found.first_day * DAY_MICROS, (found.last_day + 1) * DAY_MICROS
+    since, until = found.first_day * MICROSECONDS_PER_DAY, (found.last_day + 1) * MICROSECONDS_PER_DAY
     return SearchedTime(query.text[found.start : found.end], from_micros(since), from_micros(until))
 
 

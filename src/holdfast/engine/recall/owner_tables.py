@@ -26,11 +26,10 @@ MAX_ROWS = 2_000_000
 
 
 class OwnerTable(NamedTuple):
-    """The documents of an owner, by number. Never changed."""
+    """The documents of an owner, by number. The columns are never changed; `arranged` is filled on first use."""
 
     version: int
     numbers: "Array"
-    versions: "Array"
     logs: "Array"
     """0 for a document that is not part of a log."""
     seqs: "Array"
@@ -76,7 +75,6 @@ _NO_ROWS = np.zeros(0, np.int64)
 EMPTY = OwnerTable(
     version=0,
     numbers=np.zeros(0, np.int64),
-    versions=np.zeros(0, np.int64),
     logs=np.zeros(0, np.int64),
     seqs=np.zeros(0, np.int64),
     kinds=np.zeros(0, np.int16),
@@ -88,7 +86,7 @@ EMPTY = OwnerTable(
     speaker_names=(),
     arranged={},
 )
-_COLUMNS = OwnerTable._fields[1:10]
+_COLUMNS = OwnerTable._fields[1:9]
 
 
 class OwnerTables:
@@ -130,14 +128,13 @@ def _extend(table: OwnerTable, rows: Sequence[Any], version: int) -> OwnerTable:
     """Return a table with further rows. A vector alone changes the version, too."""
     if not rows:
         return table._replace(version=version)
-    numbers, versions, logs, seqs, kinds, levels, times, roles, speakers = zip(*rows, strict=True)
+    numbers, logs, seqs, kinds, levels, times, roles, speakers = zip(*rows, strict=True)
     kind_names = tuple(dict.fromkeys((*table.kind_names, *kinds)))
     speaker_names = tuple(dict.fromkeys((*table.speaker_names, *speakers)))
     kind_codes = {name: code for code, name in enumerate(kind_names)}
     speaker_codes = {name: code for code, name in enumerate(speaker_names)}
     values = (
         numbers,
-        versions,
         [log_id or 0 for log_id in logs],
         seqs,
         [kind_codes[kind] for kind in kinds],

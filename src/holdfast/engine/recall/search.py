@@ -109,7 +109,7 @@ def _prepare(
     completed = complete_query(resources, principal, op, checked.query) if isinstance(op, Search) else None
     searched = checked.query if completed is None else completed.searched
     places = resolve_targets(resources.db, principal, checked.targets)
-    excluded = 0 if completed is None else _max_excluded(op, completed.session)
+    excluded = _max_excluded(op, completed.session) if isinstance(op, Search) and completed is not None else 0
     retrieval = retrieve(
         resources,
         principal,
@@ -137,10 +137,8 @@ def _prepare(
     )
 
 
-def _max_excluded(op: Find | Search, session: StoredSession | None) -> int:
+def _max_excluded(op: Search, session: StoredSession | None) -> int:
     """Return how many documents may be found that are not returned."""
-    if not isinstance(op, Search):
-        return 0
     live = min(MAX_LIVE, session.live_count) if session is not None and op.mode == "context" else 0
     return len(op.exclude_uris) + live
 
@@ -211,11 +209,10 @@ def _select(
     tx: Tx, principal: Principal, op: Find | Search, prepared: PreparedSearch
 ) -> tuple[dict[ContextType, list[Located]], int]:
     """Return the documents to return, best first, by kind, and how many were excluded."""
-    documents = sorted(prepared.retrieval.documents, key=lambda document: -document.score)
     excluded = _excluded(principal, op)
     by_kind: dict[ContextType, list[Located]] = {}
     excluded_count = 0
-    for located in locate(tx, principal, documents, prepared.places):
+    for located in locate(tx, principal, prepared.retrieval.documents, prepared.places):
         if located.uri in excluded or _is_in_prompt(located, op, prepared.session):
             excluded_count += 1
             continue

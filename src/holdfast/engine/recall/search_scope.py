@@ -13,11 +13,10 @@ from holdfast.engine.recall.retrieval import RetrievalRequest, Target
 from holdfast.search.documents import Document
 from holdfast.store.access import readable_documents, text_hits
 from holdfast.store.access.grants import Grantee
-from holdfast.store.access.readable_documents import WHOLE_LOG
 from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage
-from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.lineage import WHOLE_LOG, LogRange
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,6 +15,7 @@ from holdfast.search.features import PERSON_ROLES, closeness_in_time
 from holdfast.search.matches import Candidates, WordMatches
 from holdfast.search.query import Query
 from holdfast.search.stems import stem
+from holdfast.search.times.periods import MICROSECONDS_PER_DAY
 from holdfast.store.access.readable_documents import Candidate
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-DAY_MICROS = 86_400_000_000
 _SPEAKER_WEIGHT, _TIME_WEIGHT = 1.4, 3.0
 """What a named speaker and a matching time count for the choice of candidates."""
 
@@ -134,7 +134,7 @@ def _closeness(table: OwnerTable, rows: "Array", pending: Sequence[Document], qu
     if query.times:
         times = np.concatenate([table.times[rows], np.array([each.created_at for each in pending], np.int64)])
         for each in query.times:
-            closeness = np.maximum(closeness, _TIME_WEIGHT * closeness_in_time(times // DAY_MICROS, each))
+            closeness = np.maximum(closeness, _TIME_WEIGHT * closeness_in_time(times // MICROSECONDS_PER_DAY, each))
     speakers = dict.fromkeys([*table.speaker_names, *(document.speaker for document in pending)])
     named = [name for name in speakers if not query.mentioned.isdisjoint(name.split())]
     if len(named) == 1:

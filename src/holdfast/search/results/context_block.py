@@ -8,7 +8,7 @@ from holdfast.model.search import ContextType, RecalledEntry
 from holdfast.search.results.excerpts import excerpt
 from holdfast.search.results.recalled import CLOSING, OPENING, escape
 
-MAX_SHARE = 3
+SHARE_DIVISOR = 3
 """If not everything fits, an entry longer than a third of the budget is shortened to that."""
 MIN_TOKENS = 40
 """An entry is not shortened to less."""
@@ -56,7 +56,7 @@ def pack(
     around, _ = _without_duplicates([item for item in items if item.origin == "around"], found)
     chosen: list[_Chosen] = []
     left = max_tokens - count(f"{OPENING}\n{CLOSING}")
-    share = left if _fits(found, left, count) else max(MIN_TOKENS, left // MAX_SHARE)
+    share = left if _fits(found, left, count) else max(MIN_TOKENS, left // SHARE_DIVISOR)
     for item in found:
         choice = _fit(item, min(share, left), words, count)
         if choice is not None:

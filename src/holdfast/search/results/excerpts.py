@@ -1,4 +1,4 @@
-"""Excerpts of long texts: the part around the first words of a query."""
+"""Excerpts of long texts: the part around the longest word of the query that occurs."""
 
 from collections.abc import Iterable
 
@@ -6,8 +6,8 @@ MARK = "[...]"
 """Stands for the text that an excerpt leaves out."""
 MAX_WORDS = 20
 """How many words of a query are looked for."""
-_SHARE_BEFORE = 4
-"""The part of an excerpt that comes before the first word: a quarter."""
+_BEFORE_DIVISOR = 4
+"""A quarter of an excerpt comes before the word."""
 
 
 def excerpt(text: str, words: Iterable[str], max_chars: int) -> str:
@@ -22,7 +22,7 @@ def excerpt(text: str, words: Iterable[str], max_chars: int) -> str:
     longest = sorted({word.lower() for word in words if word}, key=lambda word: (-len(word), word))[:MAX_WORDS]
     found = [(word, at) for word in longest if (at := lowered.find(word)) >= 0]
     at = max(found, key=lambda each: (len(each[0]), -each[1]))[1] if found else 0
-    first = max(0, min(at - max_chars // _SHARE_BEFORE, len(text) - max_chars))
+    first = max(0, min(at - max_chars // _BEFORE_DIVISOR, len(text) - max_chars))
     last = first + max_chars
     if first:
         first = _next_space(text, first, at)

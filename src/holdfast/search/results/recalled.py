@@ -26,8 +26,12 @@ def is_recalled(message: Message) -> bool:
     """Return whether a message has nothing but recalled text: by its kind, by its text, or by its parts."""
     if message.message_kind == RECALLED_KIND:
         return True
-    parts = [part for part in message.parts if not (isinstance(part, TextPart) and not part.text.strip())]
+    parts = [part for part in message.parts if not _is_blank(part)]
     return bool(parts) and all(_is_recalled_part(part) for part in parts)
+
+
+def _is_blank(part: Part) -> bool:
+    return isinstance(part, TextPart) and not part.text.strip()
 
 
 def _is_recalled_part(part: Part) -> bool:
@@ -58,5 +62,5 @@ def own_parts(message: Message) -> list[Part]:
     return [
         TextPart(without_recalled(part.text)) if isinstance(part, TextPart) and OPENING in part.text else part
         for part in message.parts
-        if not _is_recalled_part(part) or (isinstance(part, TextPart) and OPENING not in part.text)
+        if not _is_recalled_part(part) or _is_blank(part)
     ]

@@ -12,11 +12,9 @@ from holdfast.model.access import OWNER_RIGHTS
 from holdfast.store.access.grants import IS_READABLE, OF_GRANTEE, Grantee
 from holdfast.store.database import Row, Statement, Tx
 from holdfast.store.index import scopes
-from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.lineage import WHOLE_LOG, LogRange
 from holdfast.store.tables.sessions import StoredSession, select_sessions
 
-WHOLE_LOG = 2**62
-"""The last sequence number of a range that has no end."""
 MAX_SHARED_RANGES = 10_000
 """How many shared log ranges are searched, the newest logs first."""
 MAX_PENDING_LOGS = 1_000

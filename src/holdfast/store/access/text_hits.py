@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_SCOPES = 200
 """Up to so many logs are named in a query of the text index."""
 DOCUMENT_COLUMNS = ", ".join(f"d.{field}" for field in Document._fields)
-_COLUMNS = "n, version, log_id, number, kind, level, created_at, role, speaker"
+_COLUMNS = "n, log_id, number, kind, level, created_at, role, speaker"
 
 
 class Hits(NamedTuple):

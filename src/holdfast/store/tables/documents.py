@@ -159,20 +159,6 @@ def read(tx: Tx, numbers: Sequence[int]) -> list[Document]:
     return [found[n] for n in numbers if n in found]
 
 
-def read_neighbours(tx: Tx, log_id: int, numbers: Sequence[int], kind: str = "message") -> list[Document]:
-    """Read the documents of a log with some numbers, such as those before and after a message."""
-    found: list[Document] = []
-    for first in range(0, len(numbers), MAX_ROWS):
-        chunk = numbers[first : first + MAX_ROWS]
-        rows = tx.all(
-            f"SELECT n, {_COLUMNS} FROM documents WHERE account_id = ? AND log_id = ? AND kind = ?"
-            f" AND number IN ({_marks(chunk)}) ORDER BY number",
-            (tx.account, log_id, kind, *chunk),
-        )
-        found += [Document(*row) for row in rows]
-    return found
-
-
 def last_number(tx: Tx, log_id: int, kind: str = "message") -> int:
     """The number of the last document of a log, or 0. Messages are indexed in order."""
     row = tx.one(

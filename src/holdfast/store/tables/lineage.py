@@ -8,6 +8,9 @@ from holdfast.errors import DataDamagedError
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 
+WHOLE_LOG = 2**62
+"""The last sequence number of a log range without an end. Only such a range opens other kinds than messages."""
+
 
 class LogRange(msgspec.Struct, frozen=True):
     """Messages `first` to `last` of a session are stored in the log `log_id` with the same sequence numbers."""

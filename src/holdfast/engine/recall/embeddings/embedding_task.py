@@ -10,7 +10,7 @@ import numpy as np
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.recall.embeddings.document_texts import read_texts
 from holdfast.engine.recall.embeddings.vector_index_kind import start_if_needed
-from holdfast.engine.tasks.claimed_task import ClaimedTask, LeaseLostError
+from holdfast.engine.tasks.claimed_task import MIN_PAUSE_SECONDS, ClaimedTask, LeaseLostError
 from holdfast.engine.tasks.completion import OutdatedResultsError
 from holdfast.engine.tasks.task_kind import WriteResults
 from holdfast.model.summaries import Cost
@@ -27,8 +27,6 @@ OWNERS_AT_ONCE = 100
 LOCAL_TEXTS = 16
 """Texts per call of an embedder on this machine. Small, so that the CPU can be yielded between two calls."""
 YIELD_SECONDS = 0.000_2
-MIN_PAUSE_SECONDS = 0.001
-"""The shortest pause after a write. The pause is otherwise as long as the write: others write meanwhile."""
 
 Advance = Callable[[Tx, CallContext, int], None]
 """Called in the transaction of each batch with the number of its documents."""

@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from holdfast.engine.recall.document_kinds import MESSAGE
 from holdfast.store.database import Row
-from holdfast.store.tables.embeddings.vectors import EVERYTHING, WHOLE_LOG, VectorFilter
-from holdfast.store.tables.lineage import LogRange
+from holdfast.store.tables.embeddings.vectors import EVERYTHING, VectorFilter
+from holdfast.store.tables.lineage import WHOLE_LOG, LogRange
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
-MESSAGE = "message"
 MIN_SPARE_ROWS = 64
-SPARE_SHARE = 4
+SPARE_DIVISOR = 4
 """A matrix that grows gets room for a fourth more: new vectors are then added without copying the others."""
 _SPARSE = 4
 """If fewer than one of this many rows is allowed, only these are compared."""
@@ -207,7 +207,7 @@ class OwnerMatrix:
             return
         needed = self._count + added
         if needed > len(self._buffers[0]):
-            capacity = needed + max(MIN_SPARE_ROWS, needed // SPARE_SHARE)
+            capacity = needed + max(MIN_SPARE_ROWS, needed // SPARE_DIVISOR)
             self._buffers = [self._grown(each, capacity) for each in self._buffers]
         for buffer, values in zip(self._buffers, new, strict=True):
             buffer[self._count : needed] = values

@@ -9,7 +9,6 @@ from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, DocumentText
 from holdfast.engine.recall.requests.targets import Place, find_forks, is_in_places
 from holdfast.engine.recall.results.message_reading import FoundMessage, read_found
 from holdfast.engine.recall.retrieval import RankedDocument
-from holdfast.model.archives import archive_uri
 from holdfast.model.identity import Principal
 from holdfast.model.search import Hit, MessageHit, message_uri
 from holdfast.store.access import readable_documents
@@ -66,25 +65,26 @@ def _address(document: RankedDocument, session: StoredSession | None) -> str | N
         return message_uri(session.uri, document.number) if document.number <= session.last_seq else None
     if session.log_id != document.log_id:
         return None  # a fork has copies of the archives that it shares
-    return document.uri or archive_uri(session.owner_id, session.session_id, document.number)
+    return document.uri or DOCUMENT_KINDS[document.kind].uri(session.uri, document.number)
 
 
 def message_hits(tx: Tx, located: Sequence[Located], around: int, words: Sequence[str]) -> list[MessageHit]:
     """Return the hits of messages, in order."""
-    found = [FoundMessage(each.session, each.document.number) for each in located if each.session is not None]
+    readable = [(each, each.session) for each in located if each.session is not None]
+    found = [FoundMessage(session, each.document.number) for each, session in readable]
     return [
         MessageHit(
             uri=each.uri,
-            session_id=hit.session.session_id,
-            owner=hit.session.owner_id,
-            seq=hit.seq,
+            session_id=session.session_id,
+            owner=session.owner_id,
+            seq=each.document.number,
             score=each.document.score,
             reasons=each.document.reasons,
             message=read.message,
             around=read.around,
             is_shortened=read.is_shortened,
         )
-        for each, hit, read in zip(located, found, read_found(tx, found, around, words), strict=True)
+        for (each, session), read in zip(readable, read_found(tx, found, around, words), strict=True)
     ]
 
 

@@ -23,7 +23,7 @@ def delete(tx: Tx, owner_id: str) -> None:
 
 
 def page(tx: Tx, *, after: str | None, limit: int) -> list[str]:
-    """List owners of the account. The documents of a deleted session have an empty owner."""
+    """List owners of the account. Documents of a deleted session belong to `documents.NOBODY`."""
     condition, params = ("TRUE", ()) if after is None else ("owner_id > ?", (after,))
     rows = tx.all(
         f"SELECT owner_id FROM unembedded WHERE account_id = ? AND {condition} ORDER BY owner_id LIMIT ?",

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from holdfast.store.database import Statement, Tx
-from holdfast.store.tables.embeddings.vectors import WHOLE_LOG, VectorFilter
+from holdfast.store.tables.embeddings.vectors import VectorFilter
+from holdfast.store.tables.lineage import WHOLE_LOG
 
 M = 24
 EF_CONSTRUCTION = 128

@@ -12,8 +12,6 @@ from holdfast.store.tables.lineage import LogRange
 
 MAX_ROWS = 100
 """How many vectors one statement inserts."""
-WHOLE_LOG = 2**62
-"""The last sequence number of a log range without an end. Only such a range opens overviews."""
 _OF_OWNER = "account_id = ? AND owner_id = ?"
 _OF_SPACE = f"{_OF_OWNER} AND space = ?"
 _SELECT = (
@@ -103,7 +101,7 @@ def store_spaces(tx: Tx, spaces: Spaces) -> None:
 
 
 def list_owners(tx: Tx, *, after: str | None, limit: int) -> list[str]:
-    """List the owners of documents of the account. The documents of a deleted session have an empty owner."""
+    """List the owners of documents of the account. Documents of a deleted session belong to `documents.NOBODY`."""
     condition, params = ("TRUE", ()) if after is None else ("owner_id > ?", (after,))
     rows = tx.all(
         f"SELECT owner_id FROM index_owners WHERE account_id = ? AND {condition} ORDER BY owner_id LIMIT ?",
@@ -286,11 +284,6 @@ def list_numbers(tx: Tx, owner_id: str, space: str) -> list[int]:
     """List the numbers of the documents of an owner that have a vector."""
     rows = tx.all(f"SELECT n FROM vectors WHERE {_OF_SPACE}", (tx.account, owner_id, space))
     return [row[0] for row in rows]
-
-
-def count(tx: Tx, owner_id: str, space: str) -> int:
-    row = tx.one(f"SELECT COUNT(*) FROM vectors WHERE {_OF_SPACE}", (tx.account, owner_id, space))
-    return int(row[0]) if row else 0
 
 
 def delete_other_spaces(tx: Tx, kept: str, limit: int) -> int:
