@@ -1,9 +1,9 @@
 """What is measured of each candidate: how well it matches the query, in itself and by what is around it."""
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from holdfast.search.analysis import ASKS
@@ -179,8 +179,12 @@ def _names_time(document: Document, times: Sequence[TimeRange]) -> float:
     """Whether a text names one of the times. A much longer period, such as a year, tells less."""
     if document.dates == "[]":
         return 0.0
+    try:
+        periods = msgspec.json.decode(document.dates, type=list[tuple[int, int]])
+    except msgspec.MsgspecError:  # a damaged row of the index must not prevent searches
+        return 0.0
     best = 0.0
-    for first, last in json.loads(document.dates):
+    for first, last in periods:
         for time in times:
             if first <= time.last_day and last >= time.first_day:
                 is_precise = last - first <= 2 * max(time.last_day - time.first_day + 1, 7)

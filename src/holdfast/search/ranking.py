@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 MIN_COMPARED = 100
 """With fewer candidates, standard deviations would say little."""
-FEW_FACTOR = 2.0
-"""How much more an absolute feature counts if there are hardly any candidates, where relative ones say nothing."""
+WORDS_FACTOR = 2.0
+"""How much more an absolute feature counts if the words alone decide, where relative ones say nothing."""
+SHORT_QUERY_WORDS, SHORT_QUERY = 2, 0.8
+"""Up to so many words are a search for these words, and not a question: they decide to this degree."""
 _SIGNALS: tuple[Signal, ...] = (*(weight.signal for weight in WEIGHTS), "use")
 
 
@@ -45,19 +47,20 @@ class _Standardised(NamedTuple):
 def standardise(query: Query, pool: Pool, vocabulary: Vocabulary) -> _Standardised:
     """Measure the candidates of a pool, and compare them with each other."""
     measured = measure(query, pool, vocabulary)
-    columns = [_compare(measured.features[weight.feature], weight) for weight in WEIGHTS]
+    columns = [_compare(measured.features[weight.feature], weight, query) for weight in WEIGHTS]
     cosines = measured.features["cosine"]
     strength = max(float(measured.coverage.max()), float(cosines.max()))
     return _Standardised(np.stack(columns, axis=1), pool.hotness, min(max(strength, 0.0), 1.0))
 
 
-def _compare(values: "Array", weight: Weight) -> "Array":
+def _compare(values: "Array", weight: Weight, query: Query) -> "Array":
     """Return the values of a feature on its scale. A few candidates are compared with documents that match nothing."""
     missing = max(MIN_COMPARED - len(values), 0)
+    words_alone = max(missing / MIN_COMPARED, SHORT_QUERY if len(query.text.split()) <= SHORT_QUERY_WORDS else 0.0)
     if weight.scale == "absolute":
-        return values * (1 + FEW_FACTOR * missing / MIN_COMPARED)
+        return values * (1 + WORDS_FACTOR * words_alone)
     if weight.scale == "relative":
-        return standardised(values, weight.min_deviation) * (1 - missing / MIN_COMPARED)
+        return standardised(values, weight.min_deviation) * (1 - words_alone)
     return standardised(np.concatenate([values, np.zeros(missing)]))[: len(values)]
 
 

@@ -53,6 +53,10 @@ MAX_SHARED = 2_000
 """Documents of other owners that are found by each word, the newest ones."""
 MIN_FREQUENT, FREQUENT_DIVISOR = 20_000, 10
 """A word that at least 20,000 documents of an owner, and a tenth of them, have is counted but not looked up."""
+MIN_SCORE = 0.001
+"""What scores less has nothing to do with the query."""
+MIN_TIME, MAX_TIME = -62_135_596_800_000_000, 253_402_300_799_000_000
+"""The beginning of the year 1 and the end of the year 9999, in microseconds since 1970."""
 NOTHING = Retrieval(documents=[], times=[], notes=[], searched=0, candidates=0)
 
 _vocabulary = Vocabulary(word_vectors)
@@ -72,7 +76,7 @@ def search(resources: EngineResources, principal: Principal, request: RetrievalR
     """Find and rank documents. Call it outside a transaction."""
     read = partial(resources.db.read, principal.account_id)
     speakers, spaces = read(lambda tx: _read_speakers_and_spaces(tx, resources, principal.internal_id))
-    query = without_speakers(parse_query(request.query, request.now), _words_of(speakers))
+    query = without_speakers(parse_query(request.query, request.now + request.utc_offset), _words_of(speakers))
     vector, notes = embed_query(resources, spaces, " ".join(query.words))
     run = partial(_search, resources=resources, asked=_Asked(principal, request, query, vector))
     unread, retrieval = read(run)
@@ -134,6 +138,7 @@ def _search(tx: Tx, *, resources: EngineResources, asked: _Asked, is_last: bool 
             for hits in text_hits.find_numbers(tx, owner_id, terms, scope.own_ranges, _max_hits(state))
         ],
         shared=readable_documents.shared_candidates(tx, scope.shared, terms, _filter(request), MAX_SHARED),
+        near=vector_search.find_near(tx, resources, scope.shared, vector, _vector_filter(scope, request)),
         pending=waiting,
     )
     retrieval = _rank_all(tx, resources, asked._replace(query=query), sources, state)
@@ -156,7 +161,7 @@ def _rank_all(tx: Tx, resources: EngineResources, asked: _Asked, sources: Source
             ranked += best
             chosen += count
     ranked.sort(key=lambda document: -document.score)
-    times = [_searched_time(asked.query, each) for each in asked.query.times]
+    times = [_searched_time(asked, each) for each in asked.query.times]
     return Retrieval(documents=ranked, times=times, notes=[], searched=searched, candidates=chosen)
 
 
@@ -177,10 +182,13 @@ def _vector_filter(scope: Scope, request: RetrievalRequest) -> VectorFilter:
     )
 
 
-def _searched_time(query: Query, found: TimeRange) -> SearchedTime:
-    """Return a time of the query; `until` is the end of its last day."""
-    since, until = found.first_day * MICROSECONDS_PER_DAY, (found.last_day + 1) * MICROSECONDS_PER_DAY
-    return SearchedTime(query.text[found.start : found.end], from_micros(since), from_micros(until))
+def _searched_time(asked: _Asked, found: TimeRange) -> SearchedTime:
+    """Return a time of the query, in the asker's time zone; `until` is the end of its last day."""
+    since, until = (
+        from_micros(min(max(day * MICROSECONDS_PER_DAY - asked.request.utc_offset, MIN_TIME), MAX_TIME))
+        for day in (found.first_day, found.last_day + 1)
+    )
+    return SearchedTime(asked.query.text[found.start : found.end], since, until)
 
 
 def _pending_documents(pending: Pending, scope: Scope, table: OwnerTable, request: RetrievalRequest) -> list[Document]:
@@ -192,7 +200,7 @@ def _pending_documents(pending: Pending, scope: Scope, table: OwnerTable, reques
     ranges = None if scope.own_ranges is None else [*scope.own_ranges, *scope.shared]
     for index, message in enumerate(pending.messages):
         log_id, seq, created_at = message.log_id, message.document.number, message.document.created_at
-        if not (request.since or 0) <= created_at < (request.until or 2**63) or (log_id, seq) in known:
+        if not search_scope.is_in_time(request, created_at) or (log_id, seq) in known:
             continue
         if ranges is not None and not search_scope.is_in_ranges(ranges, log_id, seq):
             continue
@@ -251,12 +259,13 @@ def _rank(
             number=document.number,
             level=document.level,
             uri=document.uri,
-            tags=msgspec.json.decode(document.tags),
+            tags=search_scope.tags_of(document),
             created_at=document.created_at,
             score=each.score,
             reasons=each.reasons,
         )
         for document, each in best
+        if each.score >= MIN_SCORE
     ], pool.candidates
 
 

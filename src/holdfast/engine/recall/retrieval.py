@@ -35,6 +35,8 @@ class RetrievalRequest(msgspec.Struct, frozen=True, kw_only=True):
     tags: list[str]
     now: int
     """The time that expressions such as "yesterday" are relative to, in microseconds."""
+    utc_offset: int = 0
+    """What the asker's clock shows more than UTC, in microseconds."""
 
 
 class RankedDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 import msgspec
 
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler
 from holdfast.engine.recall.requests.completion import complete_query
-from holdfast.engine.recall.requests.targets import Address, Place, parse_targets, resolve_targets
+from holdfast.engine.recall.requests.targets import Address, Place, is_within_session, parse_targets, resolve_targets
 from holdfast.engine.recall.reranking import rerank
 from holdfast.engine.recall.results.context_mode import with_context
 from holdfast.engine.recall.results.hits import Located, document_hits, locate, message_hits
@@ -27,6 +27,8 @@ from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros, to_micros
 
 MAX_RETRIEVED = 2_000
+MAX_COPIES = 20
+"""How often the query itself may be in the session and still not hide other hits."""
 MAX_LIVE = 200
 """How many more documents are ranked if live messages of a session are not returned."""
 
@@ -42,6 +44,8 @@ class CheckedSearch(msgspec.Struct, frozen=True, kw_only=True):
     levels: list[int]
     tags: list[str]
     now: int
+    utc_offset: int
+    """What the asker's clock shows more than UTC, in microseconds."""
     notes: list[str]
 
 
@@ -69,17 +73,20 @@ def _check(context: CallContext, op: Find | Search) -> CheckedSearch:
     for name, values in texts.items():
         for value in values:
             storable_text(name, value)
-    now = _parse_time("as_of", op.as_of, context.now) or context.now
+    as_of = _parse_time("as_of", op.as_of, context.now)
+    now = context.now if as_of is None else to_micros(as_of)
+    since, until = _parse_time("since", op.since, now), _parse_time("until", op.until, now, is_end=True)
     every_kind: tuple[ContextType, ...] = get_args(FoundKind if isinstance(op, Find) else SearchedKind)
     return CheckedSearch(
         query=query,
         kinds=list(dict.fromkeys(_as_list(op.context_type))) or list(every_kind),
         targets=parse_targets(op.target_uri),
-        since=_parse_time("since", op.since, now),
-        until=_parse_time("until", op.until, now, is_end=True),
+        since=None if since is None else to_micros(since),
+        until=None if until is None else to_micros(until),
         levels=sorted(set(_as_list(op.level))),
         tags=tags,
         now=now,
+        utc_offset=0 if as_of is None else (as_of.utcoffset() or timedelta()) // timedelta(microseconds=1),
         notes=notes,
     )
 
@@ -92,14 +99,13 @@ def _as_list(value: Any) -> list[Any]:
 
 def _parse_time(
     field: Literal["since", "until", "as_of"], text: str | None, now: int, *, is_end: bool = False
-) -> int | None:
+) -> datetime | None:
     if text is None:
         return None
     try:
-        time: datetime = parse_time(text.strip(), from_micros(now), is_end=is_end)
+        return parse_time(text.strip(), from_micros(now), is_end=is_end)
     except ValueError:
         raise InvalidArgumentError(field, f"{short_repr(text)} is not a time; {TIME_HINT}") from None
-    return to_micros(time)
 
 
 def _prepare(
@@ -116,13 +122,14 @@ def _prepare(
         RetrievalRequest(
             query=searched,
             kinds=checked.kinds,
-            limit=min(op.max_hits + excluded + 1, MAX_RETRIEVED),
+            limit=_limit(op, excluded, places),
             targets=[place.target for place in places],
             since=checked.since,
             until=checked.until,
             levels=checked.levels,
             tags=checked.tags,
             now=checked.now,
+            utc_offset=checked.utc_offset,
         ),
     )
     retrieval = rerank(resources, principal.account_id, searched, retrieval)
@@ -135,6 +142,13 @@ def _prepare(
         retrieval=retrieval,
         notes=[*checked.notes, *([] if completed is None else completed.notes), *retrieval.notes],
     )
+
+
+def _limit(op: Find | Search, excluded: int, places: Sequence[Place]) -> int:
+    """Return how many documents to retrieve. A place within a session is looked for among all that are found there."""
+    if any(is_within_session(place) for place in places):
+        return MAX_RETRIEVED
+    return min(op.max_hits + excluded + MAX_COPIES, MAX_RETRIEVED)
 
 
 def _max_excluded(op: Search, session: StoredSession | None) -> int:
@@ -191,7 +205,8 @@ def _messages(
 ) -> list[MessageHit]:
     """Return the messages that were found, without the query itself, which may be the last message of the session."""
     session, query = prepared.session, prepared.checked.query
-    hits = message_hits(tx, located[: op.max_hits + (session is not None)], op.around, words)
+    extra = MAX_COPIES if session is not None else 0
+    hits = message_hits(tx, located[: op.max_hits + extra], op.around, words)
     if session is not None:
         here = (session.owner_id, session.session_id)
         hits = [hit for hit in hits if (hit.owner, hit.session_id) != here or hit.text.strip() != query]

@@ -90,13 +90,27 @@ def is_wanted(scope: Scope, request: RetrievalRequest, document: Document, *, is
     """Whether a document that the caller may read is in the targets and within the limits of a request."""
     if request.levels and document.level not in request.levels:
         return False
-    if not (request.since or 0) <= document.created_at < (request.until or 2**63):
+    if not is_in_time(request, document.created_at):
         return False
-    if request.tags and not set(request.tags) <= set(msgspec.json.decode(document.tags, type=list[str])):
+    if request.tags and not set(request.tags) <= set(tags_of(document)):
         return False
     if not is_own or scope.own_ranges is None or document.log_id is None:
         return True
     return is_in_ranges(scope.own_ranges, document.log_id, document.number)
+
+
+def is_in_time(request: RetrievalRequest, created_at: int) -> bool:
+    """Whether a time is within the limits of a request."""
+    is_early = request.since is not None and created_at < request.since
+    return not is_early and (request.until is None or created_at < request.until)
+
+
+def tags_of(document: Document) -> list[str]:
+    """Return the tags of a document; none if its row is damaged, since the index can be made again."""
+    try:
+        return msgspec.json.decode(document.tags, type=list[str])
+    except msgspec.MsgspecError:
+        return []
 
 
 def is_in_ranges(ranges: Sequence[LogRange], log_id: int, seq: int) -> bool:

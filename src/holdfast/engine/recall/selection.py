@@ -8,7 +8,7 @@ import numpy as np
 from holdfast.engine.recall.document_kinds import MESSAGE
 from holdfast.engine.recall.owner_tables import OwnerTable
 from holdfast.engine.recall.search_scope import Scope
-from holdfast.engine.recall.vector_search import TableCosines
+from holdfast.engine.recall.vector_search import NearDocument, TableCosines
 from holdfast.search import matches
 from holdfast.search.documents import Document, Place
 from holdfast.search.features import PERSON_ROLES, closeness_in_time
@@ -49,6 +49,8 @@ class Sources(NamedTuple):
     """For each word of the query."""
     shared: list[list[Candidate]]
     """For each word of the query the documents of others that have it."""
+    near: list[NearDocument]
+    """Documents of others that are close to the query in meaning."""
     pending: list[Document]
 
 
@@ -65,13 +67,14 @@ def select(kind: str, sources: Sources, query: Query) -> Selection | None:
     table = sources.table
     pending = sources.pending if kind == MESSAGE else []
     shared = [[each for each in found if each.kind == kind] for found in sources.shared]
-    others = _Others(shared, pending)
+    near = {each.place: each.cosine for each in sources.near if each.kind == kind}
+    others = _Others(shared, pending, list(near))
     rows, layout = table.arrange_kind(kind)
     if sources.allowed is not None:
         rows = rows[sources.allowed[rows]]
     if sources.allowed is not None or others.places:
         layout = table.arrange(rows, others.places)
-    searched = len(rows) + len(pending) + len({_place(each) for found in shared for each in found})
+    searched = len(rows) + len(pending) + len(near.keys() | {_place(each) for found in shared for each in found})
     if not searched:
         return None
     at = layout.positions[: len(rows)]
@@ -81,6 +84,8 @@ def select(kind: str, sources: Sources, query: Query) -> Selection | None:
     cosines[at] = sources.cosines.values[rows]
     closeness = np.zeros(len(layout.in_log))
     place_at = dict(zip(others.places, layout.positions[len(rows) :].tolist(), strict=True))
+    for place, cosine in near.items():
+        cosines[place_at[place]] = cosine
     with_pending = np.concatenate([at, np.array([place_at[_place(each)] for each in pending], np.int64)])
     closeness[with_pending] = _closeness(table, rows, pending, query)
     words = [
@@ -93,12 +98,14 @@ def select(kind: str, sources: Sources, query: Query) -> Selection | None:
 class _Others:
     """Documents that are not in the caller's own table: those of other owners, and pending messages."""
 
-    def __init__(self, shared: Sequence[Sequence[Candidate]], pending: Sequence[Document]) -> None:
+    def __init__(
+        self, shared: Sequence[Sequence[Candidate]], pending: Sequence[Document], near: Sequence[Place]
+    ) -> None:
         self._shared = shared
         self._pending = pending
         self._stems = [frozenset(map(stem, document.words.split())) for document in pending]
         places = dict.fromkeys(_place(document) for document in pending)
-        for each in dict.fromkeys(_place(candidate) for found in shared for candidate in found):
+        for each in dict.fromkeys([*near, *(_place(candidate) for found in shared for candidate in found)]):
             around = (-1, 0, 1) if each.log_id else (0,)
             places.update(dict.fromkeys(Place(each.log_id, each.number + step) for step in around))
         self.places = list(places)

@@ -9,9 +9,13 @@ from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.recall.embeddings.matrices import matrices_of
 from holdfast.engine.recall.owner_tables import OwnerTable
 from holdfast.errors import HoldfastError
+from holdfast.search.documents import Place
+from holdfast.store.access import readable_documents
 from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
+from holdfast.store.tables import documents
 from holdfast.store.tables.embeddings.vectors import EVERYTHING, Spaces, VectorFilter
+from holdfast.store.tables.lineage import LogRange
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +25,18 @@ if TYPE_CHECKING:
 
 MAX_NEAREST = 400
 """How many documents are selected by their vectors, if not all are compared."""
+
+
+MAX_OTHER_OWNERS, MAX_NEAR = 8, 100
+"""Of how many other owners documents are compared by their vectors, and how many of each are ranked."""
+
+
+class NearDocument(NamedTuple):
+    """A document that is close to the query in meaning."""
+
+    kind: str
+    place: Place
+    cosine: float
 
 
 class QueryVector(NamedTuple):
@@ -97,3 +113,22 @@ def cosines_of_documents(
     if query is None:
         return np.full(len(numbers), np.nan, dtype=np.float32)
     return matrices_of(resources.db, resources.settings).cosines(tx, owner_id, query.space, query.vector, numbers)
+
+
+def find_near(
+    tx: Tx, resources: EngineResources, ranges: Sequence[LogRange], query: QueryVector | None, wanted: VectorFilter
+) -> list[NearDocument]:
+    """Find the documents of other owners, in log ranges that the caller may read, that are closest to the query."""
+    if query is None or not ranges:
+        return []
+    found: list[NearDocument] = []
+    matrices = matrices_of(resources.db, resources.settings)
+    for owner_id in readable_documents.owners_of_ranges(tx, ranges, MAX_OTHER_OWNERS):
+        nearest = matrices.nearest(
+            tx, owner_id, query.space, query.vector, MAX_NEAR, wanted._replace(ranges=list(ranges))
+        )
+        cosines = dict(zip(nearest.numbers.tolist(), nearest.cosines.tolist(), strict=True))
+        for row in documents.read(tx, list(cosines)):
+            place = Place(row.log_id or 0, row.number if row.log_id else row.n)
+            found.append(NearDocument(row.kind, place, cosines[row.n]))
+    return found

@@ -20,7 +20,7 @@ def parse_time(text: str, now: datetime, *, is_end: bool = False) -> datetime:
     >>> str(parse_time("7d", now)), str(parse_time("2026-03-01", now, is_end=True))
     ('2026-03-17 09:00:00+00:00', '2026-03-02 00:00:00+00:00')
     >>> str(parse_time("2026-03-01T10:00:00+02:00", now))
-    '2026-03-01 08:00:00+00:00'
+    '2026-03-01 10:00:00+02:00'
     """
     try:
         if age := _AGE.fullmatch(text):
@@ -30,7 +30,9 @@ def parse_time(text: str, now: datetime, *, is_end: bool = False) -> datetime:
             return day + timedelta(days=1) if is_end else day
         if _TIME.fullmatch(text):
             time = _parse_iso(text)
-            return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+            time = time if time.tzinfo else time.replace(tzinfo=UTC)
+            time.astimezone(UTC)  # raises OverflowError outside the years 1 to 9999
+            return time
     except (OverflowError, ValueError, msgspec.ValidationError):  # also a time outside the years 1 to 9999
         pass
     raise ValueError(f"{text} is not a time")

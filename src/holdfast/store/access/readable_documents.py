@@ -23,6 +23,8 @@ MAX_HITS = 50_000
 """How many hits of a word are looked at, the newest ones."""
 MAX_SCOPES = 200
 """How many logs a query of the text index names. Other documents of the account are never looked at."""
+MAX_OWNER_RANGES = 1_000
+"""How many shared log ranges are looked at to find the owners whose vectors are searched."""
 _CHUNK = 400
 """How many ids a statement names."""
 _COLUMNS = (
@@ -151,6 +153,17 @@ def shared_candidates(
     if len(log_ids) <= MAX_SCOPES:
         return found
     return [sorted(each, key=lambda candidate: -candidate.n)[:limit] for each in found]
+
+
+def owners_of_ranges(tx: Tx, ranges: Sequence[LogRange], limit: int) -> list[str]:
+    """List owners of documents in log ranges, those of the first ranges first."""
+    owner = (
+        "SELECT d.owner_id FROM documents d WHERE d.account_id = ? AND d.log_id = r.log_id AND d.kind = 'message'"
+        " ORDER BY d.number LIMIT 1"
+    )
+    searched = _as_json(list(ranges)[:MAX_OWNER_RANGES])
+    rows = tx.all(f"SELECT ({owner}) FROM ({tx.dialect.ranges}) AS r", (tx.account, searched))
+    return [owner_id for owner_id in dict.fromkeys(row[0] for row in rows) if owner_id is not None][:limit]
 
 
 def filter_conditions(wanted: DocumentFilter) -> tuple[list[str], list[str | int]]:

@@ -101,6 +101,12 @@ def _place(names: tuple[str, ...], fragment: str) -> Place:
     return Place(address, Target(owner_id=owner_id, uri_prefix=address))
 
 
+def is_within_session(place: Place) -> bool:
+    """Whether a place is a part of a session, such as one message."""
+    names = place.address.removeprefix("viking://").split("/")
+    return place.target.session_id is not None and (len(names) > _SESSION_DEPTH or "#" in place.address)
+
+
 def is_in_places(address: str, places: Sequence[Place]) -> bool:
     """Return whether an address lies in one of the places. Without places, all do."""
     return not places or any(is_below(address, place.address) for place in places)
