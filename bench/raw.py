@@ -11,6 +11,7 @@ import apsw
 import msgspec
 
 import holdfast
+from holdfast.config import Settings
 
 Statement = tuple[str, tuple[Any, ...]]
 
@@ -64,7 +65,10 @@ def record_appends(appends: Sequence[tuple[str, str]]) -> Recording:
 
     They are recorded rather than written down here, so that they always match the code.
     """
-    with _record_statements() as statements, holdfast.connect(":memory:") as client:
+    with (
+        _record_statements() as statements,
+        holdfast.connect(":memory:", settings=Settings(worker_threads=0)) as client,
+    ):
         for session in dict.fromkeys(session for session, _ in appends):
             client.create_session(session)
         opening = statements.copy()

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -152,7 +153,7 @@ def _hostile(setup: Setup, name: str, target: str, own: Sequence[str], postmaste
     with holdfast.connect(target, settings=SEARCHING) as client:
         usual = measure_cpu(lambda _: _search(client, "hello word"), setup.scale.recall_rounds, postmaster)
         for kind, query in queries.items():
-            found = measure_cpu(lambda _, query=query: _search(client, query), setup.scale.recall_hostile, postmaster)
+            found = measure_cpu(partial(_search_again, client, query), setup.scale.recall_hostile, postmaster)
             most = _most(found)
             figures.append(
                 Figure(
@@ -206,6 +207,10 @@ def _statistics(runs: Sequence[tuple[float, float]]) -> Statistics:
 
 def _search(client: Client, query: str) -> object:
     return client.search(query, limit=20, context_type="message")
+
+
+def _search_again(client: Client, query: str, _round: int) -> object:
+    return _search(client, query)
 
 
 def _queries(own: Sequence[str], count: int) -> list[str]:

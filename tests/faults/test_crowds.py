@@ -67,7 +67,9 @@ def test_waits_of_one_user_do_not_delay_others(server: ServerProcess, http: http
     wait = {"timeout": 60}
     with crowd(server.url, lambda client: client.post("/api/v1/system/wait", json=wait), user="alice", size=24):
         time.sleep(0.3)
-        assert percentile(response_seconds(lambda: http.post("/api/v1/system/wait", json=wait), 20), 50) < 1
+        carol = {"X-OpenViking-User": "carol"}  # nothing of hers is to be done
+        waits = response_seconds(lambda: http.post("/api/v1/system/wait", json=wait, headers=carol), 20)
+        assert percentile(waits, 50) < 1
         assert percentile(response_seconds(lambda: http.get(MESSAGES), 20), 50) < 1
         assert percentile(response_seconds(lambda: http.get("/health"), 20), 50) < 0.5
 

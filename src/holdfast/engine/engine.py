@@ -248,8 +248,8 @@ class Engine:
             lambda tx: (
                 stored_tasks.micros_until_due(tx, TASK_KINDS),
                 auto_commit_checks.micros_until_due(tx),
-                unindexed.count(tx, None),
-                unembedded.count(tx, None),
+                unindexed.count(tx, None, None),
+                unembedded.count(tx, None, None),
             ),
         )
         is_indexed = unindexed_count + unembedded_count == 0

@@ -74,9 +74,9 @@ def summarise_figures(figures: Figures) -> dict[str, float]:
     letter = "R" if figures.level == "turn" else "S"
     scores = figures.scores
     return {
-        **{f"{letter}@{k}": value for k, value in scores.any.items()},
+        **{f"{letter}@{k}": value for k, value in scores.share.items()},
+        f"any@{CUTOFF}": scores.any[CUTOFF],
         f"all@{CUTOFF}": scores.all[CUTOFF],
-        f"share@{CUTOFF}": scores.share[CUTOFF],
         "NDCG": scores.ndcg,
         "MRR": scores.mrr,
     }

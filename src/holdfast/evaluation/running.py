@@ -55,9 +55,9 @@ def load_dataset(place: Place, dataset: Dataset, progress: ProgressCallback) -> 
                 import_session(client, record, lambda _count: None, dry_run=False)
                 done += 1
                 progress(done, total, f"importing {conversation.name}")
-    if dataset.conversations:
-        progress(done, total, "indexing")
-        with place.open(dataset.conversations[0], runs_tasks=True) as client:
+    progress(done, total, "indexing")
+    for conversation in dataset.conversations:
+        with place.open(conversation, runs_tasks=True) as client:
             client.wait_until_idle(INDEX_SECONDS)
 
 

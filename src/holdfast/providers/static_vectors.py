@@ -20,6 +20,8 @@ MAX_TEXT_CHARS = 20_000
 """Longer texts are truncated, because the mean of very many vectors is nearly the same for every text."""
 MAX_TOKENS_AT_ONCE = 8_192
 """How many rows of the table are copied at once: 8 MB, which stay in the cache of a processor."""
+MAX_CONVERTED_ROWS = 30_000
+"""After so many rows, the whole table is converted to float32: about as many as it has."""
 MAX_REMEMBERED_WORDS = 100_000
 MAX_REMEMBERED_CHARS = 32
 """Longer words are rare, and each has many tokens."""
@@ -77,6 +79,8 @@ class _Table:
     def __init__(self, tokenizer: Any, vectors: Any) -> None:
         self._tokenizer = tokenizer
         self._vectors = vectors
+        """Of float16 until many rows were read: to convert all of them takes longer than a search."""
+        self._read_rows = 0
         self._space_ids: TokenIds = (tokenizer.token_to_id("▁"),)
         self._remembered: dict[str, TokenIds] = {}
 
@@ -124,12 +128,21 @@ class _Table:
         for position in range(min(MAX_SHORT_TOKENS, int(counts.max(initial=0)))):
             rows = np.flatnonzero((counts > position) & (counts <= MAX_SHORT_TOKENS))
             if rows.size == len(texts):
-                sums += self._vectors[ids[starts + position]]
+                sums += self._rows(ids[starts + position])
             else:
-                sums[rows] += self._vectors[ids[starts[rows] + position]]
+                sums[rows] += self._rows(ids[starts[rows] + position])
         for row in np.flatnonzero(counts > MAX_SHORT_TOKENS):
-            self._vectors[ids[starts[row] : starts[row] + counts[row]]].sum(axis=0, out=sums[row])
+            self._rows(ids[starts[row] : starts[row] + counts[row]]).sum(axis=0, out=sums[row])
         return sums
+
+    def _rows(self, ids: Any) -> "Vectors":
+        """Return the vectors of some tokens, as float32."""
+        if self._read_rows <= MAX_CONVERTED_ROWS:
+            self._read_rows += len(ids)
+            if self._read_rows > MAX_CONVERTED_ROWS:
+                self._vectors = self._vectors.astype(lazy.numpy.float32)
+        rows: Vectors = self._vectors[ids].astype(lazy.numpy.float32, copy=False)
+        return rows
 
     def _encode(self, word: str) -> TokenIds:
         """The tokens of one word. A word that is only the space before it is empty here."""
@@ -177,7 +190,7 @@ def _load() -> _Table:
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True  # a text that mentions `</s>` is an ordinary text
     (vectors,) = lazy.safetensors.load_file(folder / "weights" / "l2_supercat_256.safetensors").values()
-    return _Table(tokenizer, vectors.astype(lazy.numpy.float32))
+    return _Table(tokenizer, vectors)
 
 
 def _package_folder() -> Path:

@@ -20,7 +20,7 @@ from holdfast.model.system import (
     SystemHealth,
     SystemStatus,
 )
-from holdfast.model.tasks import COMMIT, INDEX
+from holdfast.model.tasks import COMMIT
 from holdfast.ops.sessions import GetSessionStats
 from holdfast.ops.system import (
     CheckHealth,
@@ -40,8 +40,6 @@ from holdfast.store.timestamps import from_micros
 
 MAX_WAIT_SHARE = 0.8
 """The share of the request timeout that an operation may spend waiting."""
-INDEX_KINDS = (INDEX,)
-"""Kinds of tasks that work for all users of an account."""
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.02, 0.5
 
 
@@ -75,7 +73,7 @@ def _queue_counts(by_status: dict[str, int]) -> QueueCounts:
 
 
 def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitUntilIdle) -> Iterator[float]:
-    """Wait until the caller has no pending or running task, and everything of the account is indexed.
+    """Wait until the caller has no pending or running task, and all their sessions are indexed.
 
     For the operator, until this is so for all accounts.
     """
@@ -105,12 +103,10 @@ def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitU
 
 
 def _count_work(tx: Tx, account_id: str | None, user_id: str | None) -> tuple[int, int]:
-    """Count the tasks that are not done yet, and the logs and owners with documents that are not indexed yet."""
+    """Count the tasks that are not done yet, and what of the user's sessions is not indexed yet."""
     queue = _queue_counts(task_lists.counts(tx, account_id, user_id))
-    by_kind = task_lists.counts_by_kind(tx, account_id)
-    background = [_queue_counts(by_kind.get(kind, {})) for kind in INDEX_KINDS] if user_id is not None else []
-    tasks = sum(each.pending + each.in_progress for each in [queue, *background])
-    return tasks, unindexed.count(tx, account_id) + unembedded.count(tx, account_id)
+    waiting = unindexed.count(tx, account_id, user_id) + unembedded.count(tx, account_id, user_id)
+    return queue.pending + queue.in_progress, waiting
 
 
 def _component(tx: Tx, principal: Principal, name: ComponentName, context: CallContext) -> Component:

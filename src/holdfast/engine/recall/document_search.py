@@ -60,7 +60,7 @@ _vocabulary_lock = forking.Lock()
 
 
 class _Asked(NamedTuple):
-    """What is searched for, and by whom."""
+    """Who asks, and what is searched for."""
 
     principal: Principal
     request: RetrievalRequest

@@ -106,6 +106,8 @@ class OwnerTables:
         key = (tx.account, statistics.account_created_at, owner_id)
         with self._lock:
             table = self._tables.get(key, EMPTY)
+            if table is not EMPTY:
+                self._tables.move_to_end(key)
         if statistics.version <= table.version:
             return table
         if statistics.removed_version > table.version:

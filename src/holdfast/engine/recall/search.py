@@ -156,8 +156,6 @@ def _find(tx: Tx, principal: Principal, op: Find, prepared: PreparedSearch, _con
 
 def _search(tx: Tx, principal: Principal, op: Search, prepared: PreparedSearch, context: CallContext) -> SearchResult:
     by_kind, excluded = _select(tx, principal, op, prepared)
-    returned = [located for kind in by_kind.values() for located in kind[: op.max_hits]]
-    context.signals.opened = _sessions(returned, prepared.session)
     notes = list(prepared.notes)
     words = parse_query(prepared.searched, prepared.checked.now).words
     messages = _messages(tx, by_kind.get("message", []), op, prepared, words)
@@ -169,6 +167,9 @@ def _search(tx: Tx, principal: Principal, op: Search, prepared: PreparedSearch, 
         hits[kind], missing = _documents(tx, by_kind, kind, op)
         if missing and op.read_content:
             notes.append(f"{missing} hits have no content, because the answer would be too large; read them one by one")
+    returned = {hit.uri for hit in messages} | {hit.uri for found in hits.values() for hit in found}
+    located = [each for found in by_kind.values() for each in found if each.uri in returned]
+    context.signals.opened = _sessions(located, prepared.session)
     result = SearchResult(
         memories=hits["memory"],
         resources=hits["resource"],

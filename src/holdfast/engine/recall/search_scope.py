@@ -105,9 +105,11 @@ def is_in_ranges(ranges: Sequence[LogRange], log_id: int, seq: int) -> bool:
 
 def allowed_rows(tx: Tx, scope: Scope, table: OwnerTable, request: RetrievalRequest) -> "Array | None":
     """Return which rows of the caller's own table may be returned, or None for all."""
+    if not scope.is_own:
+        return np.zeros(len(table.numbers), bool)
     conditions: list[Array] = []
     if scope.own_ranges is not None:
-        conditions.append(_in_ranges(table, scope.own_ranges))
+        conditions.append(_in_targets(tx, scope, table, scope.own_ranges))
     if scope.stale_logs:
         conditions.append(~np.isin(table.logs, scope.stale_logs))
     if request.since is not None:
@@ -116,16 +118,20 @@ def allowed_rows(tx: Tx, scope: Scope, table: OwnerTable, request: RetrievalRequ
         conditions.append(table.times < request.until)
     if request.levels:
         conditions.append(np.isin(table.levels, request.levels))
-    if not scope.is_own:
-        return np.zeros(len(table.numbers), bool)
-    allowed = np.logical_and.reduce(conditions) if conditions else None
-    if request.tags or scope.uri_prefixes:
-        filtered = text_hits.find_filtered(tx, scope.grantee.internal_id, request.tags, scope.uri_prefixes)
-        named = np.isin(table.numbers, filtered)
-        if allowed is None:
-            return named if request.tags else None
-        allowed = allowed & named if request.tags else allowed | named
-    return allowed
+    if request.tags:
+        conditions.append(
+            np.isin(table.numbers, text_hits.find_filtered(tx, scope.grantee.internal_id, request.tags, []))
+        )
+    return np.logical_and.reduce(conditions) if conditions else None
+
+
+def _in_targets(tx: Tx, scope: Scope, table: OwnerTable, ranges: Sequence[LogRange]) -> "Array":
+    """Return which rows are in one of the log ranges, or below one of the addresses."""
+    found = _in_ranges(table, ranges)
+    if scope.uri_prefixes:
+        below = text_hits.find_filtered(tx, scope.grantee.internal_id, [], scope.uri_prefixes)
+        found |= np.isin(table.numbers, below)
+    return found
 
 
 def _in_ranges(table: OwnerTable, ranges: Sequence[LogRange]) -> "Array":

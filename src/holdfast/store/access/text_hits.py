@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from holdfast.store.access.places import encode_places, select_places
 from holdfast.store.access.readable_documents import DocumentFilter, filter_conditions
 from holdfast.store.database import Row, Tx
 from holdfast.store.index import scopes
 from holdfast.store.tables import documents
 from holdfast.store.tables.documents import Document
 from holdfast.store.tables.lineage import LogRange
-from holdfast.store.tables.places import encode_places, select_places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,10 +10,9 @@ from holdfast.store import read_memory
 from holdfast.store.checked import salvage
 from holdfast.store.checked.message_rows import COLUMNS
 from holdfast.store.checksums import checksum_of, seed_of_log
-from holdfast.store.database import Row, Tx
+from holdfast.store.database import Tx
 from holdfast.store.tables import documents, tool_calls, unindexed
 from holdfast.store.tables.lineage import LogRange
-from holdfast.store.tables.places import Place, encode_places, select_places
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
@@ -27,9 +26,6 @@ _OVERHEAD_BYTES = 200
 """The approximate size of a message in a response, without its parts."""
 _SIZE = f"OCTET_LENGTH(m.parts) + COALESCE(OCTET_LENGTH(m.extra), 0) + {_OVERHEAD_BYTES}"
 """The approximate size of a message in a response. The database knows it without reading the columns."""
-
-_AT_PLACE = "m.account_id = ? AND m.log_id = p.log_id AND m.seq = p.first_seq"
-_COLUMNS_OF_M = ", ".join(f"m.{column}" for column in COLUMNS.split(", "))
 
 _INSERT = (
     "INSERT INTO messages (account_id, log_id, seq, id, id_given, role, parts, tokens, tokens_through, author,"
@@ -223,28 +219,6 @@ def read_seqs(tx: Tx, log_id: int, seqs: Sequence[int]) -> list[Message]:
     return [salvage.read_one(tx, log_id, seq) for seq in seqs] if intact is None else intact
 
 
-def read_places(tx: Tx, places: Sequence[Place]) -> dict[Place, Message]:
-    """Read messages of any logs by log and sequence number."""
-    sql = select_places(tx, f"m.log_id, {_COLUMNS_OF_M}", "messages m", _AT_PLACE)
-    try:
-        rows = tx.all(sql, (encode_places(places), tx.account))
-    except tx.dialect.unreadable_row:
-        rows = []
-    by_log: dict[int, list[Row]] = {}
-    for row in rows:
-        by_log.setdefault(row[0], []).append(row[1:])
-    found: dict[Place, Message] = {}
-    wanted: dict[int, list[int]] = {}
-    for log_id, seq in sorted(places):
-        wanted.setdefault(log_id, []).append(seq)
-    for log_id, seqs in wanted.items():
-        of_log = by_log.get(log_id, [])
-        intact = salvage.decode_intact(tx, log_id, of_log) if len(of_log) == len(seqs) else None
-        read = read_seqs(tx, log_id, seqs) if intact is None else intact
-        found.update({(log_id, message.seq): message for message in read})
-    return found
-
-
 def last_fitting(tx: Tx, log_range: LogRange, limit: int, max_bytes: int) -> int:
     """Return the last sequence number so that a read from the first one on is limited in messages and in bytes."""
     fitting, has_more = _fitting(tx, log_range, limit, None, max_bytes)
@@ -301,16 +275,6 @@ def sizes(tx: Tx, log_id: int, seqs: Sequence[int]) -> dict[int, int]:
     except tx.dialect.unreadable_row:
         return {}
     return {seq: size for seq, size in rows if isinstance(size, int)}
-
-
-def sizes_at(tx: Tx, places: Sequence[Place]) -> dict[Place, int]:
-    """Return the sizes in bytes of messages of any logs by log and sequence number, without reading the messages."""
-    sql = select_places(tx, "m.log_id, m.seq, OCTET_LENGTH(m.parts)", "messages m", _AT_PLACE)
-    try:
-        rows = tx.all(sql, (encode_places(places), tx.account))
-    except tx.dialect.unreadable_row:
-        return {}
-    return {(log_id, seq): size for log_id, seq, size in rows if isinstance(size, int)}
 
 
 def next_seq(tx: Tx, log_range: LogRange) -> int | None:

@@ -110,7 +110,13 @@ def micros_until_due(tx: Tx) -> int | None:
     return row[0] if row else None
 
 
-def count(tx: Tx, account: str | None) -> int:
-    """Count the logs of an account, or of all accounts, that have something to index."""
-    condition, params = ("TRUE", ()) if account is None else ("account_id = ?", (account,))
-    return int(tx.all(f"SELECT COUNT(*) FROM unindexed WHERE {condition}", params)[0][0])
+def count(tx: Tx, account: str | None, owner_id: str | None) -> int:
+    """Count the logs of an owner's sessions that have something to index; without an owner, those of all accounts."""
+    if account is None or owner_id is None:
+        return int(tx.all("SELECT COUNT(*) FROM unindexed")[0][0])
+    rows = tx.all(
+        "SELECT COUNT(*) FROM unindexed u JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id"
+        " WHERE u.account_id = ? AND s.user_id = ?",
+        (account, owner_id),
+    )
+    return int(rows[0][0])

@@ -8,6 +8,7 @@ from holdfast.model.messages import Message
 from holdfast.model.parts import TextPart
 from holdfast.search.results.excerpts import excerpt
 from holdfast.store import read_memory
+from holdfast.store.access import message_places
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage, messages
 from holdfast.store.tables.sessions import StoredSession
@@ -105,14 +106,14 @@ def _sizes(tx: Tx, keys: set[Key]) -> dict[Key, int]:
     """Return the sizes of messages. One that cannot be read has size 0: a placeholder takes its place."""
     sizes = dict.fromkeys(keys, 0)
     for some in _parts(sorted(keys), _AT_ONCE):
-        sizes |= messages.sizes_at(tx, some)
+        sizes |= message_places.sizes(tx, some)
     return sizes
 
 
 def _read(tx: Tx, keys: set[Key]) -> dict[Key, Message]:
     read: dict[Key, Message] = {}
     for some in _parts(sorted(keys), _AT_ONCE):
-        read |= messages.read_places(tx, some)
+        read |= message_places.read(tx, some)
     return read
 
 

@@ -53,12 +53,14 @@ def micros_until_due(tx: Tx) -> int | None:
     return row[0] if row else None
 
 
-def count(tx: Tx, account: str | None) -> int:
-    """Count the owners of an account, or of all accounts, whose documents are embedded now.
+def count(tx: Tx, account: str | None, owner_id: str | None) -> int:
+    """Count the owners whose documents are embedded now: one of an account, or all of all accounts.
 
     Without those of an account whose task waits after an error, for example because a model is unavailable.
     """
-    condition, params = ("TRUE", ()) if account is None else ("u.account_id = ?", (account,))
+    condition, params = "TRUE", list[str]()
+    if account is not None and owner_id is not None:
+        condition, params = "u.account_id = ? AND u.owner_id = ?", [account, owner_id]
     waits = (
         "EXISTS (SELECT 1 FROM tasks t WHERE t.account_id = u.account_id"
         f" AND t.task_id = '{TASK_PREFIX}' || u.account_id AND t.failures > 0)"
