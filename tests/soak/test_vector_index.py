@@ -116,7 +116,6 @@ def test_the_index_finds_what_an_exact_comparison_finds_among_100_000(database: 
         found, exact = database.read("acme", partial(both_ways, matrices=matrices, query=query))
         recalls.append(float(np.mean(found.cosines >= exact.cosines[-1] - 2e-4)))
         assert abs(found.mean - exact.mean) < 0.02
-        assert abs(found.std - exact.std) < 0.02
     begun = time.monotonic()
     for query in queries:
         database.read("acme", partial(matrices.nearest, owner_id="alice", space=SPACE, query=query, k=K))

@@ -17,8 +17,8 @@ from holdfast.evaluation.running import (
     search_messages,
     searching,
 )
+from holdfast.evaluation.weight_fit import Sample, fit
 from holdfast.search.experiments import experiment
-from holdfast.search.fitting import Sample, fit
 from holdfast.search.matches import MAX_CANDIDATES
 
 Fit = Callable[[Sequence[Conversation]], AbstractContextManager[Ask]]

@@ -13,10 +13,11 @@ from holdfast.client.sync.client import Client
 from holdfast.errors import InvalidUriError
 from holdfast.evaluation.model import Ask, Conversation, Dataset, FoundTurn, Question
 from holdfast.evaluation.running import MAX_RESULTS
+from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
 from holdfast.model.search import Hit, MessageHit, SearchResult
 from holdfast.model.sessions import Usage
-from holdfast.model.uris import CALLER, parse_uri
+from holdfast.search.requests.addresses import canonical_address, is_below
 
 PAGE_SIZE = 100
 MAX_HITS = 100
@@ -67,16 +68,10 @@ def normal_address(uri: str, user: str) -> str:
     >>> normal_address("viking://session/trip/", "anna")
     'viking://user/anna/sessions/trip'
     """
-    path, separator, fragment = uri.partition("#")
     try:
-        names = parse_uri(path)
+        return canonical_address(uri, Principal(user_id=user, internal_id=user))
     except InvalidUriError:
         return uri
-    if names[:1] == ("~",):
-        names = ("user", CALLER, *names[1:])
-    if names[:2] == ("user", CALLER):
-        names = ("user", user, *names[2:])
-    return f"viking://{'/'.join(names)}{separator}{fragment}"
 
 
 def matching_address(address: str, used: tuple[str, ...]) -> str:
@@ -84,7 +79,7 @@ def matching_address(address: str, used: tuple[str, ...]) -> str:
 
     A used session is found with each of its messages.
     """
-    return next((each for each in used if address == each or address.startswith((f"{each}/", f"{each}#"))), address)
+    return next((each for each in used if is_below(address, each)), address)
 
 
 def _session_ids(client: Client) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from holdfast.model.identity import Principal
 from holdfast.model.search import QueryPlan
 from holdfast.ops.search import Search
 from holdfast.ops.sessions import AddMessage
+from holdfast.store.tables import archives
 from holdfast.testing.model import FakeModel, running_model
 
 ALICE = Principal("acme", "alice", "root")
@@ -69,6 +71,20 @@ def test_the_model_completes_a_query_that_does_not_stand_alone(engine: Engine, m
     (request,) = model.requests
     assert "user: When does the pharmacy in Aegina close on Thursday?" in request.prompt
     assert request.prompt.endswith(f"Query: {QUERY}")
+
+
+def test_the_model_reads_the_overview_of_the_latest_archive_and_the_rules_its_abstract(
+    engine: Engine, model: FakeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = Mock(overview="## Facts\n- The owner is called Xenia.", rolling_abstract="an island, Poros")
+    monkeypatch.setattr(archives, "latest_done", lambda *_: archive)
+    behave(model, text="")
+    plan = plan_of(engine)
+    (request,) = model.requests
+    assert "## Facts - The owner is called Xenia." in request.prompt
+    assert is_completed_by_rule(plan)
+    assert "Poros" in plan.added
+    assert "Facts" not in plan.added
 
 
 def test_the_model_is_not_asked_if_the_query_stands_alone_or_without_time(engine: Engine, model: FakeModel) -> None:

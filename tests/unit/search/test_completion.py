@@ -93,7 +93,7 @@ def test_the_query_itself_is_not_one_of_the_turns_before_it() -> None:
     assert complete_by_rule("And the other one?", turns) == complete_by_rule("And the other one?", TAVERN)
 
 
-def test_without_turns_names_of_the_overview_are_added() -> None:
+def test_without_turns_names_of_the_abstract_are_added() -> None:
     assert complete_by_rule("Where is it?", [], "They plan a trip to Lisbon with Marta.").added == ["Lisbon", "Marta"]
     assert complete_by_rule("Where is it?", []) == ("Where is it?", [])
 

@@ -12,7 +12,6 @@ from holdfast.search import experiments
 from holdfast.search.analysis import analyse
 from holdfast.search.documents import Document
 from holdfast.search.features import Pool, measure
-from holdfast.search.fitting import Sample, fit
 from holdfast.search.hotness import hotness
 from holdfast.search.matches import WordMatches, arrange, choose
 from holdfast.search.query import parse_query
@@ -264,17 +263,3 @@ def test_an_experiment_ranks_with_other_weights_and_records_what_was_ranked() ->
     with pytest.raises(KeyError), experiments.experiment():
         raise KeyError
     assert experiments.current.get() is None
-
-
-def test_a_fit_finds_the_feature_that_tells_the_evidence_and_is_deterministic() -> None:
-    random = np.random.default_rng(5)
-    features = [weight.feature for weight in WEIGHTS]
-    samples = []
-    for _ in range(40):
-        rows = random.normal(size=(20, len(WEIGHTS)))
-        best = int(rows[:, features.index("words")].argmax())
-        samples.append(Sample(rows, [best]))
-    weights = dict(zip(FITTED_FEATURES, fit(samples), strict=True))
-    assert max(weights, key=lambda feature: weights[feature]) == "words"
-    assert list(weights.values()) == fit(samples)
-    assert np.isfinite(fit([Sample(np.zeros((3, len(WEIGHTS))), [0, 1, 2])])).all()

@@ -86,7 +86,7 @@ def select(kind: str, sources: Sources, query: Query) -> Selection | None:
     place_at = dict(zip(others.places, layout.positions[len(rows) :].tolist(), strict=True))
     for place, cosine in near.items():
         cosines[place_at[place]] = cosine
-    with_pending = np.concatenate([at, np.array([place_at[_place(each)] for each in pending], np.int64)])
+    with_pending = np.concatenate([at, np.array([place_at[each.place] for each in pending], np.int64)])
     closeness[with_pending] = _closeness(table, rows, pending, query)
     words = [
         _word_matches(table, position, own, [(place_at[place], is_person) for place, is_person in found])
@@ -104,7 +104,7 @@ class _Others:
         self._shared = shared
         self._pending = pending
         self._stems = [frozenset(map(stem, document.words.split())) for document in pending]
-        places = dict.fromkeys(_place(document) for document in pending)
+        places = dict.fromkeys(document.place for document in pending)
         for each in dict.fromkeys([*near, *(_place(candidate) for found in shared for candidate in found)]):
             around = (-1, 0, 1) if each.log_id else (0,)
             places.update(dict.fromkeys(Place(each.log_id, each.number + step) for step in around))
@@ -116,8 +116,8 @@ class _Others:
         found: list[list[tuple[Place, bool]]] = []
         for word, shared in zip(words, self._shared, strict=True):
             waiting = [each for each, stems in zip(self._pending, self._stems, strict=True) if stem(word) in stems]
-            documents: list[Candidate | Document] = [*shared, *waiting]
-            found.append([(_place(each), each.role in PERSON_ROLES) for each in documents])
+            written = [*((_place(each), each.role) for each in shared), *((each.place, each.role) for each in waiting)]
+            found.append([(place, role in PERSON_ROLES) for place, role in written])
         return found
 
 
@@ -131,8 +131,8 @@ def _word_matches(table: OwnerTable, position: "Array", own: OwnMatches, others:
     return WordMatches(len(positions) if len(own.rows) else own.documents + len(others), positions, is_person)
 
 
-def _place(document: Candidate | Document) -> Place:
-    return Place(document.log_id or 0, document.number if document.log_id else document.n)
+def _place(candidate: Candidate) -> Place:
+    return Place(candidate.log_id, candidate.number)
 
 
 def _closeness(table: OwnerTable, rows: "Array", pending: Sequence[Document], query: Query) -> "Array | float":

@@ -112,7 +112,7 @@ def _has_open_pronoun(query: str) -> bool:
     return False
 
 
-def complete_by_rule(query: str, turns: Sequence[Turn], overview: str = "") -> Completion:
+def complete_by_rule(query: str, turns: Sequence[Turn], abstract: str = "") -> Completion:
     """Add words of the turns before a query to it, unless it stands alone. `turns` are in order, the last one last.
 
     >>> turns = [Turn("user", "What time does the pharmacy in Aegina close on Thursday?"), Turn("assistant", "At 8.")]
@@ -122,11 +122,11 @@ def complete_by_rule(query: str, turns: Sequence[Turn], overview: str = "") -> C
     if stands_alone(query):
         return Completion(query, [])
     earlier = [turn for turn in turns[-MAX_TURNS:] if turn.text.strip().lower() != query.strip().lower()]
-    added = _words_to_add(query, earlier, overview)
+    added = _words_to_add(query, earlier, abstract)
     return Completion(" ".join([query, *added]), added)
 
 
-def _words_to_add(query: str, turns: Sequence[Turn], overview: str) -> list[str]:
+def _words_to_add(query: str, turns: Sequence[Turn], abstract: str) -> list[str]:
     """Choose names and identifiers first, then words of the last question and of its answer."""
     recent = [turn.text[:MAX_TURN_CHARS] for turn in reversed(turns) if turn.role in {"user", "assistant"}]
     asked = [turn.text[:MAX_TURN_CHARS] for turn in reversed(turns) if turn.role == "user"]
@@ -135,7 +135,7 @@ def _words_to_add(query: str, turns: Sequence[Turn], overview: str) -> list[str]
         (word for text in [*asked[:1], *recent[:1]] for word in _strong_words(text)),
         (word for text in recent[3:] for word in _names(text)),
         (word for text in recent[1:2] for word in _strong_words(text)),
-        _names(overview[:MAX_TURN_CHARS]),
+        _names(abstract[:MAX_TURN_CHARS]),
     ]
     known = {word.lower() for word in _WORD.findall(query)}
     skipped = _NEVER | known | (_DAYS if known & _DAYS else frozenset())
@@ -177,7 +177,7 @@ _SYSTEM = (
 
 
 def completion_prompt(query: str, turns: Sequence[Turn], overview: str = "") -> Prompt:
-    """Return the prompt that asks a model for a completed query."""
+    """Return the prompt that asks a model for a completed query. Of long texts it has the beginning."""
     lines = [
         f"{turn.speaker or turn.role}: {_one_line(turn.text)}"
         for turn in turns[-MAX_TURNS:]

@@ -27,10 +27,7 @@ MAX_OWNER_RANGES = 1_000
 """How many shared log ranges are looked at to find the owners whose vectors are searched."""
 _CHUNK = 400
 """How many ids a statement names."""
-_COLUMNS = (
-    "d.n, d.owner_id, d.kind, d.log_id, d.number, d.level, d.role, d.speaker, d.created_at, d.flags, d.word_count,"
-    " d.uri"
-)
+_COLUMNS = "d.n, d.kind, d.log_id, d.number, d.role"
 _UNINDEXED_COLUMNS = "SELECT u.account_id, u.log_id, u.is_stale, u.due_at FROM"
 _NEWEST = "ORDER BY u.due_at DESC LIMIT ?"
 _NOT_STALE = (
@@ -55,7 +52,6 @@ class DocumentFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which documents are wanted. An empty list, or None, means all."""
 
     kinds: Sequence[str] = ()
-    owner_id: str | None = None
     log_ids: Sequence[int] | None = None
     since: int | None = None
     until: int | None = None
@@ -68,32 +64,20 @@ class DocumentFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Candidate(NamedTuple):
-    """A document that was found, without its words."""
+    """A document of a shared log that was found: where it is, and who wrote it."""
 
     n: int
-    owner_id: str
     kind: str
-    log_id: int | None
+    log_id: int
     number: int
-    level: int
     role: str
-    speaker: str
-    created_at: int
-    flags: int
-    word_count: int
-    uri: str | None
-
-
-def find_shared(tx: Tx, grantee: Grantee) -> list[LogRange]:
-    """List the ranges of other owners' logs that the grantee may read, the newest logs first.
-
-    These are the logs of sessions that grants open, and what these sessions and the grantee's own forks have inherited.
-    """
-    return to_shared(tx.all_of(select_shared(tx, grantee)))
 
 
 def select_shared(tx: Tx, grantee: Grantee) -> list[Statement]:
-    """Return the statements whose rows `to_shared` needs."""
+    """Return the statements that read the ranges of other owners' logs that the grantee may read, for `to_shared`.
+
+    These are the logs of sessions that grants open, and what these sessions and the grantee's own forks have inherited.
+    """
     of_grantee = (tx.account, grantee.internal_id, grantee.agent_id)
     exists = (
         "EXISTS (SELECT 1 FROM sessions s WHERE s.account_id = g.account_id AND s.user_id = g.owner_id"
@@ -116,6 +100,7 @@ def select_shared(tx: Tx, grantee: Grantee) -> list[Statement]:
 
 
 def to_shared(found: Sequence[Sequence[Row]]) -> list[LogRange]:
+    """Return the ranges that the statements of `select_shared` have read, the newest logs first."""
     ranges = dict.fromkeys(LogRange(*row) for rows in found for row in rows)
     return sorted(ranges, key=lambda each: each.log_id, reverse=True)[:MAX_SHARED_RANGES]
 
@@ -123,7 +108,7 @@ def to_shared(found: Sequence[Sequence[Row]]) -> list[LogRange]:
 def shared_candidates(
     tx: Tx, shared: Sequence[LogRange], terms: Sequence[Sequence[str]], wanted: DocumentFilter, limit: int
 ) -> list[list[Candidate]]:
-    """For each term, list the newest documents in shared log ranges, from `find_shared`, that have all its words.
+    """For each term, list the newest documents in shared log ranges, from `to_shared`, that have all its words.
 
     An overview is shared with its session, and not with a part of its log.
     """
@@ -169,9 +154,6 @@ def owners_of_ranges(tx: Tx, ranges: Sequence[LogRange], limit: int) -> list[str
 def filter_conditions(wanted: DocumentFilter) -> tuple[list[str], list[str | int]]:
     """Return SQL conditions on `documents d`, with their parameters."""
     where, params = list[str](), list[str | int]()
-    if wanted.owner_id is not None:
-        where.append("d.owner_id = ?")
-        params.append(wanted.owner_id)
     lists: tuple[tuple[str, Sequence[str | int]], ...] = (("d.kind", wanted.kinds), ("d.level", wanted.levels))
     for column, values in lists:
         if values:
@@ -220,7 +202,7 @@ def pending_ranges(
         by_log.setdefault(each.log_id, []).append(each)
     found: list[LogRange] = []
     for log_id, is_stale, _, owner_id, indexed_seq, fork_seq, last_document in rows:
-        if (logs is not None and log_id not in logs) or wanted.owner_id not in {None, owner_id}:
+        if logs is not None and log_id not in logs:
             continue
         indexed = (last_document if owner_id is None else indexed_seq) or 0
         first = 1 + (fork_seq or 0 if is_stale else indexed)

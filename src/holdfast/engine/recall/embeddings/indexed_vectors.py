@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_EXACT_DOCUMENTS = 10_000
 """If a filter allows no more documents, their vectors are read and compared one by one: an index would find too few."""
 SAMPLE_PLACES, SAMPLE_ROWS = 40, 50
-"""Of how many vectors the mean and the deviation are estimated."""
+"""Of how many vectors the mean is estimated."""
 MIN_SAMPLE_ROWS = 50
 
 
@@ -46,9 +46,9 @@ def nearest(
     if not found or k < 1:
         return NOTHING
     top = best(np.array(list(found), np.int64), np.array(list(found.values()), np.float32), k)
-    mean, std = _estimate(sample, query, wanted)
+    mean = _estimate_mean(sample, query, wanted)
     allowed = _count(sample, wanted, documents.statistics(tx, owner_id).documents)
-    return Nearest(top.numbers, top.cosines, mean, std, max(len(found), allowed))
+    return Nearest(top.numbers, top.cosines, mean, max(len(found), allowed))
 
 
 def read_sample(tx: Tx, owner_id: str, space: str) -> Columns:
@@ -68,12 +68,12 @@ def _columns(rows: Any, width: int) -> Columns:
     return matrix.columns
 
 
-def _estimate(sample: Columns, query: "Array", wanted: VectorFilter) -> tuple[float, float]:
+def _estimate_mean(sample: Columns, query: "Array", wanted: VectorFilter) -> float:
     cosines = np.vecdot(sample.vectors, query)
     mask = sample.allowed(wanted)
     if mask is not None and mask.sum() >= MIN_SAMPLE_ROWS:
         cosines = cosines[mask]
-    return float(cosines.mean()), float(cosines.std())
+    return float(cosines.mean())
 
 
 def _count(sample: Columns, wanted: VectorFilter, total: int) -> int:

@@ -29,12 +29,11 @@ class Nearest(NamedTuple):
     cosines: "Array"
     mean: float
     """Of the cosines of all documents that the filter allows."""
-    std: float
     compared: int
     """How many documents the filter allows. With an index, an estimate."""
 
 
-NOTHING = Nearest(np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0, 0.0, 0)
+NOTHING = Nearest(np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0, 0)
 
 
 class Columns(NamedTuple):
@@ -115,23 +114,18 @@ def best(numbers: "Array", cosines: "Array", k: int) -> Nearest:
     k = min(k, len(numbers))
     rows = np.argpartition(-cosines, k - 1)[:k] if k < len(numbers) else np.arange(len(numbers))
     rows = rows[np.lexsort((numbers[rows], -cosines[rows]))]
-    return Nearest(
-        numbers[rows], cosines[rows], float(cosines.mean(dtype=np.float64)), float(cosines.std()), len(numbers)
-    )
+    return Nearest(numbers[rows], cosines[rows], float(cosines.mean(dtype=np.float64)), len(numbers))
 
 
 def merge(parts: Sequence[Nearest], k: int) -> Nearest:
-    """The best of disjoint sets of documents, with the mean and the deviation of all."""
+    """The best of disjoint sets of documents, with the mean of all."""
     parts = [part for part in parts if part.compared]
     if not parts:
         return NOTHING
     counts = np.array([part.compared for part in parts], np.float64)
-    means = np.array([part.mean for part in parts])
-    squares = np.array([part.std**2 + part.mean**2 for part in parts])
-    mean = float(np.average(means, weights=counts))
-    variance = max(0.0, float(np.average(squares, weights=counts)) - mean**2)
+    mean = float(np.average([part.mean for part in parts], weights=counts))
     top = best(np.concatenate([part.numbers for part in parts]), np.concatenate([part.cosines for part in parts]), k)
-    return Nearest(top.numbers, top.cosines, mean, variance**0.5, int(counts.sum()))
+    return Nearest(top.numbers, top.cosines, mean, int(counts.sum()))
 
 
 class OwnerMatrix:

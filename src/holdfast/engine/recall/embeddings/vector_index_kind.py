@@ -28,7 +28,8 @@ def start_if_needed(tx: Tx, context: CallContext, owner_id: str, space: str) -> 
         return
     version = vector_index.indexed_version(tx, owner_id, space)
     newer = vectors.count_added(tx, owner_id, space, version or 0, MAX_NEWER + 1)
-    if newer > min(MAX_NEWER, context.settings.exact_vectors):
+    is_needed = newer > min(MAX_NEWER, context.settings.exact_vectors)
+    if is_needed and vectors.dimensions(tx, owner_id, space) <= vector_index.MAX_DIMENSIONS:
         key = f"{tx.account}\0{owner_id}\0{space}".encode()
         task_id = f"task_vectors_{hashlib.blake2b(key, digest_size=12).hexdigest()}"
         task = new_task(tx, context, VECTOR_INDEX, OPERATOR.user_id, task_id, tx.account)

@@ -28,8 +28,10 @@ MAX_TURN_BYTES = 64 * 1024
 class RecentTurns(msgspec.Struct, frozen=True):
     session: StoredSession
     turns: list[Turn]
+    overview: str
+    """The overview of the latest archive of the session, for a model."""
     abstract: str
-    """The abstract of the session's archives."""
+    """The abstract of the session's archives, for the rules: headings of an overview are no words to search for."""
 
 
 class CompletedQuery(msgspec.Struct, frozen=True):
@@ -80,7 +82,9 @@ def _read_recent(tx: Tx, principal: Principal, named: SessionOperation) -> Recen
             if not message.damaged and not is_recalled(message)
         ]
     latest = archives.latest_done(tx, session.log_id)
-    return RecentTurns(session, turns, "" if latest is None else latest.rolling_abstract)
+    if latest is None:
+        return RecentTurns(session, turns, "", "")
+    return RecentTurns(session, turns, latest.overview, latest.rolling_abstract)
 
 
 def _ask_model(resources: EngineResources, query: str, recent: RecentTurns) -> tuple[str | None, list[str]]:
@@ -92,10 +96,10 @@ def _ask_model(resources: EngineResources, query: str, recent: RecentTurns) -> t
         model = resources.models.language_model
         if model is None:
             return None, []
-        answer = model_answers.ask(model, completion_prompt(query, recent.turns, recent.abstract), seconds)
+        answer = model_answers.ask(model, completion_prompt(query, recent.turns, recent.overview), seconds)
     except (model_answers.NoAnswerError, FailedPreconditionError) as error:
         return None, [f"the query was completed by rules: {error}"]
-    completed = parse_answer(answer, query, [recent.abstract, *(turn.text for turn in recent.turns)])
+    completed = parse_answer(answer, query, [recent.overview, *(turn.text for turn in recent.turns)])
     if completed is None:
         return None, ["the query was completed by rules: the answer of the model was not a query"]
     return completed, []

@@ -255,6 +255,12 @@ def count_added(tx: Tx, owner_id: str, space: str, version: int, limit: int) -> 
     return int(row[0]) if row else 0
 
 
+def dimensions(tx: Tx, owner_id: str, space: str) -> int:
+    """Return the length of the vectors of an owner, or 0 if there are none."""
+    row = tx.one(f"SELECT vector FROM vectors WHERE {_OF_SPACE} LIMIT 1", (tx.account, owner_id, space))
+    return len(row[0]) // 2 if row else 0
+
+
 def read_sample(tx: Tx, owner_id: str, space: str, places: int, rows: int) -> list[Row]:
     """Read `rows` vectors in a row at each of `places` places, evenly distributed over the numbers of documents."""
     key = (tx.account, owner_id, space)
