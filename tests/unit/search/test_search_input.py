@@ -36,6 +36,11 @@ def test_a_period_that_ends_with_a_date_includes_the_day() -> None:
     assert parse_time("2026-02-28", NOW, is_end=True).isoformat() == "2026-03-01T00:00:00+00:00"
 
 
+def test_a_period_can_end_with_the_last_day_that_exists() -> None:
+    assert parse_time("9999-12-31", NOW, is_end=True).isoformat() == "9999-12-31T23:59:59.999999+00:00"
+    assert parse_time("9999-12-31", NOW).isoformat() == "9999-12-31T00:00:00+00:00"
+
+
 @pytest.mark.parametrize(
     "text",
     [
