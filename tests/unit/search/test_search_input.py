@@ -1,11 +1,14 @@
 """Times, addresses and excerpts of searches."""
 
 from datetime import UTC, datetime
+from typing import Any
 
+import msgspec
 import pytest
 
 from holdfast.errors import InvalidUriError
 from holdfast.model.identity import Principal
+from holdfast.ops.search import Search
 from holdfast.search.requests.addresses import canonical_address, is_below
 from holdfast.search.requests.time_limits import parse_time
 from holdfast.search.results.excerpts import excerpt
@@ -108,3 +111,12 @@ def test_an_excerpt_is_around_the_longest_word_and_not_longer_than_asked_for() -
     assert excerpt("short", ["x"], 100) == "short"
     assert excerpt("x" * 500, [], 100) == "x" * 100 + " [...]"
     assert excerpt("İ" * 500 + "naxos", ["naxos"], 100).startswith("[...] ")
+
+
+@pytest.mark.parametrize(
+    ("given", "excluded"),
+    [("viking://~/sessions/trip#1", ["viking://~/sessions/trip#1"]), ("", []), (["a", "b"], ["a", "b"]), ([], [])],
+)
+def test_one_excluded_address_is_a_list_of_one(given: Any, excluded: list[str]) -> None:
+    assert msgspec.convert({"query": "ferry", "exclude_uris": given}, Search).exclude_uris == excluded
+    assert Search(query="ferry", exclude_uris=given).exclude_uris == excluded
