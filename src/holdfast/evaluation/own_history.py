@@ -126,7 +126,7 @@ def _question(use: RecordedUse, user: str) -> Question:
     asked_at: datetime = use.usage.created_at
     return Question(
         id=f"{use.session_id}#{use.message.seq}.{use.usage.id}",
-        text=use.message.text[:MAX_QUERY_CHARS],
+        text=use.message.text.strip()[:MAX_QUERY_CHARS],
         category=CATEGORY,
         asked_at=asked_at,
         turns=(normal_address(use.usage.uri, user),),

@@ -28,6 +28,7 @@ TargetUri = Annotated[
         extra_json_schema={"pattern": f"^$|{URI_PATTERN}"},
     ),
 ]
+ExcludedUri = Annotated[str, msgspec.Meta(max_length=2048)]
 HitLimit = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 Score = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Level = Literal[0, 1, 2]
@@ -96,10 +97,14 @@ class Search(SearchFields, Operation[SearchResult], frozen=True, kw_only=True):
     """The owner of the session, if another user shares it."""
     around: Annotated[int, msgspec.Meta(ge=0, le=5)] = 1
     """How many messages before and after each found message to return."""
-    exclude_uris: Annotated[list[Annotated[str, msgspec.Meta(max_length=2048)]], msgspec.Meta(max_length=MAX_URIS)] = (
-        msgspec.field(default_factory=list)
+    exclude_uris: ExcludedUri | Annotated[list[ExcludedUri], msgspec.Meta(max_length=MAX_URIS)] = msgspec.field(
+        default_factory=list
     )
-    """Addresses that are not returned, such as what the prompt has already."""
+    """Addresses that are not returned, such as what the prompt has already. One address becomes a list."""
     mode: Literal["list", "context"] = "list"
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 2_000
     """With `mode="context"`: the size of the text."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.exclude_uris, str):
+            msgspec.structs.force_setattr(self, "exclude_uris", [self.exclude_uris] if self.exclude_uris else [])

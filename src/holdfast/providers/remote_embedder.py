@@ -14,6 +14,8 @@ MAX_TEXT_CHARS = 5_000
 """Longer texts are truncated: models with a limit of 8,192 tokens reject them, and their vectors are less specific."""
 MIN_TEXT_CHARS = 400
 """The shortest text that is tried if a server rejects longer ones. Some models accept only 512 tokens."""
+MAX_TOKENS = 1_000_000_000
+"""A server that says that a request had more is not believed."""
 TOO_LARGE = 413
 
 
@@ -63,7 +65,7 @@ class OpenAIEmbedder:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         if batches:
             vectors[with_content] = np.concatenate(batches)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)  # squares may be too large
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return EmbeddingResult(vectors, tokens)
 
@@ -101,9 +103,9 @@ class OpenAIEmbedder:
         vectors = self._vectors(body, len(texts))
         try:
             tokens = int((body.get("usage") or {}).get("total_tokens") or 0)
-        except (AttributeError, TypeError, ValueError):
+        except (AttributeError, OverflowError, TypeError, ValueError):
             tokens = 0
-        return EmbeddingResult(vectors, max(0, tokens))
+        return EmbeddingResult(vectors, tokens if 0 <= tokens <= MAX_TOKENS else 0)
 
     def _vectors(self, body: dict[str, Any], count: int) -> Any:
         """The vectors of a response, in the order of the texts."""
@@ -111,7 +113,7 @@ class OpenAIEmbedder:
         try:
             data = body["data"]
             rows = {int(row.get("index", position)): row["embedding"] for position, row in enumerate(data)}
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
             raise unavailable(f"{self._service} answered without vectors", reason="no answer") from None
         if rows.keys() != set(range(count)) or len(data) != count:
             raise unavailable(
@@ -120,7 +122,7 @@ class OpenAIEmbedder:
         try:
             with np.errstate(over="ignore"):
                 vectors = np.array([rows[row] for row in range(count)], dtype=np.float32)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             raise unavailable(
                 f"{self._service} answered with vectors that are not lists of numbers of one length", reason="no answer"
             ) from None

@@ -1,6 +1,7 @@
 """A service that ranks texts by their relevance to a query, behind the common `/rerank` endpoint."""
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -97,8 +98,15 @@ def _index_and_score(result: Any) -> tuple[int | None, float | None]:
         return None, None
     index = result.get("index")
     score = result.get("relevance_score", result.get("score"))
-    if isinstance(index, bool) or not isinstance(index, int):
+    if isinstance(index, bool) or not isinstance(index, int) or abs(index) > sys.maxsize:
         index = None
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-        score = None
-    return index, score
+    return index, _finite(score)
+
+
+def _finite(score: Any) -> float | None:
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        return None
+    try:
+        return score if math.isfinite(score) else None
+    except OverflowError:  # an integer that is too large
+        return None

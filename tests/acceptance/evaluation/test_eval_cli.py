@@ -46,6 +46,22 @@ def test_locomo_is_evaluated_in_a_temporary_database(run_cli: Cli, locomo_file: 
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize("days", ["36501", "-40000", "99999999999999999999"])
+def test_a_shift_out_of_range_is_refused_with_the_range(run_cli: Cli, locomo_file: str, days: str) -> None:
+    result = run_cli("eval", "locomo", locomo_file, "--shift-days", days)
+    assert result.code == 2
+    assert "--shift-days" in result.err
+    assert "36500" in result.err
+
+
+def test_a_shift_beyond_the_times_that_exist_is_refused(run_cli: Cli, longmemeval_file: str) -> None:
+    file = Path(longmemeval_file)
+    file.write_text(file.read_text("utf-8").replace("2023/", "9990/"), "utf-8")
+    result = run_cli("eval", "longmemeval", longmemeval_file, "--shift-days", "36500")
+    assert result.code == 2
+    assert "outside the years 1 to 9999" in result.err
+
+
 def test_longmemeval_is_evaluated(run_cli: Cli, longmemeval_file: str) -> None:
     result = run_cli("eval", "longmemeval", longmemeval_file, "-o", "json")
     assert result.code == 0, result.err

@@ -93,6 +93,18 @@ def test_a_new_session_with_the_name_of_a_deleted_one_is_cold(engine: Engine) ->
     assert heat(engine, "alice", NOTE, archive, similar) == [0, 0, 0.5]
 
 
+def test_the_uses_of_others_are_forgotten_with_a_session_too(engine: Engine) -> None:
+    commit(engine, "notes")
+    engine.call(ALICE, AddMessage(session_id="chat", role="user", content="hello"))
+    engine.call(ALICE, ShareSession(session_id="chat", user_id="bob", rights=["read", "write"]))
+    kept = "viking://user/bob/memories/x"
+    use(engine, Principal("acme", "bob", "user"), "chat", NOTE, kept, owner="alice")
+    commit(engine, "chat")
+    assert heat(engine, "bob", NOTE, kept) == [0.5, 0.5]
+    engine.call(ALICE, DeleteSession(session_id="notes"))
+    assert heat(engine, "bob", NOTE, kept) == [0, 0.5]
+
+
 def test_uses_survive_a_restart(open_database: Callable[[], Database]) -> None:
     engine = Engine(open_database())
     use(engine, ALICE, "chat", NOTE)

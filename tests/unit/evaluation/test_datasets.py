@@ -56,6 +56,16 @@ def test_adversarial_questions_are_not_asked_and_not_counted() -> None:
     assert dataset.left_out == 1  # the one with an unknown turn
 
 
+def test_a_blank_question_is_left_out_and_counted() -> None:
+    samples, rows = locomo_samples(1), longmemeval_rows(3)
+    whole = [locomo.read_dataset(samples), longmemeval.read_dataset(rows)]
+    samples[0]["qa"][0]["question"] = " \n"
+    rows[1]["question"] = ""
+    for before, after in zip(whole, [locomo.read_dataset(samples), longmemeval.read_dataset(rows)], strict=True):
+        assert after.left_out == before.left_out + 1
+        assert all(question.text.strip() for each in after.conversations for question in each.questions)
+
+
 @pytest.mark.parametrize("value", [{}, [{"conversation": {"session_1": []}}], ["x"], 7])
 def test_other_json_is_not_locomo(value: Any) -> None:
     with pytest.raises(InvalidArgumentError):

@@ -88,6 +88,8 @@ def test_the_dimensions_are_those_of_the_first_answer(
         ('{"data": [{"embedding": [1]}, {"embedding": [null]}]}', "not finite"),
         ('{"data": [{"embedding": [1]}, {"embedding": [1e300]}]}', "not finite"),
         ('{"data": [{"embedding": [1]}, {"embedding": [NaN]}]}', "not valid JSON"),
+        (f'{{"data": [{{"embedding": [1]}}, {{"embedding": [1{"0" * 400}]}}]}}', "not lists of numbers"),
+        ('{"data": [{"index": 1e999, "embedding": [1]}, {"embedding": [1]}]}', "without vectors|not valid JSON"),
         ('{"data": [{"embedding": []}, {"embedding": []}]}', "vectors of 0 dimensions"),
         ('{"data": [1, 2]}', "without vectors"),
         ('{"data": null}', "without vectors"),
@@ -101,6 +103,18 @@ def test_a_wrong_answer_of_an_embedding_server_is_described(
     with pytest.raises(UnavailableError, match=problem) as raised:
         open_remote().embed(["first", "second"])
     assert raised.value.details["service"] == "model"
+
+
+def test_large_numbers_of_a_server_are_normalised_and_an_absurd_count_of_tokens_is_ignored(
+    open_remote: Callable[[], OpenAIEmbedder], server: FakeModel
+) -> None:
+    for count in ("1e300", "1" + "0" * 400, "-5", '"many"'):
+        server.behaviour = Behaviour(
+            text=f'{{"data": [{{"embedding": [3e38, 0, -3e38]}}], "usage": {{"total_tokens": {count}}}}}'
+        )
+        embedded = open_remote().embed(["text"])
+        assert np.allclose(embedded.vectors, [[0.5**0.5, 0, -(0.5**0.5)]])
+        assert embedded.tokens == 0
 
 
 def test_a_server_that_accepts_few_texts_at_once_gets_few(

@@ -87,6 +87,8 @@ def test_a_request_that_is_rejected_in_both_forms_fails_with_advice(
         ('{"results": [{"index": 0, "relevance_score": NaN}]}', "not valid JSON"),
         ('{"results": [{"index": 0, "relevance_score": null}]}', "no index or no finite score"),
         ('{"results": [{"index": 0, "relevance_score": 1e999}]}', "no index or no finite score"),
+        (f'{{"results": [{{"index": 0, "relevance_score": 1{"0" * 400}}}]}}', "no index or no finite score"),
+        (f'{{"results": [{{"index": 1{"0" * 4_200}, "score": 1}}]}}', "no index or no finite score"),
         ('{"results": [{"index": true, "relevance_score": 1}]}', "no index or no finite score"),
         ('{"results": [{"index": "0", "relevance_score": "1"}]}', "no index or no finite score"),
         ('[{"index": 1, "score": 1}, {"index": 1, "score": 0}]', "the index 1 twice"),

@@ -23,7 +23,8 @@ def rerank_server(score: str) -> Iterator[tuple[str, list[dict[str, object]]]]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             requests.append(body)
-            high, low = {"probability": (0.9, 0.1), "logit": (6.0, -6.0)}.get(score, (0.0, 0.0))
+            scores = {"probability": (0.9, 0.1), "logit": (6.0, -6.0), "huge": (10**400, 1)}
+            high, low = scores.get(score, (0.0, 0.0))
             results = [
                 {"index": index, "relevance_score": high if "cat" in text else low}
                 for index, text in enumerate(body["documents"])
@@ -60,8 +61,9 @@ def test_a_service_decides_the_order_and_its_share_is_a_reason(score: str) -> No
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
 
 
-def test_a_service_that_is_down_costs_a_note_and_not_the_search() -> None:
-    with rerank_server("down") as (url, _), connect(":memory:", settings=Settings(rerank_base_url=url)) as client:
+@pytest.mark.parametrize("score", ["down", "huge"])
+def test_a_service_that_is_down_or_answers_nonsense_costs_a_note_and_not_the_search(score: str) -> None:
+    with rerank_server(score) as (url, _), connect(":memory:", settings=Settings(rerank_base_url=url)) as client:
         client.session("trip").add_messages([{"role": "user", "content": text} for text in TURNS])
         result = client.search("Which instrument does Anna play?")
     assert result.messages[0].message.text == "My sister Anna plays the cello"

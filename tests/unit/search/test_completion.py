@@ -121,6 +121,14 @@ def test_a_prompt_has_the_turns_in_one_line_each_and_the_query_last() -> None:
         ("", None),
         ("Sure! Here it is:\nIs the Blue Door open?", None),
         ("x" * 500, None),
+        (
+            "Is the Blue Door open \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645?",
+            "Is the Blue Door open \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645?",
+        ),
+        *[
+            (f"Is the Blue{char}Door open?", None)
+            for char in "\x00\x1b\x7f\x85\u200b\u202e\u2028\u2066\ufeff\ud800\U000e0041"
+        ],
         ("I cannot help you.", None),
     ],
 )

@@ -54,6 +54,12 @@ def test_a_long_entry_is_shortened_only_if_it_does_not_fit_otherwise() -> None:
     assert 'detail="shortened"' in block.rendered
 
 
+def test_an_entry_that_was_shortened_before_is_not_called_whole() -> None:
+    block = pack([item(1, "[...] The code is 4711. [...]", is_shortened=True), item(2, "Short.")], 500, [], estimate)
+    assert [entry.detail for entry in block.entries] == ["shortened", "full"]
+    assert block.rendered.count('detail="shortened"') == 1
+
+
 def test_the_same_text_is_recalled_once() -> None:
     block = pack([item(1, "We fly on Friday."), item(2, " we fly  on friday."), item(3, "No.")], 1_000, [], estimate)
     assert [entry.text for entry in block.entries] == ["We fly on Friday.", "No."]

@@ -1,11 +1,14 @@
 """Times, addresses and excerpts of searches."""
 
 from datetime import UTC, datetime
+from typing import Any
 
+import msgspec
 import pytest
 
 from holdfast.errors import InvalidUriError
 from holdfast.model.identity import Principal
+from holdfast.ops.search import Search
 from holdfast.search.requests.addresses import canonical_address, is_below
 from holdfast.search.requests.time_limits import parse_time
 from holdfast.search.results.excerpts import excerpt
@@ -34,6 +37,11 @@ def test_an_age_a_date_and_a_time_are_understood(text: str, time: str) -> None:
 
 def test_a_period_that_ends_with_a_date_includes_the_day() -> None:
     assert parse_time("2026-02-28", NOW, is_end=True).isoformat() == "2026-03-01T00:00:00+00:00"
+
+
+def test_a_period_can_end_with_the_last_day_that_exists() -> None:
+    assert parse_time("9999-12-31", NOW, is_end=True).isoformat() == "9999-12-31T23:59:59.999999+00:00"
+    assert parse_time("9999-12-31", NOW).isoformat() == "9999-12-31T00:00:00+00:00"
 
 
 @pytest.mark.parametrize(
@@ -103,3 +111,12 @@ def test_an_excerpt_is_around_the_longest_word_and_not_longer_than_asked_for() -
     assert excerpt("short", ["x"], 100) == "short"
     assert excerpt("x" * 500, [], 100) == "x" * 100 + " [...]"
     assert excerpt("İ" * 500 + "naxos", ["naxos"], 100).startswith("[...] ")
+
+
+@pytest.mark.parametrize(
+    ("given", "excluded"),
+    [("viking://~/sessions/trip#1", ["viking://~/sessions/trip#1"]), ("", []), (["a", "b"], ["a", "b"]), ([], [])],
+)
+def test_one_excluded_address_is_a_list_of_one(given: Any, excluded: list[str]) -> None:
+    assert msgspec.convert({"query": "ferry", "exclude_uris": given}, Search).exclude_uris == excluded
+    assert Search(query="ferry", exclude_uris=given).exclude_uris == excluded

@@ -21,6 +21,7 @@ app = help_texts.group("Measure how well searches find the evidence of questions
 
 SHOWN_CUTOFFS = (1, 3, 5, 10, 20)
 COMPARED = (5, 10, 20)
+MAX_SHIFT_DAYS = 36_500
 LETTERS = {"turn": "R", "session": "S"}
 
 DataFile = Annotated[
@@ -52,7 +53,14 @@ Fit = Annotated[
 ]
 Rename = Annotated[bool, typer.Option("--rename", help="Replace the names of people in turns and questions.")]
 ShiftDays = Annotated[
-    int, typer.Option("--shift-days", metavar="N", help="Shift all times and dates by this number of days.")
+    int,
+    typer.Option(
+        "--shift-days",
+        metavar="N",
+        min=-MAX_SHIFT_DAYS,
+        max=MAX_SHIFT_DAYS,
+        help="Shift all times and dates by this number of days.",
+    ),
 ]
 
 
@@ -179,7 +187,10 @@ def _read_dataset(kind: str, file: Path | None, chosen: EvalOptions) -> "Dataset
     if not chosen.rename and not chosen.shift_days:
         return dataset
     renaming = lazy.load("holdfast.evaluation.renaming")
-    changed: Dataset = renaming.rename_and_shift(dataset, rename=chosen.rename, days=chosen.shift_days)
+    try:
+        changed: Dataset = renaming.rename_and_shift(dataset, rename=chosen.rename, days=chosen.shift_days)
+    except OverflowError:
+        raise typer.BadParameter("times would be outside the years 1 to 9999", param_hint="--shift-days") from None
     return changed
 
 

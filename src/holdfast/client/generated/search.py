@@ -88,7 +88,7 @@ class Searches:
         as_of: Time | None = None,
         read_content: bool = False,
         around: int = 1,
-        exclude_uris: Sequence[str] = (),
+        exclude_uris: Texts = (),
         mode: Literal["list", "context"] = "list",
         max_tokens: int = 2_000,
         **other_fields: Any,
@@ -123,7 +123,7 @@ class Searches:
             as_of=_as_text(as_of),
             read_content=read_content,
             around=around,
-            exclude_uris=list(exclude_uris),
+            exclude_uris=exclude_uris if isinstance(exclude_uris, str) else list(exclude_uris),
             mode=mode,
             max_tokens=max_tokens,
         )

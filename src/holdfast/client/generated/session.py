@@ -199,7 +199,7 @@ class AsyncSession:
         as_of: str | datetime | None = None,
         read_content: bool = False,
         around: int = 1,
-        exclude_uris: Sequence[str] = (),
+        exclude_uris: str | Sequence[str] = (),
         mode: Literal["list", "context"] = "list",
         max_tokens: int = 2_000,
     ) -> SearchResult:

@@ -42,7 +42,7 @@ def delete_session(
     tasks.delete_for_log(tx, session.log_id)
     log_ids = [log_id for log_id in lineage.delete(tx, session) if not sessions.log_has_session(tx, log_id)]
     deleted_logs.mark_stale(tx, log_ids)
-    usages.forget_below(tx, session.owner_id, session.uri)
+    usages.forget_below(tx, session.uri)
     if deleted_logs.delete_slice(tx, log_ids, FIRST_SLICE_ROWS).is_last:
         deleted_logs.mark_clean(tx, log_ids)
         context.wake_workers()  # what forks share is indexed again

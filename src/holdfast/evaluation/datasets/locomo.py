@@ -46,7 +46,7 @@ def _read_sample(where: str, sample: Any, name: str) -> Conversation:
     for number, row in enumerate(sample["qa"], 1):
         category = _category(row)
         turns = parse_evidence(row.get("evidence"), session_of) if category is not None else []
-        if category is None or not turns:
+        if category is None or not turns or not row["question"].strip():
             continue
         questions.append(
             Question(

@@ -148,7 +148,7 @@ def _read_question(row: Row, ids: list[str]) -> Question | None:
         for number, turn in enumerate(session)
         if turn.has_answer
     ]
-    if not turns and not sessions:
+    if not row.question.strip() or not (turns or sessions):
         return None
     return Question(
         id=row.question_id,

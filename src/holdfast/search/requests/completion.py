@@ -6,6 +6,7 @@ check of its answer are here, too.
 
 # ruff: noqa: RUF001 - the punctuation of Chinese
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ MAX_TURN_CHARS = 2_000
 MAX_COMPLETED_CHARS = 400
 """A longer answer of a model is not a query."""
 ANSWER_TOKENS = 120
+_JOINERS = "\u200c\u200d"
+"""Words of Persian and of Indian languages contain them."""
 _MIN_WORD_CHARS = 3
 _LONG_QUERY_WORDS = 12
 """A query with more words that tell something stands alone, whatever its pronouns refer to."""
@@ -193,13 +196,18 @@ def _one_line(text: str) -> str:
     return " ".join(text[:MAX_TURN_CHARS].split())
 
 
+def _is_visible(char: str) -> bool:
+    """Return whether a character may be in a query: no line break, and none that changes how others are shown."""
+    return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"} or char in _JOINERS
+
+
 def parse_answer(answer: str, query: str, sources: Iterable[str]) -> str | None:
     """Return the completed query of a model. None if the answer is too long, has several lines or is about others.
 
-    It must share a word with the query or with the conversation.
+    It must share a word with the query or with the conversation, and have no characters that control a terminal.
     """
     line = answer.strip().removeprefix("Query:").strip().strip("\"'`“”").strip()
-    if not line or len(line) > max(MAX_COMPLETED_CHARS, 2 * len(query)) or "\n" in line or "\r" in line:
+    if not line or len(line) > max(MAX_COMPLETED_CHARS, 2 * len(query)) or not all(map(_is_visible, line)):
         return None
     known = {word.lower() for text in (query, *sources) for word in _telling_words(text)}
     words = {word.lower() for word in _telling_words(line)}

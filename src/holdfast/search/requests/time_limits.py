@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import msgspec
 
+_LAST = datetime.max.replace(tzinfo=UTC)
 _AGE = re.compile("([0-9]{1,4})([hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -27,7 +28,9 @@ def parse_time(text: str, now: datetime, *, is_end: bool = False) -> datetime:
             return now - int(age[1]) * _UNITS[age[2]]
         if _DATE.fullmatch(text):
             day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
-            return day + timedelta(days=1) if is_end else day
+            if is_end:
+                return day + timedelta(days=1) if day.date() < date.max else _LAST
+            return day
         if _TIME.fullmatch(text):
             time = _parse_iso(text)
             time = time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -30,6 +30,8 @@ class Recallable(NamedTuple):
     speaker: str
     text: str
     origin: Literal["found", "around"]
+    is_shortened: bool = False
+    """Whether the text is only a part of it already."""
 
 
 class ContextBlock(NamedTuple):
@@ -97,10 +99,10 @@ def _fits(items: Sequence[Recallable], tokens: int, count: Callable[[str], int])
 
 
 def _whole(item: Recallable, tokens: int, count: Callable[[str], int]) -> _Chosen | None:
-    """Return an item whole, or None if it does not fit. The tokens of a text that is far too long are not counted."""
+    """Return an item with all its text, or None if it does not fit. The tokens of a text that is far too long are not counted."""
     if len(item.text) > tokens * _MAX_CHARS_PER_TOKEN:
         return None
-    choice = _Chosen(item, item.text, "full")
+    choice = _Chosen(item, item.text, "shortened" if item.is_shortened else "full")
     return choice if count(_render(choice)) <= tokens else None
 
 

@@ -130,11 +130,11 @@ def has_counts(tx: Tx, owner_id: str) -> bool:
     return tx.one(sql, (tx.account, owner_id)) is not None
 
 
-def forget_below(tx: Tx, owner_id: str, uri: str) -> None:
-    """Forget how a user used what is at or below an address: another document may get the same address."""
+def forget_below(tx: Tx, uri: str) -> None:
+    """Forget how users used what is at or below an address: another document may get the same address."""
     tx.execute(
-        "DELETE FROM document_uses WHERE account_id = ? AND owner_id = ? AND (uri = ? OR SUBSTR(uri, 1, ?) IN (?, ?))",
-        (tx.account, owner_id, uri, len(uri) + 1, f"{uri}#", f"{uri}/"),
+        "DELETE FROM document_uses WHERE account_id = ? AND (uri = ? OR SUBSTR(uri, 1, ?) IN (?, ?))",
+        (tx.account, uri, len(uri) + 1, f"{uri}#", f"{uri}/"),
     )
 
 

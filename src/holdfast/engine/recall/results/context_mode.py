@@ -53,7 +53,7 @@ def _found_document(hit: Hit) -> Recallable:
 
 
 def _found_message(hit: MessageHit) -> Recallable:
-    return _recallable(hit, hit.message, hit.uri)._replace(origin="found")
+    return _recallable(hit, hit.message, hit.uri)._replace(origin="found", is_shortened=hit.is_shortened)
 
 
 def _around(hit: MessageHit, session: StoredSession | None) -> Iterator[Recallable]:

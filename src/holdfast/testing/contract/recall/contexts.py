@@ -57,6 +57,14 @@ class SearchContextContract:
         shared = bob.session("island", owner="alice").search("And on Friday?")
         assert "Aegina" in shared.query_plan.added
 
+    def test_the_receipt_says_that_an_entry_is_shortened(self, client: Any) -> None:
+        add(client, "long", [("user", "The zebra code is 4711. " + "Other words follow here. " * 4_000)])
+        add(client, "short", [("user", "A zebra has stripes.")])
+        result = client.search("zebra code", mode="context", max_tokens=5_000)
+        details = {entry.uri.rpartition("/")[2]: entry.detail for entry in result.entries}
+        assert details == {"long#1": "shortened", "short#1": "full"}
+        assert (result.stats.shortened, result.rendered.count('detail="shortened"')) == (1, 1)
+
     def test_the_query_itself_is_not_found_in_its_session(self, client: Any) -> None:
         add(client, "now", [*PHARMACY, ("user", "Which shop sells bread?")])
         hits = client.session("now").search("Which shop sells bread?").messages

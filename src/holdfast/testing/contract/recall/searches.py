@@ -199,8 +199,11 @@ class SearchContract:
     def test_excluded_addresses_are_not_returned(self, filled: Any) -> None:
         (best,) = filled.search("remind me of the passport", limit=1).messages
         short = best.uri.replace("user/alice", "~")
-        (next_best,) = filled.search("remind me of the passport", limit=1, exclude_uris=[short, "no address"]).messages
-        assert next_best.uri != best.uri
+        for excluded in ([short, "no address"], best.uri, (short,)):
+            (next_best,) = filled.search("remind me of the passport", limit=1, exclude_uris=excluded).messages
+            assert next_best.uri != best.uri
+        (unchanged,) = filled.search("remind me of the passport", limit=1, exclude_uris="").messages
+        assert unchanged.uri == best.uri
 
     def test_a_query_of_any_script_is_answered(self, client: Any) -> None:
         texts = [
