@@ -50,7 +50,7 @@ def _appends_during_deletion(setup: Setup, name: str) -> Series:
         deleting = threading.Thread(target=client.delete_session, args=("large",))
         cpu, deadline = time.thread_time(), time.monotonic() + MAX_SECONDS
         deleting.start()
-        while time.monotonic() < deadline and (deleting.is_alive() or _is_busy(client)):
+        while not wall or (time.monotonic() < deadline and (deleting.is_alive() or _is_busy(client))):
             begun = time.perf_counter()
             client.add_message("other", "user", texts.one())
             wall.append(time.perf_counter() - begun)

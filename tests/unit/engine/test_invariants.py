@@ -320,7 +320,7 @@ def names_its_account(sql: str) -> bool:
 
 
 def _names_its_account(statement: str, own_names: set[str]) -> bool:
-    found = re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)\b(?!\()", statement)  # a function is not a table
+    found = re.findall(r"\b(?:FROM|UPDATE|JOIN) (?!LATERAL )(\w+)\b(?!\()", statement)  # a function is not a table
     tables = [name for name in found if name not in own_names]
     if tables in (["document_text"], ["document_words"]):
         return True  # the text index has only row numbers; the rows are read by a statement that names the account
