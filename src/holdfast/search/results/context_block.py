@@ -99,7 +99,7 @@ def _fits(items: Sequence[Recallable], tokens: int, count: Callable[[str], int])
 
 
 def _whole(item: Recallable, tokens: int, count: Callable[[str], int]) -> _Chosen | None:
-    """Return an item with all its text, or None if it does not fit. The tokens of a text that is far too long are not counted."""
+    """Return an item with its text, or None if it does not fit. The tokens of a far too long text are not counted."""
     if len(item.text) > tokens * _MAX_CHARS_PER_TOKEN:
         return None
     choice = _Chosen(item, item.text, "shortened" if item.is_shortened else "full")
