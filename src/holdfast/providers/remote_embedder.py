@@ -1,12 +1,13 @@
 """Embedders behind the OpenAI API: OpenAI itself, gateways and self-hosted servers."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast import lazy
+from holdfast import forking, lazy
 from holdfast.errors import FailedPreconditionError, HoldfastError
 from holdfast.providers.base import EmbeddingResult, unavailable
-from holdfast.providers.http_service import HttpService, RequestRejectedError, authorization_header
+from holdfast.providers.http_service import HttpService, RequestRejectedError, authorization_header, without_secrets
 from holdfast.providers.openai import URL
 
 MAX_BATCH_TEXTS = 128
@@ -17,6 +18,7 @@ MIN_TEXT_CHARS = 400
 MAX_TOKENS = 1_000_000_000
 """A server that says that a request had more is not believed."""
 TOO_LARGE = 413
+URL_HASH_CHARS = 8
 
 
 class OpenAIEmbedder:
@@ -29,7 +31,9 @@ class OpenAIEmbedder:
     def __init__(self, model: str, *, base_url: str = URL, api_key: str | None = None, timeout: float = 120.0) -> None:
         self._model = model
         self._service = HttpService(base_url, api_key, authorization_header(api_key), timeout, "embedding")
+        self._url_hash = hashlib.sha256(without_secrets(base_url).rstrip("/").encode()).hexdigest()[:URL_HASH_CHARS]
         self._dimensions = 0
+        self._lock = forking.Lock()
         self._batch_texts = MAX_BATCH_TEXTS
 
     def __repr__(self) -> str:
@@ -41,7 +45,11 @@ class OpenAIEmbedder:
 
     @property
     def space(self) -> str:
-        return self.name
+        """The model at its URL, with the length of its vectors. Until that is known, a request is sent.
+
+        Another server can have another model of the same name, and a server can get another one.
+        """
+        return f"{self.name}@{self._url_hash}/{self.dimensions}"
 
     @property
     def dimensions(self) -> int:
@@ -128,14 +136,20 @@ class OpenAIEmbedder:
             ) from None
         if not np.isfinite(vectors).all():
             raise unavailable(f"{self._service} answered with a number that is not finite", reason="no answer")
-        if vectors.ndim != 2 or not vectors.shape[1] or self._dimensions not in {0, vectors.shape[1]}:  # noqa: PLR2004
-            expected = f"{self._dimensions} as before" if self._dimensions else "one or more"
-            found = vectors.shape[1] if vectors.ndim == 2 else 0  # noqa: PLR2004 - a matrix
-            raise unavailable(
-                f"{self._service} answered with vectors of {found} dimensions, not {expected}", reason="no answer"
-            )
-        self._dimensions = vectors.shape[1]
+        self._require_dimensions(vectors.shape[1] if vectors.ndim == 2 else 0)  # noqa: PLR2004 - a matrix
         return vectors
+
+    def _require_dimensions(self, found: int) -> None:
+        """Remember the length of the first vectors, and raise an error for others."""
+        with self._lock:
+            if found and self._dimensions in {0, found}:
+                self._dimensions = found
+                return
+        before = f"{self._dimensions} as before; if the server has another model, restart and run holdfast reembed"
+        expected = before if self._dimensions else "one or more"
+        raise unavailable(
+            f"{self._service} answered with vectors of {found} dimensions, not {expected}", reason="no answer"
+        )
 
 
 class _TooLargeError(Exception):

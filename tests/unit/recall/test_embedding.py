@@ -1,5 +1,6 @@
 """Documents get vectors in the background, whatever happens to the model, the process or the documents."""
 
+import hashlib
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -16,9 +17,9 @@ from holdfast.engine.recall.embeddings import embedding_task
 from holdfast.engine.recall.embeddings.matrices import Matrices
 from holdfast.engine.recall.vector_search import QueryVector, embed_query
 from holdfast.engine.tasks.claimed_task import LeaseLostError
-from holdfast.errors import FailedPreconditionError
+from holdfast.errors import FailedPreconditionError, UnavailableError
 from holdfast.model.identity import OPERATOR, Principal
-from holdfast.model.tasks import Task
+from holdfast.model.tasks import ReembeddingStarted, Task
 from holdfast.ops.sessions import DeleteSession
 from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.tasks import GetTask, ListTasks
@@ -27,13 +28,18 @@ from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.embeddings import unembedded, vectors
-from holdfast.testing.model import running_model
+from holdfast.testing.model import Behaviour, running_model
 
 ALICE = Principal("acme", "alice", "root")
 BOB = Principal("acme", "bob", "user")
 RunTasks = Callable[..., None]
 AddTexts = Callable[..., None]
 STATIC = StaticEmbedder.space
+
+
+def remote_space(url: str) -> str:
+    """The space of the model `vectors` behind a URL."""
+    return f"openai/vectors@{hashlib.sha256(url.encode()).hexdigest()[:8]}/16"
 
 
 def read_vectors(engine: Engine, owner: str = "alice", space: str = STATIC) -> dict[int, Any]:
@@ -86,7 +92,7 @@ def test_a_message_without_a_word_has_no_vector(engine: Engine, add_messages: Ad
     add_messages(["first", " ", "third"])
     with running_model() as model:
         run_tasks(embedder="openai", embedding_model="vectors", embedding_base_url=model.url)
-    assert sorted(read_vectors(engine, space="openai/vectors")) == [1, 3]
+    assert sorted(read_vectors(engine, space=remote_space(model.url))) == [1, 3]
 
 
 def test_a_long_message_is_embedded_by_its_beginning(
@@ -109,7 +115,7 @@ def test_a_model_that_is_down_delays_nothing_but_the_vectors(
         add_messages(["first", "second"])
         run_tasks(**settings)
         assert engine.db.read("acme", lambda tx: documents.statistics(tx, "alice")).documents == 2
-        assert read_vectors(engine, space="openai/vectors") == {}
+        assert read_vectors(engine, space=remote_space(model.url)) == {}
         task = task_of_kind(engine, "embed")
         assert (task.status, task.error_code) in {("pending", "UNAVAILABLE"), ("failed", "UNAVAILABLE")}
         engine.call(ALICE, WaitUntilIdle(timeout=5))
@@ -117,7 +123,7 @@ def test_a_model_that_is_down_delays_nothing_but_the_vectors(
         engine.db.write("*", lambda tx: tx.execute("UPDATE unembedded SET due_at = 0"))
         engine.db.write("*", lambda tx: tx.execute("UPDATE tasks SET run_at = 0 WHERE run_at IS NOT NULL"))
         run_tasks(**settings)
-    assert sorted(read_vectors(engine, space="openai/vectors")) == [1, 2]
+    assert sorted(read_vectors(engine, space=remote_space(model.url))) == [1, 2]
 
 
 def test_a_wrong_setting_fails_the_task_and_is_tried_again_later(
@@ -194,10 +200,9 @@ def test_reembed_keeps_the_old_space_until_the_new_one_is_complete(
     run_tasks()
     with running_model() as model:
         settings = {"embedder": "openai", "embedding_model": "vectors", "embedding_base_url": model.url}
-        remote = Engine(engine.db, open_settings(**settings))
-        started = remote.call(ALICE, ReembedDocuments())
-        assert (started.space, started.documents) == ("openai/vectors", 13)
-        assert remote.call(ALICE, ReembedDocuments()).task_id == started.task_id
+        started = start_reembedding(engine, settings)
+        assert (started.space, started.documents) == (remote_space(model.url), 13)
+        assert start_reembedding(engine, settings).task_id == started.task_id
 
         def fail(tx: Tx, *args: Any) -> None:
             raise LeaseLostError
@@ -205,11 +210,11 @@ def test_reembed_keeps_the_old_space_until_the_new_one_is_complete(
         monkeypatch.setattr("holdfast.engine.recall.embeddings.reembedding_task._switch", fail)
         run_tasks(**settings)
         spaces = engine.db.read("acme", vectors.find_spaces)
-        assert spaces == vectors.Spaces(STATIC, "openai/vectors")
-        assert len(read_vectors(engine)) == len(read_vectors(engine, space="openai/vectors")) == 12
+        assert spaces == vectors.Spaces(STATIC, remote_space(model.url))
+        assert len(read_vectors(engine)) == len(read_vectors(engine, space=remote_space(model.url))) == 12
         add_messages(["written meanwhile"])
         run_tasks(**settings, worker_threads=1)
-        assert len(read_vectors(engine)) == len(read_vectors(engine, space="openai/vectors")) == 13
+        assert len(read_vectors(engine)) == len(read_vectors(engine, space=remote_space(model.url))) == 13
         calls = model.calls
         monkeypatch.undo()
         engine.db.write("*", lambda tx: tx.execute("UPDATE tasks SET run_at = 0 WHERE run_at IS NOT NULL"))
@@ -217,11 +222,53 @@ def test_reembed_keeps_the_old_space_until_the_new_one_is_complete(
         assert model.calls <= calls + 1
     task = engine.call(ALICE, GetTask(task_id=started.task_id))
     assert (task.status, task.task_type) == ("completed", "reembed")
-    assert task.result == {"space": "openai/vectors", "documents": task.result and task.result["documents"]}
-    assert engine.db.read("acme", vectors.find_spaces) == vectors.Spaces("openai/vectors", None)
+    assert task.result == {"space": remote_space(model.url), "documents": task.result and task.result["documents"]}
+    assert engine.db.read("acme", vectors.find_spaces) == vectors.Spaces(remote_space(model.url), None)
     assert read_vectors(engine) == read_vectors(engine, "bob") == {}
-    assert len(read_vectors(engine, space="openai/vectors")) == 13
-    assert len(read_vectors(engine, "bob", "openai/vectors")) == 1
+    assert len(read_vectors(engine, space=remote_space(model.url))) == 13
+    assert len(read_vectors(engine, "bob", remote_space(model.url))) == 1
+
+
+def start_reembedding(engine: Engine, settings: dict[str, Any]) -> ReembeddingStarted:
+    remote = Engine(engine.db, open_settings(**settings))
+    with closing(remote.models):
+        return remote.call(ALICE, ReembedDocuments())
+
+
+def test_a_server_with_another_model_of_the_same_name_has_another_space(
+    engine: Engine, add_messages: AddTexts, run_tasks: RunTasks
+) -> None:
+    add_messages(["first", "second"])
+    with running_model() as model:
+        settings = {"embedder": "openai", "embedding_model": "vectors", "embedding_base_url": model.url}
+        run_tasks(**settings)
+        old = remote_space(model.url)
+        assert sorted(read_vectors(engine, space=old)) == [1, 2]
+        model.behaviour = Behaviour(text='{"data": [{"embedding": [3, 4, 0]}]}')
+        assert embed_with(engine, settings, "text") == (
+            None,
+            [f"ranked without vectors, which are of the embedder {old}; run holdfast reembed"],
+        )
+        add_messages(["third"])
+        run_tasks(**settings)
+        assert {vector.size for vector in read_vectors(engine, space=old).values()} == {16}
+        assert start_reembedding(engine, settings).space == old.replace("/16", "/3")
+        model.behaviour = "normal"
+    with running_model() as elsewhere:
+        settings["embedding_base_url"] = elsewhere.url
+        start_reembedding(engine, settings)
+        run_tasks(**settings)
+        assert sorted(read_vectors(engine, space=remote_space(elsewhere.url))) == [1, 2, 3]
+    assert read_vectors(engine, space=old) == {}
+
+
+@pytest.mark.parametrize("content", ['{"data": [{"embedding": [1e999]}]}', '{"data": [{"index": 1e999}]}', "[]"])
+def test_reembed_with_a_server_that_answers_nonsense_fails_at_once(engine: Engine, content: str) -> None:
+    with running_model(Behaviour(text=content)) as model:
+        settings = {"embedder": "openai", "embedding_model": "vectors", "embedding_base_url": model.url}
+        with pytest.raises((UnavailableError, FailedPreconditionError), match="answered with"):
+            start_reembedding(engine, settings)
+        assert model.calls == 1
 
 
 def open_settings(**values: Any) -> Settings:
@@ -248,11 +295,11 @@ def test_documents_of_a_space_without_an_embedder_wait_for_reembed(
         run_tasks(embedder="openai", embedding_model="vectors", embedding_base_url=model.url)
     add_messages(["second"])
     run_tasks()
-    assert sorted(read_vectors(engine, space="openai/vectors")) == [1]
+    assert sorted(read_vectors(engine, space=remote_space(model.url))) == [1]
     engine.call(ALICE, ReembedDocuments())
     run_tasks()
     assert sorted(read_vectors(engine)) == [1, 2]
-    assert read_vectors(engine, space="openai/vectors") == {}
+    assert read_vectors(engine, space=remote_space(model.url)) == {}
 
 
 def test_a_worker_with_another_embedder_leaves_a_reembedding_to_others(
@@ -262,7 +309,7 @@ def test_a_worker_with_another_embedder_leaves_a_reembedding_to_others(
     run_tasks()
     with running_model() as model:
         settings = {"embedder": "openai", "embedding_model": "vectors", "embedding_base_url": model.url}
-        task_id = Engine(engine.db, open_settings(**settings)).call(ALICE, ReembedDocuments()).task_id
+        task_id = start_reembedding(engine, settings).task_id
         run_tasks()
         task = engine.call(ALICE, GetTask(task_id=task_id))
         assert task.error is not None
@@ -306,15 +353,15 @@ def test_a_query_is_embedded_in_the_space_that_serves(
             assert (found.space, notes) == (STATIC, [])
             assert np.array_equal(found.vector, StaticEmbedder().embed(["text"]).vectors[0])
         assert model.calls == 0
-        Engine(engine.db, open_settings(**settings)).call(ALICE, ReembedDocuments())
+        start_reembedding(engine, settings)
         run_tasks(**settings)
         found, _ = embed_with(engine, settings, "text")
         assert found is not None
-        assert found.space == "openai/vectors"
+        assert found.space == remote_space(model.url)
         assert embed_with(engine, settings, "  ") == (None, [])
     assert embed_with(engine, {}, "text") == (
         None,
-        ["ranked without vectors, which are of the embedder openai/vectors; run holdfast reembed"],
+        [f"ranked without vectors, which are of the embedder {remote_space(model.url)}; run holdfast reembed"],
     )
 
 

@@ -1,6 +1,7 @@
 """The index of vectors on PostgreSQL, for an owner who has many. Without the extension, all are compared."""
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from typing import Any
 from unittest.mock import Mock
@@ -255,9 +256,10 @@ def test_reembed_replaces_the_index(
     with running_model() as model:
         settings = {"embedder": "openai", "embedding_model": "vectors", "embedding_base_url": model.url, **FEW}
         remote = Engine(engine.db, msgspec.convert({"worker_threads": 0, **settings}, Settings))
-        remote.call(ALICE, ReembedDocuments())
+        with closing(remote.models):
+            space = remote.call(ALICE, ReembedDocuments()).space
         run_tasks(**settings)
     assert not is_indexed(engine)
-    assert engine.db.read("acme", lambda tx: vector_index.indexed_version(tx, "alice", "openai/vectors")) is not None
+    assert engine.db.read("acme", lambda tx: vector_index.indexed_version(tx, "alice", space)) is not None
     table = vector_index.table_of(STATIC)
     assert engine.db.read("acme", lambda tx: tx.one(f"SELECT COUNT(*) FROM {table}")) == (0,)

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.providers.limits import RateLimitedModel
     from holdfast.providers.rerank import Reranker
 
+A = TypeVar("A")
 LOCAL_BATCH_SIZE = 16
 """Texts per call of an embedder on this machine. Small, so that the CPU can be yielded between two batches."""
 REMOTE_BATCH_SIZE = 256
@@ -70,26 +71,29 @@ class ImpatientEmbedder:
 
     @property
     def space(self) -> str:
-        return self._embedder.space
+        return self._ask(lambda: self._embedder.space)
 
     @property
     def dimensions(self) -> int:
-        return self._embedder.dimensions
+        return self._ask(lambda: self._embedder.dimensions)
 
     def embed(self, texts: Sequence[str]) -> "EmbeddingResult":
+        return self._ask(lambda: self._embedder.embed(texts))
+
+    def close(self) -> None:
+        self._embedder.close()
+
+    def _ask(self, question: Callable[[], A]) -> A:
         failure = self._failure
         if failure is not None and time.monotonic() < failure[0]:
             raise UnavailableError(failure[1].message, service="model", reason="paused")
         try:
-            result = self._embedder.embed(texts)
+            answer = question()
         except UnavailableError as error:
             self._failure = time.monotonic() + QUERY_PAUSE_SECONDS, error
             raise
         self._failure = None
-        return result
-
-    def close(self) -> None:
-        self._embedder.close()
+        return answer
 
 
 class Models:
@@ -117,21 +121,22 @@ class Models:
 
     def embedder_of(self, space: str) -> "Embedder | None":
         """The embedder of a space: the configured one, or the static one, which every installation has."""
-        if self.embedder.space == space:
-            return self.embedder
-        return StaticEmbedder() if space == StaticEmbedder.space else None
+        embedder = self.embedder
+        if space == StaticEmbedder.space:  # a server is not asked for its space then
+            return embedder if isinstance(embedder, StaticEmbedder) else StaticEmbedder()
+        return embedder if embedder.space == space else None
 
     def query_embedder_of(self, space: str) -> "Embedder | None":
         """The embedder of a space, for the query of a search, which does not wait long for it."""
-        embedder = self.embedder_of(space)
-        if embedder is None or self.is_local(embedder):
-            return embedder
+        if self._settings.embedder != "openai" or space == StaticEmbedder.space:
+            return self.embedder_of(space)
         with self._lock:
             if self._query_embedder is None:
                 seconds = min(self._settings.model_timeout_seconds, QUERY_TIMEOUT_SECONDS)
                 settings = msgspec.structs.replace(self._settings, model_timeout_seconds=seconds)
                 self._query_embedder = ImpatientEmbedder(configured.open_embedder(settings))
-            return self._query_embedder
+            embedder = self._query_embedder
+        return embedder if embedder.space == space else None
 
     @property
     def reranker(self) -> "Reranker | None":

@@ -13,6 +13,7 @@ from holdfast.engine.recall.requests.targets import Address, Place, is_within_se
 from holdfast.engine.recall.reranking import rerank
 from holdfast.engine.recall.results.context_mode import with_context
 from holdfast.engine.recall.results.hits import Located, document_hits, locate, message_hits
+from holdfast.engine.recall.results.live_messages import is_message_in, live_ranges
 from holdfast.engine.recall.retrieval import Retrieval, RetrievalRequest, retrieve
 from holdfast.errors import InvalidArgumentError, InvalidUriError, short_repr
 from holdfast.model.identity import Principal
@@ -225,24 +226,18 @@ def _select(
 ) -> tuple[dict[ContextType, list[Located]], int]:
     """Return the documents to return, best first, by kind, and how many were excluded."""
     excluded = _excluded(principal, op)
+    is_for_prompt = isinstance(op, Search) and op.mode == "context"
+    in_prompt = live_ranges(tx, prepared.session if is_for_prompt else None)
     by_kind: dict[ContextType, list[Located]] = {}
     excluded_count = 0
     for located in locate(tx, principal, prepared.retrieval.documents, prepared.places):
-        if located.uri in excluded or _is_in_prompt(located, op, prepared.session):
+        if located.uri in excluded or is_message_in(located.document, in_prompt):
             excluded_count += 1
             continue
         if located.document.score < (op.score_threshold or 0):
             continue
         by_kind.setdefault(located.document.kind, []).append(located)
     return by_kind, excluded_count
-
-
-def _is_in_prompt(located: Located, op: Find | Search, session: StoredSession | None) -> bool:
-    """Return whether a text for a prompt would repeat a live message of the session that the prompt is for."""
-    if not isinstance(op, Search) or op.mode != "context" or session is None or located.session is None:
-        return False
-    document = located.document
-    return document.kind == "message" and document.log_id == session.log_id and document.number >= session.live_from
 
 
 def _excluded(principal: Principal, op: Find | Search) -> set[str]:

@@ -7,13 +7,13 @@ import msgspec
 from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, DocumentText
 from holdfast.engine.recall.requests.targets import Place, find_forks, is_in_places
+from holdfast.engine.recall.results.live_messages import is_message_in
 from holdfast.engine.recall.results.message_reading import FoundMessage, read_found
 from holdfast.engine.recall.retrieval import RankedDocument
 from holdfast.model.identity import Principal
 from holdfast.model.search import Hit, MessageHit, message_uri
 from holdfast.store.access import readable_documents
 from holdfast.store.database import Tx
-from holdfast.store.tables.lineage import LogRange
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
 
@@ -41,18 +41,12 @@ def locate(
     seen = set[str]()
     for document in documents:
         session = None if document.log_id is None else readers[document.log_id, document.number]
-        for reader in (session, *(fork.session for fork in forks if _is_inherited(document, fork.inherited))):
+        for reader in (session, *(fork.session for fork in forks if is_message_in(document, fork.inherited))):
             uri = _address(document, reader)
             if uri is not None and uri not in seen and is_in_places(uri, places):
                 seen.add(uri)
                 yield Located(document, uri, reader)
                 break
-
-
-def _is_inherited(document: RankedDocument, ranges: Sequence[LogRange]) -> bool:
-    return document.kind == "message" and any(
-        each.log_id == document.log_id and each.first <= document.number <= each.last for each in ranges
-    )
 
 
 def _address(document: RankedDocument, session: StoredSession | None) -> str | None:

@@ -112,6 +112,13 @@ class SearchContextContract:
         assert {entry.uri.split("#")[0].split("/")[-1] for entry in result.entries} == {"island"}
         assert result.stats.excluded >= 1
 
+    def test_a_text_for_a_fork_does_not_repeat_what_it_inherited(self, client: Any) -> None:
+        add(client, "island", PHARMACY)
+        client.fork_session("island", 2, new_session_id="fork")
+        result = client.session("fork").search("pharmacy in Aegina", mode="context", around=0)
+        assert {entry.uri.rpartition("/")[2] for entry in result.entries} <= {"island#3", "island#4"}
+        assert result.stats.excluded >= 2
+
     def test_a_recalled_text_is_recognised_in_a_session(self, client: Any) -> None:
         add(client, "island", PHARMACY)
         rendered = client.search("pharmacy", mode="context").rendered
