@@ -204,7 +204,7 @@ def test_a_text_has_the_tokens_that_the_tokenizer_gives_it(texts: list[str]) -> 
     for text, vector in zip(texts, vectors, strict=True):
         ids = table._tokenizer.encode(text, add_special_tokens=False).ids
         assert list(table.text_ids(text)) == ids
-        mean = table._vectors[ids].mean(axis=0) if ids else np.zeros(256)
+        mean = table._vectors[ids].astype(np.float64).mean(axis=0) if ids else np.zeros(256)
         assert np.allclose(vector, mean / (np.linalg.norm(mean) or 1), atol=1e-5)
 
 
