@@ -52,6 +52,7 @@ def fill_wal(file: Path) -> None:
     fewer pages than an append, so it would have the higher cost for much longer.
     """
     connection = connect(file)
+    connection.set_busy_timeout(10_000)  # a worker of the client may be writing
     connection.execute("PRAGMA synchronous = OFF").fetchall()
     before = connection.pragma("user_version")
     for number in range(WAL_PAGES):

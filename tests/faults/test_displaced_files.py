@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 import holdfast
+from holdfast.config import Settings
 from holdfast.errors import UnavailableError
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.faults.verification import open_client
@@ -58,7 +59,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(folder: Path) -> Iterator[holdfast.Client]:
-    with holdfast.connect(folder) as client:
+    # Without workers: one of them could notice first that the file is displaced.
+    with holdfast.connect(folder, settings=Settings(worker_threads=0)) as client:
         client.add_message("chat", "user", "before")
         yield client
 
