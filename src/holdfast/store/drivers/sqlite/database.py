@@ -228,6 +228,9 @@ class SqliteDatabase:
     def _open_reader(self) -> apsw.Connection:
         if self._closed:
             raise self._closed_error()
+        if self._database_file is not None and self._writer is not None:
+            # Without its write-ahead log in place, a new connection would create another one.
+            self._database_file.check(NOTHING_DONE)
         with translated_errors:
             connection = self._open(READER_PRAGMAS)
             connection.set_progress_handler(is_cancelled, CANCELLATION_STEPS)
@@ -292,7 +295,8 @@ class SqliteDatabase:
         with suppress(apsw.Error):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            # FULL waits for readers. A part of the log in the file would be worse than nothing.
+            connection.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
 
     def _disconnect(self) -> None:
         if self._database_file is not None:
