@@ -16,8 +16,7 @@ from holdfast.testing.timing.operations import Call
 SIZE = 6_000
 """Characters of the smallest hostile input. The largest has four times as many."""
 FLOOR_SECONDS = 0.02
-CONVERSATION_FLOOR_SECONDS = 0.1
-"""Below it, a collection of garbage can take longer than an operation that decodes several messages."""
+SUMMARY_FLOOR_SECONDS = 0.1
 GROUPS = 4
 NAMES = list(CONVERSATIONS)
 
@@ -68,7 +67,7 @@ def test_no_stored_conversation_makes_an_operation_slow(group: int, new_engine: 
     def calls(name: str, size: int) -> dict[str, Call]:
         return dict(operations.calls_on_conversation(new_engine(), CONVERSATIONS[name](size)))
 
-    assert not _problems(NAMES[group::GROUPS], calls, CONVERSATION_FLOOR_SECONDS)
+    assert not _problems(NAMES[group::GROUPS], calls, FLOOR_SECONDS)
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
@@ -78,7 +77,7 @@ def test_no_conversation_makes_its_summary_slow(group: int, new_engine: Callable
         operations.store(engine, CONVERSATIONS[name](size))
         return dict(operations.calls_on_summaries(operations.messages_to_summarise(engine)))
 
-    assert not _problems(NAMES[group::GROUPS], calls, CONVERSATION_FLOOR_SECONDS)
+    assert not _problems(NAMES[group::GROUPS], calls, SUMMARY_FLOOR_SECONDS)
 
 
 def _problems(names: list[str], calls: Callable[[str, int], dict[str, Call]], floor_seconds: float) -> list[str]:
