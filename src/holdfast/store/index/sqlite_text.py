@@ -26,7 +26,8 @@ _decode = json_decoder(list[Part]).decode
 
 def allocate(tx: Tx, count: int) -> list[int]:
     """Return numbers for new documents."""
-    first = tx.all("SELECT COALESCE(MAX(n), 0) + 1 FROM documents")[0][0]
+    last = tx.one("SELECT seq FROM sqlite_sequence WHERE name = 'documents'")
+    first = last[0] + 1 if last else 1
     return list(range(first, first + count))
 
 

@@ -2,7 +2,7 @@
 -- `words` are the terms that a search ranks, `dates` the periods that the text names, as days since 1970. `owner_id` is
 -- an internal id, or `-` if the session of the log is deleted and only forks share its messages.
 CREATE TABLE documents (
-    n          INTEGER PRIMARY KEY,
+    n          INTEGER PRIMARY KEY AUTOINCREMENT, -- a number is never given again: caches know documents by it
     account_id TEXT NOT NULL,
     owner_id   TEXT NOT NULL,
     kind       TEXT NOT NULL,
