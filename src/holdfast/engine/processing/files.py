@@ -13,13 +13,14 @@ from holdfast.computing.job import Job
 from holdfast.documents import MAX_FILE_BYTES
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.processing.kinds import kind_of
-from holdfast.engine.recall.content_documents import ContentPart, analyse_parts, write_documents
+from holdfast.engine.recall.content_documents import IndexedPart, analyse_parts, write_documents
 from holdfast.engine.tree import stored_texts
+from holdfast.model.files import FilePart
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.documents import NewDocument
 from holdfast.store.tables.tree import blobs, contents, nodes, roots, unprocessed
-from holdfast.store.tables.tree.contents import Content, Part
+from holdfast.store.tables.tree.contents import Content
 from holdfast.store.tables.tree.nodes import Node
 
 Compute = Callable[[Job[FileToParse, ParsedFile], FileToParse], ParsedFile]
@@ -79,7 +80,9 @@ def process_file(compute: Compute, file: FileToProcess) -> ProcessedFile:
     node, content = file.node, file.content
     if content.state == "done":
         text = file.data.decode(errors="replace")
-        return ProcessedFile(file, None, _documents(node, content, text, content.parts, content.abstract, content.overview))
+        return ProcessedFile(
+            file, None, _documents(node, content, text, content.parts, content.abstract, content.overview)
+        )
     if content.size > MAX_FILE_BYTES:
         problem = f"{node.name} has {content.size:,} bytes, and at most {MAX_FILE_BYTES:,} are read; split it"
         return ProcessedFile(file, ParsedFile(error=problem), [])
@@ -96,18 +99,18 @@ def read_meta(node: Node) -> NodeMeta:
 
 
 def _documents(
-    node: Node, content: Content, text: str, parts: Sequence[Part], abstract: str, overview: str
+    node: Node, content: Content, text: str, parts: Sequence[FilePart], abstract: str, overview: str
 ) -> list[NewDocument]:
     found = [overview_part(node, abstract, overview)]
     found += [
-        ContentPart(number, f"{part.title}\n{text[part.start : part.end]}") for number, part in enumerate(parts, 1)
+        IndexedPart(number, f"{part.title}\n{text[part.start : part.end]}") for number, part in enumerate(parts, 1)
     ]
     return analyse_parts(kind_of(node.root), content.content_id, content.created_at, _decode_tags(node.tags), found)
 
 
-def overview_part(node: Node, abstract: str, overview: str) -> ContentPart:
+def overview_part(node: Node, abstract: str, overview: str) -> IndexedPart:
     """Return the document with the name and the overview of a file or a folder. Its number is 0."""
-    return ContentPart(0, f"{node.name}\n{abstract}\n{overview}")
+    return IndexedPart(0, f"{node.name}\n{abstract}\n{overview}")
 
 
 def write_file(tx: Tx, context: CallContext, processed: ProcessedFile) -> bool:
