@@ -42,7 +42,7 @@ def parse_mapping(lines: list[str]) -> tuple[Mapping, list[str]]:
 
 class _Reader:
     def __init__(self, lines: list[str]) -> None:
-        self._raw = lines
+        self._raw = ["", *lines]  # the first line is `---`, so that the numbers of lines are those of the file
         self._at = 0
         self.notes: list[str] = []
 
