@@ -14,6 +14,7 @@ from holdfast.client.generated.files import AsyncFiles
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
 from holdfast.client.generated.tool_results import AsyncToolResults
+from holdfast.client.generated.transfers import Transfers
 from holdfast.errors import DeadlineExceededError
 from holdfast.model.identity import Identity
 from holdfast.model.messages import (
@@ -84,7 +85,9 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class AsyncOperations(AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncSharing, AsyncToolResults, AsyncAudit):
+class AsyncOperations(
+    AsyncCommits, AsyncFiles, FileChanges, Transfers, Searches, AsyncSharing, AsyncToolResults, AsyncAudit
+):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.
