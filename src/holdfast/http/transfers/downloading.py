@@ -53,7 +53,7 @@ class Downloading:
 
     async def run(self, receive: Receive, send: Send) -> None:
         query = self._request.query
-        fields = {name: query[name] for name in ("uri", "version") if name in query}
+        fields: dict[str, Any] = {name: query[name] for name in ("uri", "version") if name in query}
         try:
             first = await self._read_bytes(fields, 0)
         except TooLargeError:  # a view of any length
