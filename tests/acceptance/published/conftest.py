@@ -4,6 +4,7 @@ They are separate from the project's environment. Without a registry their tests
 """
 
 import fcntl
+import http.server
 import itertools
 import os
 import platform
@@ -11,6 +12,7 @@ import shutil
 import string
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -24,6 +26,8 @@ from holdfast.testing.server import running_server
 ROOT_KEY = "the-root-key"
 CLIENTS = Path(__file__).parents[3] / ".venv-clients"
 ACCOUNT_NUMBERS = itertools.count(1)
+SETTINGS: dict[str, object] = {}
+"""The settings of the server. The pages that it fetches are on the same machine."""
 Run = Callable[[str], tuple[bool, Any]]
 """Takes a step with a client. Returns whether it succeeded, and its result or its error."""
 
@@ -91,7 +95,9 @@ def client_environment() -> Callable[[Path], dict[str, str]]:
 @pytest.fixture(scope="module")
 def api_key_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server that identifies users by their keys."""
-    with running_server(tmp_path_factory.mktemp("api_key"), log_level="error", root_api_key=ROOT_KEY) as server:
+    with running_server(
+        tmp_path_factory.mktemp("api_key"), log_level="error", root_api_key=ROOT_KEY, **SETTINGS
+    ) as server:
         yield server.url
 
 
@@ -131,6 +137,28 @@ def local_files(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def page_url() -> Iterator[str]:
+    """The URL of a page with a text about a lighthouse."""
+
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = b"# Lighthouse\n\nThe lighthouse is lit at dusk.\n"
+            self.send_response(200)
+            self.send_header("Content-Type", "text/markdown")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_arguments: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/lighthouse.md"
+        server.shutdown()
+
+
 @pytest.fixture(scope="session")
 def take_steps() -> Callable[..., None]:
     """Takes steps with a client, and checks each result.
@@ -157,7 +185,8 @@ def differences(expected: Any, seen: Any, kept: dict[str, str]) -> Iterator[str]
     """Yield how a result differs from what must be seen.
 
     `...` is any value, and a type any value of it. A dictionary names the fields that must be there. Each item of a
-    list must be there, in any order; an empty list must be empty. A text must be equal; `/text/` must be contained.
+    list must be there, in any order; an empty list must be empty. A text must be equal; `/text/` must be contained, and
+    `no /text/` must not.
     `$name` is any text, which is kept under the name, or the text kept before.
     """
     if expected is ...:
@@ -187,8 +216,8 @@ def _missing_fields(expected: dict[str, Any], seen: Any, kept: dict[str, str]) -
 
 
 def _missing_items(expected: list[Any], seen: Any, kept: dict[str, str]) -> Iterator[str]:
-    if isinstance(seen, str):  # a text that contains all of them
-        yield from (problem for part in expected for problem in differences(f"/{part}/", seen, kept))
+    if isinstance(seen, str):  # each item says something about the text
+        yield from (problem for part in expected for problem in differences(part, seen, kept))
     elif not isinstance(seen, list):
         yield f"{seen!r} is no list"
     elif not expected and seen:
@@ -203,8 +232,9 @@ def _text_differences(expected: str, seen: Any, kept: dict[str, str]) -> Iterato
     if expected.startswith("$") and expected[1:].isidentifier():
         kept.setdefault(expected[1:], seen)
     text = string.Template(expected).safe_substitute(kept)
-    if text.startswith("/") and text.endswith("/"):
-        if text[1:-1] not in str(seen):
-            yield f"there is no {text[1:-1]!r} in {seen!r}"
+    if text.startswith(("/", "no /")) and text.endswith("/"):
+        part = text[text.index("/") + 1 : -1]
+        if (part in str(seen)) == text.startswith("no"):
+            yield f"{text} does not hold for {seen!r}"
     elif text != seen:
         yield f"{seen!r} is not {text!r}"
