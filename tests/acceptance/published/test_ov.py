@@ -492,10 +492,9 @@ def test_every_command_is_tested_or_an_exception(
     ov_program: Path, tmp_path: Path, client_environment: Callable[[Path], dict[str, str]]
 ) -> None:
     def read_help(*command: str) -> str:
-        arguments = [ov_program, *command, "--help"]
-        return subprocess.run(
-            arguments, env=client_environment(tmp_path), capture_output=True, text=True, timeout=30, check=True
-        ).stdout
+        line = [str(ov_program), *command, "--help"]
+        environment = client_environment(tmp_path)
+        return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=30, check=True).stdout
 
     def commands(*parent: str) -> Iterator[str]:
         text = read_help(*parent)
