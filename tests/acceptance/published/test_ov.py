@@ -41,11 +41,11 @@ NOTES = "viking://resources/notes"
 GUIDE = "viking://resources/guide"
 SKILLS = "viking://user/alice/skills"
 CHAT = "viking://user/alice/sessions/chat"
-ARCHIVED: Steps = [
+COMMITTED: Steps = [
     ("session add-message chat --role user --content 'Deploy billing, never on Fridays.'", {"message_count": 1}),
     ("session commit chat", {"status": "accepted", "archived": True, "task_id": "$task"}),
-    ("wait", dict),
 ]
+ARCHIVED: Steps = [*COMMITTED, ("wait", dict)]
 WRITTEN: Steps = [
     (f"mkdir {NOTES}", {"uri": NOTES}),
     (f"write {NOTES}/tea.md --content 'Green tea\nneeds water' --mode create --wait", {"written_bytes": 21}),
@@ -81,7 +81,7 @@ SESSION: dict[str, Steps] = {
         ("""session add-messages chat '[{"role":"user","content":"A"},{"role":"user","content":"B"}]'""", {"added": 2}),
     ],
     "session commit": [
-        *ARCHIVED,
+        *COMMITTED,
         ("session commit chat --event-tags env=prod", {"status": "skipped", "reason": "no_messages"}),
         ("session commit chat --no-event-tags", {"archived": False}),
     ],
@@ -115,7 +115,7 @@ SESSION: dict[str, Steps] = {
 TASK: dict[str, Steps] = {
     "task status": [*ARCHIVED, ("task status $task", {"status": "completed", "task_type": "session_commit"})],
     "task list": [
-        *ARCHIVED,
+        *COMMITTED,
         ("task list", [{"task_id": "$task"}]),
         ("task list --task-type session_commit --status failed", []),
         ("@ann --sudo task list", list),

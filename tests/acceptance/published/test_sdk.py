@@ -47,11 +47,11 @@ TEA = f"{NOTES}/tea.md"
 GUIDE = "viking://resources/guide"
 SKILLS = "viking://user/alice/skills"
 CHAT = "viking://user/alice/sessions/chat"
-ARCHIVED: Steps = [
+COMMITTED: Steps = [
     ("alice.add_message('chat', 'user', 'Deploy billing, never on Fridays.')", {"message_count": 1}),
     ("alice.commit_session('chat')", {"status": "accepted", "task_id": "$task"}),
-    ("alice.wait_processed()", dict),
 ]
+ARCHIVED: Steps = [*COMMITTED, ("alice.wait_processed()", dict)]
 WRITTEN: Steps = [
     (f"alice.mkdir('{NOTES}', 'What I drink')", ...),
     (f"alice.write('{TEA}', 'Green tea\\nneeds water', mode='create', wait=True)", {"written_bytes": 21}),
@@ -92,7 +92,7 @@ SESSION: dict[str, Steps] = {
         )
     ],
     "commit_session": [
-        *ARCHIVED,
+        *COMMITTED,
         ("alice.commit_session('chat', options=CommitSessionOptions(event_tags=['a=b']))", {"status": "skipped"}),
     ],
     "update_session_config": [
@@ -116,8 +116,8 @@ SESSION: dict[str, Steps] = {
         ("alice.session('chat').batch_add_messages([{'role': 'user', 'content': 'A'}])", {"added": 1})
     ],
     "session.load": [("alice.create_session('chat')", ...), ("alice.session('chat').load()", {"message_count": 0})],
-    "session.commit": [*ARCHIVED, ("alice.session('chat').commit()", {"reason": "no_messages"})],
-    "session.commit_async": [*ARCHIVED, ("alice.session('chat').commit_async()", {"reason": "no_messages"})],
+    "session.commit": [*COMMITTED, ("alice.session('chat').commit()", {"reason": "no_messages"})],
+    "session.commit_async": [*COMMITTED, ("alice.session('chat').commit_async()", {"reason": "no_messages"})],
     "session.get_archive": [*ARCHIVED, ("alice.session('chat').get_archive('archive_001')", {"overview": str})],
     "session.get_session_context": [*ARCHIVED, ("alice.session('chat').get_session_context()", {"messages": []})],
     "session.delete": [("alice.create_session('chat')", ...), ("alice.session('chat').delete()", None)],
@@ -128,7 +128,7 @@ TASK: dict[str, Steps] = {
         ("alice.get_task('$task')", {"status": "completed"}),
         ("alice.get_task('task_none')", None),
     ],
-    "list_tasks": [*ARCHIVED, ("alice.list_tasks(task_type='session_commit', limit=5)", [{"task_id": "$task"}])],
+    "list_tasks": [*COMMITTED, ("alice.list_tasks(task_type='session_commit', limit=5)", [{"task_id": "$task"}])],
     "cancel_task": [*ARCHIVED, ("! alice.cancel_task('$task')", {"code": "FAILED_PRECONDITION"})],
     "list_watches": [("alice.list_watches(active_only=True)", {"total": 0}), *WATCHED],
     "get_watch": [*WATCHED, ("alice.get_watch('$watch')", {"task_id": "$watch", "to_uri": GUIDE, "is_active": True})],
