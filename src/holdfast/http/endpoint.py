@@ -48,6 +48,8 @@ SINGLE_HEADERS = {
     b"if-match",
     b"last-event-id",
 }
+NUMBERS_TO_MATCH = {"expected_seq": "the seq of a message", "expected_version": "the version of a file"}
+"""The fields that `If-Match` may have, and what their values are."""
 MAX_SEQ_DIGITS = 18
 MAX_KEY_LENGTH = 255
 CLIENT_CLOSED_REQUEST = 499
@@ -277,11 +279,11 @@ def _header_fields(route: Route, headers: Headers, parsed: Mapping[str, Any]) ->
         text = value.decode("latin-1")
         if field == "idempotency_key" and not 1 <= len(text) <= MAX_KEY_LENGTH:
             raise InvalidArgumentError("idempotency_key", f"must have 1 to {MAX_KEY_LENGTH} characters")
-        if field == "expected_seq":
+        if field in NUMBERS_TO_MATCH:
             text = text.strip().removeprefix("W/").strip('"')
             if not text.isascii() or not text.isdigit() or len(text) > MAX_SEQ_DIGITS:
                 raise InvalidArgumentError(
-                    "If-Match", f'{short_repr(text)} is not the seq of a message; send one such as "12"'
+                    "If-Match", f'{short_repr(text)} is not {NUMBERS_TO_MATCH[field]}; send one such as "12"'
                 )
             fields[field] = int(text)
         else:

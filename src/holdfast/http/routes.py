@@ -22,7 +22,12 @@ class Route(msgspec.Struct, frozen=True):
     """The fields that a header may hold: the name of the header and of the field."""
 
 
-HEADER_FIELDS = ((b"idempotency-key", "idempotency_key"), (b"if-match", "expected_seq"), (b"last-event-id", "after"))
+HEADER_FIELDS = (
+    (b"idempotency-key", "idempotency_key"),
+    (b"if-match", "expected_seq"),
+    (b"if-match", "expected_version"),
+    (b"last-event-id", "after"),
+)
 
 
 class Routes:

@@ -22,6 +22,10 @@ MEMORY_DIFF = "memory_diff.json"
 DONE = ".done"
 FAILED = ".failed.json"
 
+VIEWS = frozenset({ABSTRACT, OVERVIEW, RELATIONS, META})
+"""Hidden files that every folder may have. They show stored data and cannot be written."""
+SortKey = Literal["name", "mtime"]
+
 FOLDER_MODE = 0o555
 FILE_MODE = 0o444
 WRITABLE_FOLDER_MODE = 0o755
@@ -48,7 +52,11 @@ def output_file_name(tool_result_id: str) -> str:
 
 
 class FileEntry(
-    WireStruct, frozen=True, kw_only=True, omit_defaults=True, rename={"is_dir": "isDir", "mod_time": "modTime"}
+    WireStruct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    rename={"is_dir": "isDir", "mod_time": "modTime", "content_type": "contentType"},
 ):
     """A file or a folder."""
 
@@ -63,7 +71,30 @@ class FileEntry(
     is_dir: bool
     mod_time: datetime
     abstract: str | None = None
-    """One-line summary of a folder, if requested."""
+    """One-line summary, if requested."""
+    overview: str | None = None
+    """Longer summary, if requested."""
+    version: int = 0
+    """The number of the current version; 0 for folders and views."""
+    content_type: str = ""
+    """The media type of a stored file."""
+    count: int | None = None
+    """The number of entries of a folder, if requested."""
+    tags: list[str] = msgspec.field(default_factory=list)
+
+
+class FilePart(msgspec.Struct, frozen=True):
+    """A unit of a file that a search can find: a section, a page, a function or some rows."""
+
+    title: str
+    """The path of headings, such as `Install > Linux`, or the name of a function, a sheet or a slide."""
+    page: int | None
+    """The number of the page or slide, from 1."""
+    start: int
+    """Where the part begins in the text, in characters."""
+    end: int
+    abstract: str
+    """One line about the part (L0)."""
 
 
 class FilePage(WireStruct, frozen=True):

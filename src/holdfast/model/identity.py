@@ -7,6 +7,7 @@ import msgspec
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.base import WireStruct, require_name
+from holdfast.model.uris import USER_FOLDERS
 
 AccessRole = Literal["guest", "user", "auditor", "admin", "root"]
 TenantRole = Literal["user", "auditor", "admin"]
@@ -35,8 +36,16 @@ class Principal(msgspec.Struct, frozen=True):
         require_name("account_id", self.account_id)
         require_name("user_id", self.user_id)
         require_name("agent_id", self.agent_id)
+        require_unreserved("user_id", self.user_id)
+        require_unreserved("agent_id", self.agent_id)
         if self.role not in get_args(AccessRole):
             raise InvalidArgumentError("role", f"{self.role!r} is not one of {', '.join(get_args(AccessRole))}")
+
+
+def require_unreserved(field: str, name: str) -> None:
+    """Raise an error if a user or an agent would have the name of a folder of the tree."""
+    if name in USER_FOLDERS:
+        raise InvalidArgumentError(field, f"{name!r} is the name of a folder of the tree; use another name")
 
 
 class Origin(msgspec.Struct, frozen=True):

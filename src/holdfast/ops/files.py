@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 import msgspec
 from msgspec.structs import replace
 
-from holdfast.model.files import FileEntry, FilePage
+from holdfast.model.files import FileEntry, FilePage, SortKey
 from holdfast.model.uris import SCHEME
 from holdfast.ops.table import Operation, operation
 
@@ -34,6 +34,7 @@ Offset = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 AbstractChars = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
 LineOffset = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 LineLimit = Annotated[int, msgspec.Meta(ge=-1, le=10_000, description="use -1 for all lines")]
+Version = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 CharOffset = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 CharLimit = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 
@@ -53,6 +54,15 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     node_limit: NodeLimit = 1_000
     offset: Offset = 0
     limit: NodeLimit | None = None
+    include_abstract: bool = False
+    """Add the abstracts of files, too."""
+    include_overview: bool = False
+    overview_limit: AbstractChars = 4_000
+    """The maximum length of an overview."""
+    extra_fields: str | list[str] | None = None
+    """`count` adds the numbers of entries of folders. Other fields are always there if they are known."""
+    tags: str | list[str] | None = None
+    """List only entries with all these tags."""
 
     @property
     def max_entries(self) -> int:
@@ -72,6 +82,9 @@ class ListFiles(Listing, Operation[FilePage], frozen=True, kw_only=True):
     """List the entries of a folder, or of its whole subtree: from `offset`, at most `node_limit` and `limit`."""
 
     recursive: bool = False
+    sort_by: SortKey | None = None
+    """The default is the order of the folder: by name, and sessions by their creation."""
+    sort_order: Literal["asc", "desc"] = "asc"
 
 
 @operation("GET /fs/tree", role="guest", result_field="entries", answer="paged")
@@ -79,6 +92,7 @@ class ShowTree(Listing, Operation[FilePage], frozen=True, kw_only=True):
     """List the subtree of a folder, `level_limit` levels deep. The entries of each folder follow it."""
 
     level_limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
+    directories_only: bool = False
 
 
 @operation("GET /fs/stat", role="guest")
@@ -100,17 +114,21 @@ class ReadFile(Operation[str], frozen=True, kw_only=True):
     limit: LineLimit = -1
     char_offset: CharOffset = 0
     char_limit: CharLimit | None = None
+    version: Version | None = None
+    """A version of a stored file; the default is the current one."""
+    raw: bool = False
+    """Accepted for published clients: a file is always returned as it is stored."""
 
 
 @operation("GET /content/abstract", role="guest")
 class ReadAbstract(Operation[str], frozen=True, kw_only=True):
-    """Return the one-line summary of a session or an archive. It exists after the first finished commit."""
+    """Return the one-line summary of a file or a folder."""
 
     uri: Uri
 
 
 @operation("GET /content/overview", role="guest")
 class ReadOverview(Operation[str], frozen=True, kw_only=True):
-    """Return the overview of an archive, or of all finished archives of a session."""
+    """Return the overview of a file or a folder: for a session, that of all its finished archives."""
 
     uri: Uri

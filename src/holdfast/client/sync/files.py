@@ -1,14 +1,15 @@
 """Client methods for the `viking://` file tree."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from holdfast.client.sync.transport import Transport
-from holdfast.model.files import FileEntry, FileList
+from holdfast.model.files import FileEntry, FileList, SortKey
 from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
 
 
 class Files:
-    """Read-only access to the tree of files and folders."""
+    """Listing and reading the tree of files and folders."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -25,12 +26,20 @@ class Files:
         node_limit: int = 1_000,
         offset: int = 0,
         limit: int | None = None,
+        sort_by: SortKey | None = None,
+        sort_order: Literal["asc", "desc"] = "asc",
+        include_abstract: bool = False,
+        include_overview: bool = False,
+        tags: str | Sequence[str] | None = None,
     ) -> FileList:
         """List a folder, or with `recursive` everything below it.
 
         - `simple`: return URIs instead of entries.
         - `output`: `agent` adds the abstracts of folders, each up to `abs_limit` characters.
+        - `include_abstract`, `include_overview`: add the summaries of files, too.
         - `show_all_hidden`: include names that begin with a dot.
+        - `sort_by`: `name` or `mtime`; `sort_order` is `asc` or `desc`.
+        - `tags`: list only entries that have all of them.
         - `node_limit`, `limit`: the smaller of the two is the maximum number of entries, counted from `offset`.
 
         `has_more` of the result is true if there are more entries.
@@ -46,6 +55,11 @@ class Files:
                 node_limit=node_limit,
                 offset=offset,
                 limit=limit,
+                sort_by=sort_by,
+                sort_order=sort_order,
+                include_abstract=include_abstract,
+                include_overview=include_overview,
+                tags=tags if tags is None or isinstance(tags, str) else list(tags),
             )
         )
         return FileList(page.entries, has_more=page.has_more)
@@ -62,6 +76,7 @@ class Files:
         level_limit: int = 3,
         offset: int = 0,
         limit: int | None = None,
+        directories_only: bool = False,
     ) -> FileList:
         """List everything below a folder, `level_limit` levels deep, each folder followed by its content.
 
@@ -78,6 +93,7 @@ class Files:
                 level_limit=level_limit,
                 offset=offset,
                 limit=limit,
+                directories_only=directories_only,
             )
         )
         return FileList(page.entries, has_more=page.has_more)
@@ -87,20 +103,30 @@ class Files:
         return self._transport.call(StatFile(uri=uri))
 
     def read(
-        self, uri: str, offset: int = 0, limit: int = -1, *, char_offset: int = 0, char_limit: int | None = None
+        self,
+        uri: str,
+        offset: int = 0,
+        limit: int = -1,
+        *,
+        char_offset: int = 0,
+        char_limit: int | None = None,
+        version: int | None = None,
     ) -> str:
         """Return `limit` lines of a file from line `offset`, counted from 0. A `limit` of -1 returns all lines.
 
-        With `char_limit`, return only that many characters of these lines, from `char_offset` on.
+        With `char_limit`, return only that many characters of these lines, from `char_offset` on. `version` reads an
+        earlier version of a stored file. An address that ends in `#12` reads part 12 of a file.
         """
         return self._transport.call(
-            ReadFile(uri=uri, offset=offset, limit=limit, char_offset=char_offset, char_limit=char_limit)
+            ReadFile(
+                uri=uri, offset=offset, limit=limit, char_offset=char_offset, char_limit=char_limit, version=version
+            )
         )
 
     def abstract(self, uri: str) -> str:
-        """Return the one-line summary of a session or an archive. It exists once an archive is done."""
+        """Return the one-line summary of a file or a folder."""
         return self._transport.call(ReadAbstract(uri=uri))
 
     def overview(self, uri: str) -> str:
-        """Return the full summary of an archive, or of all finished archives of a session."""
+        """Return the overview of a file or a folder: for a session, that of all its finished archives."""
         return self._transport.call(ReadOverview(uri=uri))

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Literal
 
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.tree.nodes import Folder, Node, small_folder
 from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
+from holdfast.engine.tree.stored_nodes import stored_folder
+from holdfast.errors import InvalidUriError
 from holdfast.model.identity import Principal
-from holdfast.model.uris import CALLER, PUBLISHED_SCOPES, build_uri
+from holdfast.model.uris import AGENT_FOLDERS, CALLER, PUBLISHED_SCOPES, build_uri
 from holdfast.store.access import shared_sessions
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
+from holdfast.store.tables.tree import roots
 
 Names = tuple[str, ...]
 FolderBuilder = Callable[[Tx, Principal, str], Folder]
@@ -30,9 +34,46 @@ class Mount(msgspec.Struct, frozen=True):
     folder: FolderBuilder
     shared_folder: Callable[[str, Tx, Principal, str], Folder] | None = None
     """Builds the folder of another user, whose internal id is the first argument, with what that user shares."""
+    root: Callable[[str], str] | None = None
+    """The root with its stored nodes, from the internal id of the caller. None if the mount is a view."""
+    write_role: Literal["user", "admin"] = "user"
+    """The role that a caller needs to change what is stored there."""
+    instead: str = ""
+    """Of a view: which operations change what it shows."""
+
+    def root_of(self, principal: Principal) -> str:
+        assert self.root is not None  # noqa: S101 - the caller knows that the mount is stored
+        return self.root(principal.internal_id)
 
 
-MOUNTS: tuple[Mount, ...] = (Mount("user/{user_id}/sessions", sessions_folder, shared_sessions_folder),)
+def _agent_folder(_tx: Tx, _principal: Principal, uri: str) -> Folder:
+    """Return the folder that the OpenViking API has for agents. What would be in it is in the folder of the caller."""
+    folders = " and ".join(f"viking://~/{name}" for name in sorted(AGENT_FOLDERS))
+    return small_folder(
+        "agent", uri, 0, lambda: iter(()), lambda: f"The folders of an agent are those of its user: {folders}."
+    )
+
+
+def _stored(path: str, root: Callable[[str], str], write_role: Literal["user", "admin"] = "user") -> Mount:
+    def folder(tx: Tx, principal: Principal, uri: str) -> Folder:
+        return stored_folder(tx, root(principal.internal_id), uri)
+
+    return Mount(path, folder, root=root, write_role=write_role)
+
+
+MOUNTS: tuple[Mount, ...] = (
+    Mount("agent", _agent_folder, instead="use the address of its folder in viking://~"),
+    _stored("resources", lambda _internal_id: roots.RESOURCES),
+    _stored("system/skills", lambda _internal_id: roots.PUBLISHED_SKILLS, "admin"),
+    _stored("user/{user_id}/resources", lambda internal_id: roots.of_user(internal_id, "resources")),
+    Mount(
+        "user/{user_id}/sessions",
+        sessions_folder,
+        shared_sessions_folder,
+        instead="use the operations of sessions, such as add_message, commit or delete_session",
+    ),
+    _stored("user/{user_id}/skills", lambda internal_id: roots.of_user(internal_id, "skills")),
+)
 """All mounts. The folders between the root and the mounts follow from their paths. No mount lies in another one."""
 
 
@@ -41,18 +82,55 @@ def scopes() -> list[str]:
     return sorted({mount.path.partition("/")[0] for mount in MOUNTS} | PUBLISHED_SCOPES)
 
 
+def require_scope(uri: str, names: Names) -> None:
+    """Raise an error if a URI begins with a name that no part of the tree has."""
+    allowed = scopes()
+    if names and names[0] not in allowed:
+        raise InvalidUriError(uri, f"begins with {names[0]!r}, which is not a scope; use one of {', '.join(allowed)}")
+
+
+def find_mount(principal: Principal, names: Names) -> tuple[Mount, Names, Names] | None:
+    """Return the caller's mount that a path lies in, the path of the mount, and the names below it."""
+    path = _own_path(principal, names)
+    for mount in () if principal.role == "guest" else MOUNTS:
+        mount_path = _path_of(mount, principal.user_id)
+        if _is_in(path, mount_path):
+            return mount, mount_path, path[len(mount_path) :]
+    return None
+
+
+def writable_folders(principal: Principal) -> str:
+    """Name the folders that the caller may write in, for an error."""
+    allowed = [mount for mount in MOUNTS if mount.root is not None and mount.write_role == "user"]
+    return ", ".join(build_uri(_path_of(mount, principal.user_id)) for mount in allowed)
+
+
+def _own_path(principal: Principal, names: Names) -> Names:
+    """Return a path with the name of the caller in place of an alias of it."""
+    path = tuple(name or principal.user_id for name in names)
+    if _is_in(path, (USERS,)) and path[1:2] == (principal.internal_id,):
+        return (USERS, principal.user_id, *path[2:])
+    return path
+
+
 def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
     """Return the node at the path `names`. An empty name means the caller's user id."""
+    node = _find(tx, principal, names)
+    own_sessions = (USERS, CALLER, "sessions")
+    if node is None and _is_in(names, (*own_sessions, principal.user_id)):  # viking://session/{user}/{id}
+        return _find(tx, principal, (*own_sessions, *names[len(own_sessions) + 1 :]))
+    return node
+
+
+def _find(tx: Tx, principal: Principal, names: Names) -> Node | None:
     if _is_in(names, (USERS, CALLER)) and principal.role == "guest":
         shared = shared_sessions.newest_readable(tx, grantee_of(principal), after="", limit=1)
         names = (USERS, *(session.owner_id for session in shared), *names[2:])
-    path = tuple(name or principal.user_id for name in names)
+    path = _own_path(principal, names)
     if path == (USERS,):
         return _users_folder(tx, principal)
     if not _is_in(path, (USERS,)) or path[1] == principal.user_id:
         return _find_in(tx, principal, _own_mounts(principal), path)
-    if path[1] == principal.internal_id:
-        return _find_in(tx, principal, _own_mounts(principal), (USERS, principal.user_id, *path[2:]))
     node = _find_in(tx, principal, _shared_mounts(path[1]), path)
     return node if node is not None and node.changed_at else None  # the folders of a user who shares nothing
 
@@ -69,10 +147,10 @@ def _find_in(tx: Tx, principal: Principal, mounts: dict[Names, FolderBuilder], p
 
 
 def _own_mounts(principal: Principal) -> dict[Names, FolderBuilder]:
-    """The mounts of the caller by their paths. A guest has none below the users."""
-    paths = {mount: _path_of(mount, principal.user_id) for mount in MOUNTS}
-    is_guest = principal.role == "guest"
-    return {path: mount.folder for mount, path in paths.items() if not (is_guest and _is_in(path, (USERS,)))}
+    """The mounts of the caller by their paths. A guest has none: what others share is found below the users."""
+    if principal.role == "guest":
+        return {}
+    return {_path_of(mount, principal.user_id): mount.folder for mount in MOUNTS}
 
 
 def _shared_mounts(owner_id: str) -> dict[Names, FolderBuilder]:

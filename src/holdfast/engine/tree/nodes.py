@@ -7,13 +7,13 @@ from typing import Union
 import msgspec
 
 from holdfast.engine.tree.reading import Selection, select_from_lines, select_from_text
-from holdfast.model.files import FILE_MODE, FOLDER_MODE, WRITABLE_FILE_MODE, WRITABLE_FOLDER_MODE
+from holdfast.model.files import FILE_MODE, FOLDER_MODE, WRITABLE_FILE_MODE, WRITABLE_FOLDER_MODE, SortKey
 from holdfast.model.uris import child_uri
 
 Node = Union["File", "Folder"]
 
 
-def no_abstract() -> str:
+def no_summary() -> str:
     return ""
 
 
@@ -25,6 +25,12 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0
     """In bytes; 0 if it is not known without reading the file."""
     writable: bool = False
+    abstract: Callable[[], str] = no_summary
+    overview: Callable[[], str] = no_summary
+    version: int = 0
+    """The number of the current version; 0 for a view."""
+    media_type: str = ""
+    tags: list[str] = []
 
     @property
     def mode(self) -> int:
@@ -37,8 +43,14 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     changed_at: int
     children: Callable[[], Iterator[Node]]
     child: Callable[[str], Node | None]
-    abstract: Callable[[], str] = no_abstract
+    abstract: Callable[[], str] = no_summary
+    overview: Callable[[], str] = no_summary
     writable: bool = False
+    count: Callable[[], int] | None = None
+    """Counts the children. None if that takes long."""
+    sorted_children: Callable[[SortKey, bool], Iterator[Node]] | None = None
+    """Generates the children in another order: by a key, and whether the largest comes first."""
+    tags: list[str] = []
 
     @property
     def mode(self) -> int:
@@ -50,7 +62,7 @@ def small_folder(
     uri: str,
     changed_at: int,
     children: Callable[[], Iterator[Node]],
-    abstract: Callable[[], str] = no_abstract,
+    abstract: Callable[[], str] = no_summary,
 ) -> Folder:
     """Return a folder with few children, which are searched one by one."""
 
@@ -65,7 +77,7 @@ def named_folder(
     uri: str,
     changed_at: int,
     builders: Mapping[str, Callable[[], Node | None]],
-    abstract: Callable[[], str] = no_abstract,
+    abstract: Callable[[], str] = no_summary,
 ) -> Folder:
     """Return a folder whose children have fixed names. A builder returns None while its child does not exist."""
 

@@ -1,0 +1,149 @@
+"""Writing files and making folders."""
+
+from typing import Any
+
+from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
+from holdfast.engine.tree import changes, stored_texts
+from holdfast.engine.tree.mounts import Names
+from holdfast.engine.tree.places import Place, require_place
+from holdfast.errors import AlreadyExistsError, ConflictError, InvalidArgumentError, NotFoundError, TooLargeError
+from holdfast.model.file_changes import FileWritten, FolderMade
+from holdfast.model.identity import Principal
+from holdfast.model.uris import parse_uri
+from holdfast.ops.file_changes import MAX_CONTENT_CHARS, MakeFolder, WriteFile
+from holdfast.store.database import Tx
+from holdfast.store.tables.tree import blobs, contents, nodes, roots
+from holdfast.store.tables.tree.contents import Content
+from holdfast.store.tables.tree.nodes import NewNode, Node
+
+
+def _write(tx: Tx, principal: Principal, op: WriteFile, names: Names, context: CallContext) -> FileWritten:
+    place = require_place(principal, op.uri, names)
+    roots.lock(tx, [place.root])
+    node = nodes.find(tx, place.root, place.path)
+    _require_expected(op, node)
+    if node is None:
+        content, is_changed = _create(tx, principal, op, place, context), True
+    else:
+        content, is_changed = _change(tx, principal, op, place, node, context)
+        if op.tags is not None:
+            nodes.set_tags(tx, node.node_id, changes.encode_tags(op.tags))
+    return FileWritten(
+        uri=place.uri,
+        root_uri=place.uri_of(nodes.parent_of(place.path)),
+        context_type=context_type(place.root),
+        mode=op.mode,
+        written_bytes=len(op.content.encode()),
+        content_updated=is_changed,
+        version=content.version,
+        sha256=content.blob or "",
+        semantic_status="queued" if content.state == "pending" else "complete",
+        vector_status="queued" if content.state == "pending" else "complete",
+    )
+
+
+def _require_expected(op: WriteFile, node: Node | None) -> None:
+    version, digest = (0, "") if node is None else (node.version, node.blob)
+    if op.expected_version is not None and op.expected_version != version:
+        raise ConflictError(
+            f"expected_version: {op.uri} has version {version}, not {op.expected_version}; read it and try again",
+            resource=op.uri,
+            type="file",
+        )
+    if op.expected_sha256 is not None and op.expected_sha256.lower() != digest:
+        raise ConflictError(
+            f"expected_sha256: {op.uri} has the hash {digest or 'of no file'}; read it and try again",
+            resource=op.uri,
+            type="file",
+        )
+
+
+def _create(tx: Tx, principal: Principal, op: WriteFile, place: Place, context: CallContext) -> Content:
+    changes.ensure_folders(tx, context, place)
+    node_id = context.ids.log_id()
+    tags = changes.encode_tags(op.tags or [])
+    new = NewNode(node_id=node_id, root=place.root, path=place.path, name=place.name, is_folder=False, tags=tags)
+    nodes.insert(tx, new, context.now)
+    media_type = changes.text_type_of(place.name)
+    data = op.content.encode()
+    content = changes.add_version(tx, context, node_id, principal.user_id, "create", data, media_type)
+    changes.note_changes(tx, context, [(place.root, nodes.parent_of(place.path))], [node_id])
+    return content
+
+
+def _change(
+    tx: Tx, principal: Principal, op: WriteFile, place: Place, node: Node, context: CallContext
+) -> tuple[Content, bool]:
+    """Write an existing file. Also return whether it has another content now."""
+    if op.mode == "create":
+        raise AlreadyExistsError(f"{place.uri} exists already; use the mode replace", resource=place.uri, type="file")
+    if node.is_folder:
+        raise InvalidArgumentError("uri", f"{place.uri} is a folder; write a file in it")
+    current = stored_texts.require_content(tx, place.uri, node)
+    data = op.content.encode()
+    if op.mode == "append":
+        data = _require_text(tx, place, current) + data
+        if len(data) > MAX_CONTENT_CHARS:
+            raise TooLargeError(f"{place.uri} would be longer than {MAX_CONTENT_CHARS:,} bytes; write another file")
+    if blobs.hash_of(data) == current.blob:
+        return current, False
+    media_type = current.media_type if stored_texts.is_text(current.media_type) else changes.text_type_of(node.name)
+    content = changes.add_version(tx, context, node.node_id, principal.user_id, op.mode, data, media_type)
+    changes.note_changes(tx, context, [node], [node.node_id])
+    return content, True
+
+
+def _require_text(tx: Tx, place: Place, content: Content) -> bytes:
+    if content.blob is None or not stored_texts.is_text(content.media_type):
+        raise InvalidArgumentError("mode", f"{place.uri} is no text file ({content.media_type}); use the mode replace")
+    return blobs.read(tx, content.blob)
+
+
+def context_type(root: str) -> Any:
+    """Return which kind of context the nodes of a root are."""
+    return "skill" if root.endswith("/skills") else "resource"
+
+
+def _make_folder(tx: Tx, principal: Principal, op: MakeFolder, names: Names, context: CallContext) -> FolderMade:
+    place = require_place(principal, op.uri, names)
+    roots.lock(tx, [place.root])
+    node = nodes.find(tx, place.root, place.path)
+    if node is not None and not node.is_folder:
+        raise AlreadyExistsError(f"{place.uri} is a file; use another address", resource=place.uri, type="file")
+    if node is None:
+        changes.ensure_folders(tx, context, place)
+        node_id = changes.insert_folder(tx, context, place.root, place.path)
+        if op.description:
+            _describe(tx, context, node_id, op.description)
+        changes.note_changes(tx, context, [(place.root, nodes.parent_of(place.path))])
+    return FolderMade(uri=place.uri)
+
+
+def _describe(tx: Tx, context: CallContext, node_id: int, description: str) -> None:
+    """Give a folder a summary until it has children."""
+    content = changes.new_content(context, node_id, contents.FOLDER_VERSION, "", "summary", "", 0, "")
+    content = content._replace(blob=None, state="done", abstract=description[:256], overview=description)
+    contents.insert(tx, content)
+    nodes.set_content(tx, node_id, content.content_id, None)
+    nodes.set_meta(tx, node_id, changes.encode_meta({"description": description}))
+
+
+def _parse_uri(_context: CallContext, op: Any) -> Names:
+    names = parse_uri(op.uri)
+    if not names:
+        raise InvalidArgumentError("uri", "is the root of the tree; name a file or a folder")
+    return names
+
+
+def require_node(tx: Tx, place: Place) -> Node:
+    """Return the node at a place."""
+    node = nodes.find(tx, place.root, place.path)
+    if node is None:
+        raise NotFoundError("file", place.uri)
+    return node
+
+
+HANDLERS: dict[type, OperationHandler] = {
+    WriteFile: OperationHandler(_write, writes=always, check=_parse_uri),
+    MakeFolder: OperationHandler(_make_folder, writes=always, check=_parse_uri),
+}

@@ -1,0 +1,109 @@
+"""The bytes of files, by their hash. An account stores the same bytes once, in chunks of bounded size."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from holdfast.store.database import Tx
+
+CHUNK_BYTES = 1024 * 1024
+MIN_AGE_MICROS = 86_400_000_000
+"""Bytes that nothing refers to are deleted after a day: a running task may still need them."""
+_OF_BLOB = "account_id = ? AND hash = ?"
+_CHUNKS_AT_ONCE = 200
+_UNUSED = (
+    "NOT EXISTS (SELECT 1 FROM contents c WHERE c.account_id = b.account_id AND c.blob = b.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.account_id = b.account_id AND c.text_blob = b.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.account_id = b.account_id AND u.hash = b.hash)"
+)
+
+
+def hash_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def insert(tx: Tx, data: bytes, now: int) -> str:
+    """Store bytes, unless the account has them already. Return their hash."""
+    digest = hash_of(data)
+    if register(tx, digest, len(data), now):
+        for number, start in enumerate(range(0, len(data), CHUNK_BYTES)):
+            insert_chunk(tx, digest, number, data[start : start + CHUNK_BYTES])
+    return digest
+
+
+def register(tx: Tx, digest: str, size: int, now: int) -> bool:
+    """Record that the account has bytes with this hash. Return whether they are new: then their chunks must follow."""
+    insertion = "INSERT INTO file_blobs (account_id, hash, size, created_at) VALUES (?, ?, ?, ?)"
+    params = (tx.account, digest, size, now)
+    if tx.one(f"{insertion} ON CONFLICT DO NOTHING RETURNING 1", params) is not None:
+        return True
+    # A blob that exists becomes younger, so that it is not deleted as unused before something refers to it.
+    if (
+        tx.one(f"UPDATE file_blobs SET created_at = ? WHERE {_OF_BLOB} RETURNING 1", (now, tx.account, digest))
+        is not None
+    ):
+        return False
+    tx.execute(insertion, params)  # it was deleted meanwhile
+    return True
+
+
+def insert_chunk(tx: Tx, digest: str, number: int, data: bytes) -> None:
+    tx.execute(
+        "INSERT INTO file_chunks (account_id, hash, number, data) VALUES (?, ?, ?, ?)",
+        (tx.account, digest, number, data),
+    )
+
+
+def read(tx: Tx, digest: str) -> bytes:
+    """Return all bytes of a blob."""
+    return b"".join(read_chunks(tx, digest))
+
+
+def read_chunks(tx: Tx, digest: str, first: int = 0) -> Iterator[bytes]:
+    """Yield the chunks of a blob from a number on, one at a time."""
+    number = first
+    while row := tx.one(f"SELECT data FROM file_chunks WHERE {_OF_BLOB} AND number = ?", (tx.account, digest, number)):
+        yield bytes(row[0])
+        number += 1
+
+
+def read_range(tx: Tx, digest: str, offset: int, length: int) -> bytes:
+    """Return some bytes of a blob."""
+    skip = offset % CHUNK_BYTES
+    found = b""
+    for chunk in read_chunks(tx, digest, offset // CHUNK_BYTES):
+        found += chunk
+        if len(found) >= skip + length:
+            break
+    return found[skip : skip + length]
+
+
+def read_many(tx: Tx, hashes: Sequence[str]) -> dict[str, bytes]:
+    """Return the bytes of some blobs of one chunk each, by their hashes."""
+    marks = ", ".join("?" * len(hashes))
+    rows = tx.all(
+        f"SELECT hash, data FROM file_chunks WHERE account_id = ? AND hash IN ({marks}) AND number = 0",
+        (tx.account, *hashes),
+    )
+    return {digest: bytes(data) for digest, data in rows}
+
+
+def size_of(tx: Tx, digest: str) -> int | None:
+    row = tx.one(f"SELECT size FROM file_blobs WHERE {_OF_BLOB}", (tx.account, digest))
+    return None if row is None else int(row[0])
+
+
+def count_unused(tx: Tx) -> int:
+    """Count the blobs of the account that nothing refers to."""
+    return int(tx.all(f"SELECT COUNT(*) FROM file_blobs b WHERE b.account_id = ? AND {_UNUSED}", (tx.account,))[0][0])
+
+
+def delete_unused(tx: Tx, before: int, limit: int) -> int:
+    """Delete up to `limit` blobs that nothing refers to and that are older than `before`. Return how many."""
+    rows = tx.all(
+        f"DELETE FROM file_blobs AS b WHERE b.account_id = ? AND b.hash IN (SELECT b.hash FROM file_blobs b"
+        f" WHERE b.account_id = ? AND b.created_at < ? AND {_UNUSED} LIMIT ?) AND b.created_at < ? RETURNING hash",
+        (tx.account, tx.account, before, limit, before),
+    )
+    for (digest,) in rows:
+        tx.execute(f"DELETE FROM file_chunks WHERE {_OF_BLOB}", (tx.account, digest))
+    return len(rows)
