@@ -418,8 +418,8 @@ OBSERVER: dict[str, Steps] = {
     ],
 }
 NOT_YET = {
-    *("mkdir", "ls", "tree", "stat", "rm", "cp", "mv", "attrs get", "attrs set-tags", "set-tags", "get"),
-    *("write", "read", "abstract", "overview", "reindex", "add-resource", "export", "import", "backup", "restore"),
+    *("tree", "attrs get", "attrs set-tags", "set-tags", "get"),
+    *("abstract", "overview", "reindex", "add-resource", "export", "import", "backup", "restore"),
     *("add-skill", "skills add", "skills list", "skills find", "skills show", "skills update", "skills remove"),
     *("find", "search", "grep", "glob", "system consistency", "wait", "system wait"),
     *("task watch ls", "task watch show", "task watch pause", "task watch resume"),
