@@ -25,7 +25,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     content: str | None = None
     parts: list[Any] | None = None
     id: Name | None = None
-    peer_id: str | None = None
+    peer_id: Name | None = None
     turn_id: str | None = None
     message_kind: str | None = None
     source_message_ids: list[str] | None = None

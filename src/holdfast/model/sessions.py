@@ -135,7 +135,8 @@ class SessionRef(WireStruct, frozen=True):
 
 
 class SkillUse(WireStruct, frozen=True):
-    uri: Annotated[str, msgspec.Meta(min_length=1, description="pass the URI of the used skill")]
+    uri: Annotated[str, msgspec.Meta(max_length=2048)] = ""
+    """The address of the skill. Empty if it has none, such as a skill of the application itself."""
     input: Any = None
     output: Any = None
     success: bool = True

@@ -245,7 +245,7 @@ class GetMessages(Operation[MessagePage], frozen=True, kw_only=True):
 
 @operation("POST /sessions/{session_id}/used", right="write")
 class RecordUse(Operation[UseRecorded], frozen=True, kw_only=True):
-    """Record that contexts or a skill were used. A missing session is created."""
+    """Record that contexts or a skill were used, or neither. A missing session is created."""
 
     session_id: Name
     owner: Owner | None = None

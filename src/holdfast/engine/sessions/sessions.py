@@ -190,13 +190,12 @@ def _record_use(
     used = {"contexts": [use.uri for use in uses if use.kind == "context"]}
     if op.skill is not None:
         used["skill"] = [op.skill.uri]
-    changes.record(tx, session, "used", principal.user_id, context.now, used)
+    if uses:
+        changes.record(tx, session, "used", principal.user_id, context.now, used)
     return UseRecorded(session.session_id, len(uses) - skill_count, skill_count)
 
 
 def _check_use(context: CallContext, op: RecordUse) -> list[usages.Use]:
-    if op.contexts is None and op.skill is None:
-        raise InvalidArgumentError("contexts", "are missing; give contexts, a skill, or both")
     uses = []
     for number, uri in enumerate(op.contexts or ()):
         storable_text(f"contexts[{number}]", uri)
