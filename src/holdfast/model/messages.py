@@ -71,7 +71,21 @@ class MessagePage(WireStruct, frozen=True):
     """The first message of the next page, or None at the end of the range."""
 
 
-class Appended(WireStruct, frozen=True, kw_only=True):
+class TelemetrySummary(WireStruct, frozen=True):
+    operation: str
+    status: str
+    duration_ms: float
+
+
+class Telemetry(WireStruct, frozen=True):
+    """How long a call took."""
+
+    id: str
+    """The id of the request."""
+    summary: TelemetrySummary
+
+
+class Appended(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of an append. A retry of the same append returns the same result."""
 
     session_id: str
@@ -81,6 +95,8 @@ class Appended(WireStruct, frozen=True, kw_only=True):
     seq: int
     """The sequence number of the last message of this append."""
     message_ids: list[str]
+    telemetry: Telemetry | None = None
+    """If the call asked for it. A response has it beside the result."""
 
     @property
     def message_id(self) -> str:

@@ -36,6 +36,8 @@ from holdfast.provider_formats import is_native_message, not_a_dict_problem, tra
 
 Seq = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 IdempotencyKey = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+AsksForTelemetry = bool | dict[str, Any] | None
+"""Whether the duration of the call is returned, too. An object has options of other servers, and means true."""
 Title = Annotated[str, msgspec.Meta(max_length=500)]
 Uri = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
 Cursor = Annotated[
@@ -151,6 +153,7 @@ class AddMessage(NewMessage, Operation[Appended], frozen=True, kw_only=True):
     owner: Owner | None = None
     idempotency_key: IdempotencyKey | None = None
     expected_seq: Seq | None = None
+    telemetry: AsksForTelemetry = False
 
     @property
     def invokes_tools(self) -> bool:
@@ -197,6 +200,7 @@ class AddMessages(Operation[Appended], frozen=True, kw_only=True):
     messages: Annotated[list[NewMessage], msgspec.Meta(min_length=1, max_length=MAX_BATCH)]
     idempotency_key: IdempotencyKey | None = None
     expected_seq: Seq | None = None
+    telemetry: AsksForTelemetry = False
 
     @property
     def invokes_tools(self) -> bool:

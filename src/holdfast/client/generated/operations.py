@@ -221,13 +221,15 @@ class AsyncOperations(AsyncCommits, AsyncFiles, Searches, AsyncSharing, AsyncToo
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        telemetry: bool | dict[str, Any] | None = None,
         owner: str | None = None,
         **provider_fields: Any,
     ) -> Appended:
         """Append one message to a session. A missing session is created.
 
         The body of the message is `parts`, or else `content`, a string. With `id` or `idempotency_key` the call is safe
-        to repeat. With `expected_seq` it fails with a conflict unless that is the seq of the last message.
+        to repeat. With `expected_seq` it fails with a conflict unless that is the seq of the last message. With
+        `telemetry`, the result says how long the call took.
 
         Four fields are stored for the application and have no effect: `peer_id` (the participant, if several share a
         role), `turn_id` (the turn that the message belongs to), `message_kind` (any label) and `source_message_ids`
@@ -251,6 +253,7 @@ class AsyncOperations(AsyncCommits, AsyncFiles, Searches, AsyncSharing, AsyncToo
             metadata=metadata,
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
+            telemetry=telemetry or False,
         )
         return await self._transport.call(with_provider_fields(op, provider_fields) if provider_fields else op)
 
@@ -261,12 +264,13 @@ class AsyncOperations(AsyncCommits, AsyncFiles, Searches, AsyncSharing, AsyncToo
         *,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        telemetry: bool | dict[str, Any] | None = None,
         owner: str | None = None,
     ) -> Appended:
         """Append 1 to 100 messages in one transaction: all or none. A missing session is created.
 
         A message is a dictionary with the parameters of `add_message`, or in the format of OpenAI or Anthropic.
-        `idempotency_key` and `expected_seq` work as in `add_message`.
+        `idempotency_key`, `expected_seq` and `telemetry` work as in `add_message`.
         """
         op = AddMessages(
             session_id=session_id,
@@ -274,6 +278,7 @@ class AsyncOperations(AsyncCommits, AsyncFiles, Searches, AsyncSharing, AsyncToo
             messages=_as_list(messages),
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
+            telemetry=telemetry or False,
         )
         return await self._transport.call(op)
 
