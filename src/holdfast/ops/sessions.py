@@ -75,14 +75,14 @@ class GetSession(Operation[SessionInfo], frozen=True, kw_only=True):
     auto_create: bool = False
 
 
-@operation("GET /sessions", role="guest", result_field="sessions", answer="bounded")
+@operation("GET /sessions", role="guest", result_field="sessions", answer="streamed")
 class ListSessions(Operation[SessionPage], frozen=True, kw_only=True):
-    """List the caller's sessions and those shared with the caller, newest first.
+    """List the caller's sessions and those shared with the caller, newest first: all of them, or the first `limit`.
 
     `q` selects those whose id or title contains it, ignoring case. `shared` selects only shared or only own sessions.
     """
 
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
     cursor: Cursor | None = None
     q: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     state: SessionState | None = None

@@ -128,7 +128,7 @@ class Operations(Commits, Files, Searches, Sharing, ToolResults, Audit):
     def list_sessions(
         self,
         *,
-        limit: int = 100,
+        limit: int | None = None,
         cursor: str | None = None,
         q: str | None = None,
         state: SessionState | None = None,
@@ -137,7 +137,8 @@ class Operations(Commits, Files, Searches, Sharing, ToolResults, Audit):
         """List the caller's sessions and those shared with the caller, newest first.
 
         `q` filters by part of the id or the title, ignoring case. `shared` selects only shared, or only own sessions.
-        To get the next page, pass the list's `next_cursor` as `cursor`.
+        Without `limit`, the list has all of them. With it, pass the list's `next_cursor` as `cursor` to get the next
+        page.
         """
         page = self._transport.call(ListSessions(limit=limit, cursor=cursor, q=q, state=state, shared=shared))
         return SessionList(page.sessions, page.next_cursor)
