@@ -109,8 +109,8 @@ class HttpCodec:
             envelope = msgspec.json.decode(content, type=Envelope)
             if envelope.error is None and status < 400:  # noqa: PLR2004 - the first error status
                 if entry.result_field is None:
-                    result = msgspec.json.decode(envelope.result, type=entry.returns)
-                    return _with_telemetry(result, envelope.telemetry) if isinstance(result, Appended) else result  # type: ignore[no-any-return]
+                    result: R = msgspec.json.decode(envelope.result, type=entry.returns)
+                    return _with_telemetry(result, envelope.telemetry)
                 body = msgspec.json.decode(content)
                 return msgspec.convert({**body, entry.result_field: body["result"]}, entry.returns)  # type: ignore[no-any-return]
         except msgspec.MsgspecError as error:
@@ -197,7 +197,10 @@ def delay_with_retry_after(headers: Mapping[str, str], delay: float) -> float:
         return delay
 
 
-def _with_telemetry(result: Appended, telemetry: msgspec.Raw) -> Appended:
+def _with_telemetry(result: R, telemetry: msgspec.Raw) -> R:
+    """Return the result of an append with the telemetry that the response has beside it."""
+    if not isinstance(result, Appended):
+        return result
     return msgspec.structs.replace(result, telemetry=_decode_telemetry(telemetry))
 
 

@@ -272,6 +272,17 @@ class ListUsage(Operation[list[Usage]], frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
 
 
+@operation("POST /sessions/{session_id}/extract", right="write", reads=True)
+class ExtractMemories(Operation[list[dict[str, Any]]], frozen=True, kw_only=True):
+    """Extract memories from a session, and return what was written.
+
+    Memories are not extracted yet, so the list is empty.
+    """
+
+    session_id: Name
+    owner: Owner | None = None
+
+
 @operation("GET /sessions/{session_id}/tool-results", right="read", answer="bounded")
 class ListToolResults(Operation[ToolResultPage], frozen=True, kw_only=True):
     """List the large tool outputs of a session, newest first."""

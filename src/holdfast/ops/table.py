@@ -248,7 +248,7 @@ def validate_operation(cls: type[O], fields: dict[str, Any], *, strict: bool = T
 
 
 def _read_times(cls: type[Operation[Any]], fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields with times instead of their texts: without strict typing, msgspec takes `20260324` for seconds."""
+    """Return the fields with times for their texts: without strict typing, msgspec takes `20260324` for seconds."""
     times = {name: time for name in _time_fields(cls) if (time := parse_iso_time(fields.get(name))) is not None}
     return {**fields, **times} if times else fields
 

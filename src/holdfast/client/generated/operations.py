@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from time import monotonic
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -12,9 +11,8 @@ from holdfast.client.generated.commits import AsyncCommits
 from holdfast.client.generated.files import AsyncFiles
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
+from holdfast.client.generated.system import AsyncSystem
 from holdfast.client.generated.tool_results import AsyncToolResults
-from holdfast.errors import DeadlineExceededError
-from holdfast.model.identity import Identity
 from holdfast.model.messages import (
     Appended,
     MessagePage,
@@ -33,26 +31,16 @@ from holdfast.model.sessions import (
     Usage,
     UseRecorded,
 )
-from holdfast.model.system import (
-    Component,
-    ComponentName,
-    Health,
-    MemoryStats,
-    QueueCounts,
-    SessionStats,
-    SystemHealth,
-    SystemStatus,
-)
 from holdfast.ops.sessions import (
     AddMessage,
     AddMessages,
     ConfigureSession,
     CreateSession,
     DeleteSession,
+    ExtractMemories,
     ForkSession,
     GetMessages,
     GetSession,
-    GetSessionStats,
     ListSessions,
     ListUsage,
     ReadEvents,
@@ -60,20 +48,10 @@ from holdfast.ops.sessions import (
     UpdateSession,
     with_provider_fields,
 )
-from holdfast.ops.system import (
-    CheckHealth,
-    GetMemoryStats,
-    GetSystemStatus,
-    ObserveComponent,
-    ObserveSystem,
-    WaitUntilIdle,
-    WhoAmI,
-)
 from holdfast.provider_formats import AnyRole
 
 PartLike = Part | dict[str, Any]
 Content = str | Sequence[str | dict[str, Any]]
-MIN_TIMEOUT_SECONDS = 0.01
 
 
 def _as_list(value: Any) -> Any:
@@ -83,15 +61,11 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class AsyncOperations(AsyncCommits, AsyncFiles, Searches, AsyncSharing, AsyncToolResults, AsyncAudit):
+class AsyncOperations(AsyncCommits, AsyncFiles, Searches, AsyncSharing, AsyncToolResults, AsyncAudit, AsyncSystem):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.
     """
-
-    async def whoami(self) -> Identity:
-        """Return the account, user and role of the caller."""
-        return await self._transport.call(WhoAmI())
 
     async def create_session(
         self,
@@ -340,41 +314,6 @@ class AsyncOperations(AsyncCommits, AsyncFiles, Searches, AsyncSharing, AsyncToo
         """
         return await self._transport.call(ReadEvents(session_id=session_id, owner=owner, after=after, limit=limit))
 
-    async def session_stats(self, session_id: str, *, owner: str | None = None) -> SessionStats:
-        """Return the counts of a session's messages, tokens, tool results and uses."""
-        return await self._transport.call(GetSessionStats(session_id=session_id, owner=owner))
-
-    async def memory_stats(self) -> MemoryStats:
-        """Return the counts of the caller's sessions, messages and memories."""
-        return await self._transport.call(GetMemoryStats())
-
-    async def system_status(self) -> SystemStatus:
-        """Return whether the system is initialised, and the caller's user id."""
-        return await self._transport.call(GetSystemStatus())
-
-    async def system_health(self) -> SystemHealth:
-        """Return the state of every component. For administrators only."""
-        return await self._transport.call(ObserveSystem())
-
-    async def observe(self, component: ComponentName) -> Component:
-        """Return the state of one component. For administrators only."""
-        return await self._transport.call(ObserveComponent(component=component))
-
-    async def check_health(self) -> Health:
-        """Return whether the system is healthy."""
-        return await self._transport.call(CheckHealth())
-
-    async def wait_until_idle(self, seconds: float | None = None) -> dict[str, QueueCounts]:
-        """Wait until all background work that was accepted before this call is done; return the counts of each queue.
-
-        Raises `DeadlineExceededError` after `seconds`; if that is None, after the timeout of one request. The work
-        continues in the background.
-        """
-        deadline = None if seconds is None else monotonic() + seconds
-        while True:
-            remaining = None if deadline is None else max(deadline - monotonic(), MIN_TIMEOUT_SECONDS)
-            try:
-                return await self._transport.call(WaitUntilIdle(timeout=remaining))
-            except DeadlineExceededError:
-                if deadline is None or monotonic() >= deadline:
-                    raise
+    async def extract_session(self, session_id: str, *, owner: str | None = None) -> list[dict[str, Any]]:
+        """Extract memories from a session, and return what was written: nothing, until memories are supported."""
+        return await self._transport.call(ExtractMemories(session_id=session_id, owner=owner))

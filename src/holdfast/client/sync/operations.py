@@ -1,8 +1,7 @@
-"""Client methods for sessions, messages, events and the system."""
+"""Client methods for sessions, messages and events."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from time import monotonic
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -12,9 +11,8 @@ from holdfast.client.sync.commits import Commits
 from holdfast.client.sync.files import Files
 from holdfast.client.sync.search import Searches
 from holdfast.client.sync.sharing import Sharing
+from holdfast.client.sync.system import System
 from holdfast.client.sync.tool_results import ToolResults
-from holdfast.errors import DeadlineExceededError
-from holdfast.model.identity import Identity
 from holdfast.model.messages import (
     Appended,
     MessagePage,
@@ -33,26 +31,16 @@ from holdfast.model.sessions import (
     Usage,
     UseRecorded,
 )
-from holdfast.model.system import (
-    Component,
-    ComponentName,
-    Health,
-    MemoryStats,
-    QueueCounts,
-    SessionStats,
-    SystemHealth,
-    SystemStatus,
-)
 from holdfast.ops.sessions import (
     AddMessage,
     AddMessages,
     ConfigureSession,
     CreateSession,
     DeleteSession,
+    ExtractMemories,
     ForkSession,
     GetMessages,
     GetSession,
-    GetSessionStats,
     ListSessions,
     ListUsage,
     ReadEvents,
@@ -60,20 +48,10 @@ from holdfast.ops.sessions import (
     UpdateSession,
     with_provider_fields,
 )
-from holdfast.ops.system import (
-    CheckHealth,
-    GetMemoryStats,
-    GetSystemStatus,
-    ObserveComponent,
-    ObserveSystem,
-    WaitUntilIdle,
-    WhoAmI,
-)
 from holdfast.provider_formats import AnyRole
 
 PartLike = Part | dict[str, Any]
 Content = str | Sequence[str | dict[str, Any]]
-MIN_TIMEOUT_SECONDS = 0.01
 
 
 def _as_list(value: Any) -> Any:
@@ -83,15 +61,11 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class Operations(Commits, Files, Searches, Sharing, ToolResults, Audit):
+class Operations(Commits, Files, Searches, Sharing, ToolResults, Audit, System):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.
     """
-
-    def whoami(self) -> Identity:
-        """Return the account, user and role of the caller."""
-        return self._transport.call(WhoAmI())
 
     def create_session(
         self,
@@ -340,41 +314,6 @@ class Operations(Commits, Files, Searches, Sharing, ToolResults, Audit):
         """
         return self._transport.call(ReadEvents(session_id=session_id, owner=owner, after=after, limit=limit))
 
-    def session_stats(self, session_id: str, *, owner: str | None = None) -> SessionStats:
-        """Return the counts of a session's messages, tokens, tool results and uses."""
-        return self._transport.call(GetSessionStats(session_id=session_id, owner=owner))
-
-    def memory_stats(self) -> MemoryStats:
-        """Return the counts of the caller's sessions, messages and memories."""
-        return self._transport.call(GetMemoryStats())
-
-    def system_status(self) -> SystemStatus:
-        """Return whether the system is initialised, and the caller's user id."""
-        return self._transport.call(GetSystemStatus())
-
-    def system_health(self) -> SystemHealth:
-        """Return the state of every component. For administrators only."""
-        return self._transport.call(ObserveSystem())
-
-    def observe(self, component: ComponentName) -> Component:
-        """Return the state of one component. For administrators only."""
-        return self._transport.call(ObserveComponent(component=component))
-
-    def check_health(self) -> Health:
-        """Return whether the system is healthy."""
-        return self._transport.call(CheckHealth())
-
-    def wait_until_idle(self, seconds: float | None = None) -> dict[str, QueueCounts]:
-        """Wait until all background work that was accepted before this call is done; return the counts of each queue.
-
-        Raises `DeadlineExceededError` after `seconds`; if that is None, after the timeout of one request. The work
-        continues in the background.
-        """
-        deadline = None if seconds is None else monotonic() + seconds
-        while True:
-            remaining = None if deadline is None else max(deadline - monotonic(), MIN_TIMEOUT_SECONDS)
-            try:
-                return self._transport.call(WaitUntilIdle(timeout=remaining))
-            except DeadlineExceededError:
-                if deadline is None or monotonic() >= deadline:
-                    raise
+    def extract_session(self, session_id: str, *, owner: str | None = None) -> list[dict[str, Any]]:
+        """Extract memories from a session, and return what was written: nothing, until memories are supported."""
+        return self._transport.call(ExtractMemories(session_id=session_id, owner=owner))

@@ -22,6 +22,7 @@ from holdfast.ops.sessions import (
     ConfigureSession,
     CreateSession,
     DeleteSession,
+    ExtractMemories,
     ForkSession,
     GetSession,
     ListSessions,
@@ -245,6 +246,13 @@ def _usage_page(tx: Tx, principal: Principal, session: StoredSession, after: str
     return Page(found, read_next)
 
 
+def _extract(
+    tx: Tx, principal: Principal, op: ExtractMemories, _prepared: None, _context: CallContext
+) -> list[dict[str, Any]]:
+    require_session(tx, principal, op)
+    return []
+
+
 def _check_metadata(_context: CallContext, op: UpdateSession) -> str:
     return _encode_metadata(op.metadata or {})
 
@@ -286,4 +294,5 @@ HANDLERS: dict[type, OperationHandler] = {
     ForkSession: OperationHandler(_fork, writes=always),
     RecordUse: OperationHandler(_record_use, writes=always, check=_check_use),
     ListUsage: OperationHandler(_list_usage),
+    ExtractMemories: OperationHandler(_extract),
 }

@@ -281,6 +281,18 @@ def totals(tx: Tx, owner_id: str) -> tuple[int, int, int]:
     return (row[0], int(row[1] or 0), int(row[2] or 0)) if row else (0, 0, 0)
 
 
+def unindexed_sessions(tx: Tx, owner_id: str, session_id: str | None, limit: int) -> list[tuple[str, int]]:
+    """Return the sessions of an owner, or one of them, whose last messages are not indexed, and how many these are."""
+    condition, params = ("", []) if session_id is None else (" AND s.session_id = ?", [session_id])
+    rows = tx.all(
+        f"SELECT session_id, last_seq - indexed_seq FROM (SELECT s.session_id, s.log_id, s.indexed_seq,"
+        f" COALESCE({_LAST_SEQ}, s.fork_seq) AS last_seq FROM sessions s WHERE {OF_OWNER}{condition}) AS own"
+        " WHERE last_seq > indexed_seq ORDER BY log_id DESC LIMIT ?",
+        (tx.account, owner_id, *params, limit),
+    )
+    return [(found, count) for found, count in rows]
+
+
 NO_CONFIG = "{}"
 decode_config = json_decoder(SessionConfig).decode
 
