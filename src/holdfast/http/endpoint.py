@@ -27,6 +27,7 @@ from holdfast.http.routes import Route, Routes
 from holdfast.http.server_state import ServerState
 from holdfast.http.streaming.event_stream import SessionStream
 from holdfast.http.streaming.response_stream import ResponseStream
+from holdfast.http.unsupported_fields import refuse_misplaced, refuse_unsupported
 from holdfast.json_documents import MAX_VALUES, decode_json, has_too_many_values
 from holdfast.model.identity import Origin
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
@@ -165,7 +166,8 @@ class Endpoint:
                         parsed = await state.executor.in_checker(partial(parse_body, body), user)
                     del body
                 telemetry = parsed.pop("telemetry", None)
-                owner = {} if in_query else _owner_in_query(scope["query_string"])
+                owner = {} if in_query else _owner_in_query(route, scope["query_string"])
+                refuse_unsupported(route.cls, parsed)
                 fields = {**parsed, **owner, **_header_fields(route, headers, parsed), **path_fields}
                 encoded = await state.executor.call_encoded(
                     caller.principal,
@@ -246,9 +248,11 @@ def _parse_query(query: bytes) -> dict[str, Any]:
         raise InvalidArgumentError("query", f"cannot be parsed: {error}; percent-encode it as UTF-8") from None
 
 
-def _owner_in_query(query: bytes) -> dict[str, Any]:
+def _owner_in_query(route: Route, query: bytes) -> dict[str, Any]:
     """The owner of a shared session is a part of its address, so it may be in the query of any request."""
-    return {name: value for name, value in _parse_query(query).items() if name == "owner"}
+    parsed = _parse_query(query)
+    refuse_misplaced(route.cls, parsed)
+    return {name: value for name, value in parsed.items() if name == "owner"}
 
 
 def parse_body(body: bytes | bytearray) -> dict[str, Any]:
