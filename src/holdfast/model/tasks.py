@@ -18,6 +18,7 @@ EMBEDDING = "embed"
 REEMBEDDING = "reembed"
 VECTOR_INDEX = "index_vectors"
 INDEX = "index"
+PROCESSING = "process"
 
 
 class TotalUsage(WireStruct, frozen=True):

@@ -181,6 +181,14 @@ def delete_slice(tx: Tx, log_id: int, limit: int) -> int:
     return _delete(tx, "log_id = ?", (log_id,), limit)
 
 
+def owner_of_content(tx: Tx, content_id: int) -> str | None:
+    """Return the owner of the documents of a content; None if it has none."""
+    row = tx.one(
+        "SELECT owner_id FROM documents WHERE account_id = ? AND content_id = ? LIMIT 1", (tx.account, content_id)
+    )
+    return None if row is None else str(row[0])
+
+
 def delete_of_content(tx: Tx, content_id: int) -> None:
     """Delete the documents of a content."""
     while _delete(tx, "content_id = ?", (content_id,), MAX_ROWS) == MAX_ROWS:

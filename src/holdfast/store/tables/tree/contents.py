@@ -137,3 +137,13 @@ def move_to_node(tx: Tx, content_id: int, node_id: int, version: int) -> None:
 
 def encode_parts(parts: Sequence[Any]) -> str:
     return msgspec.json.encode(parts).decode()
+
+
+def indexed_before(tx: Tx, node_id: int, content_id: int) -> list[int]:
+    """List the other contents of a node that still have documents."""
+    rows = tx.all(
+        "SELECT c.content_id FROM contents c WHERE c.account_id = ? AND c.node_id = ? AND c.content_id <> ? AND EXISTS"
+        " (SELECT 1 FROM documents d WHERE d.account_id = c.account_id AND d.content_id = c.content_id)",
+        (tx.account, node_id, content_id),
+    )
+    return [row[0] for row in rows]
