@@ -7,8 +7,8 @@ import msgspec
 
 from holdfast import documents
 from holdfast.computing.job import Job, JobContext
-from holdfast.documents import Part
 from holdfast.errors import DocumentError, HoldfastError, ResourceExhaustedError, UnavailableError
+from holdfast.model.files import FilePart
 
 
 class FileToParse(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class ParsedFile(msgspec.Struct, frozen=True):
     text: str = ""
     is_content: bool = False
     """Whether the text is the file itself: its bytes are the text in UTF-8."""
-    outline: list[Part] = []
+    outline: list[FilePart] = []
     abstract: str = ""
     overview: str = ""
     metadata: dict[str, Any] = {}

@@ -4,31 +4,19 @@ from typing import Any
 
 import msgspec
 
+from holdfast.model.files import FilePart
+
 MAX_FILE_BYTES = 64 << 20
 """The largest file that is read."""
 MAX_TEXT_CHARS = 20_000_000
 """The longest text of a file. What comes after it in a PDF or an Office file is left out, with a note."""
 
 
-class Part(msgspec.Struct, frozen=True):
-    """A unit of a document that a search can find."""
-
-    title: str
-    """The path of headings, such as `Install > Linux`, or the name of a function, a sheet or a slide."""
-    page: int | None
-    """The number of the page or slide, from 1."""
-    start: int
-    """Where the part begins in the text, in characters."""
-    end: int
-    abstract: str
-    """One line about the part (L0)."""
-
-
 class ParsedDocument(msgspec.Struct, frozen=True):
     media_type: str
     title: str
     text: str
-    parts: list[Part]
+    parts: list[FilePart]
     metadata: dict[str, Any] = {}
     notes: list[str] = []
     """What a reader should know, for example that the encoding was guessed."""

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from holdfast.documents.parsed import Part, Section
+from holdfast.documents.parsed import Section
+from holdfast.model.files import FilePart
 from holdfast.text.sentences import split_sentences, to_single_line
 from holdfast.text.shortening import shorten
 
@@ -24,7 +25,7 @@ _MIN_SENTENCE_CHARS = 40
 SEPARATOR = " > "
 
 
-def build_parts(text: str, sections: Sequence[Section], *, merges: bool = True) -> list[Part]:
+def build_parts(text: str, sections: Sequence[Section], *, merges: bool = True) -> list[FilePart]:
     """Return the parts of a text."""
     groups: list[list[Section]] = []
     for section in sections:
@@ -81,11 +82,11 @@ def _can_merge(group: list[Section], section: Section) -> bool:
     return is_small and section.end - first.start <= MERGED_CHARS and first.page == section.page
 
 
-def _build_part(text: str, group: list[Section]) -> Part:
+def _build_part(text: str, group: list[Section]) -> FilePart:
     first, last = group[0], group[-1]
     abstracts = dict.fromkeys(abstract for section in group[:6] if (abstract := _section_abstract(text, section)))
     abstract = shorten(" ".join(abstracts)[: 4 * MAX_ABSTRACT_CHARS], MAX_ABSTRACT_CHARS)
-    return Part(_title([section.path for section in group]), first.page, first.start, last.end, abstract)
+    return FilePart(_title([section.path for section in group]), first.page, first.start, last.end, abstract)
 
 
 def _section_abstract(text: str, section: Section) -> str:

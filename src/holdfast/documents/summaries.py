@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.documents.parsed import ParsedDocument, Part
+from holdfast.documents.parsed import ParsedDocument
 from holdfast.documents.sections import SEPARATOR, first_sentences
+from holdfast.model.files import FilePart
 from holdfast.text.sentences import extract_words, to_single_line
 from holdfast.text.shortening import shorten
 
@@ -113,7 +114,7 @@ def _about(parsed: ParsedDocument) -> str:
     return ""
 
 
-def _outline(parts: Sequence[Part], chars: int, instruction: str) -> list[str]:
+def _outline(parts: Sequence[FilePart], chars: int, instruction: str) -> list[str]:
     """Return a line for each part, within a number of characters."""
     entries = [(_label(part), part.abstract) for part in parts]
     wanted = extract_words(instruction)
@@ -139,7 +140,7 @@ def _outline(parts: Sequence[Part], chars: int, instruction: str) -> list[str]:
     return lines
 
 
-def _label(part: Part) -> str:
+def _label(part: FilePart) -> str:
     page = f"page {part.page}" if part.page is not None else ""
     if not part.title or not page:
         return part.title or page.capitalize()
@@ -150,7 +151,7 @@ def _fitting(abstract: str, room: int) -> str:
     return shorten(abstract, room) if room >= _MIN_LINE_CHARS else ""
 
 
-def _chapters(parts: Sequence[Part]) -> list[str]:
+def _chapters(parts: Sequence[FilePart]) -> list[str]:
     """Return the headings at the top, each with the number of its parts."""
     counts: dict[str, int] = {}
     for part in parts:

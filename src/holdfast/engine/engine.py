@@ -38,6 +38,7 @@ from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Subm
 from holdfast.store.tables import append_results, auto_commit_checks, unindexed
 from holdfast.store.tables import tasks as stored_tasks
 from holdfast.store.tables.embeddings import unembedded
+from holdfast.store.tables.tree import blobs
 
 R = TypeVar("R")
 
@@ -192,6 +193,7 @@ class Engine:
             if hours_kept is not None:
                 age = hours_kept * MICROS_PER_HOUR
                 deletions.append((partial(stored_tasks.delete_completed, kind=name), age))
+        deletions.append((blobs.delete_unused, blobs.MIN_AGE_MICROS))
         for delete, age in deletions:
             while self.db.write(EVERY_ACCOUNT, partial(_delete_slice, delete, age)):
                 pass

@@ -10,7 +10,17 @@ from holdfast.engine.recall.index_kind import INDEX_KIND, INDEX_QUEUE
 from holdfast.engine.sessions.deletion import DELETION_KIND
 from holdfast.engine.tasks.backfill import BACKFILL_KIND
 from holdfast.engine.tasks.task_kind import TASK_KINDS
-from holdfast.model.tasks import BACKFILL, COMMIT, DELETION, EMBEDDING, INDEX, PROCESSING, REEMBEDDING, RESUMMARY, VECTOR_INDEX
+from holdfast.model.tasks import (
+    BACKFILL,
+    COMMIT,
+    DELETION,
+    EMBEDDING,
+    INDEX,
+    PROCESSING,
+    REEMBEDDING,
+    RESUMMARY,
+    VECTOR_INDEX,
+)
 
 TASK_KINDS.update(
     {

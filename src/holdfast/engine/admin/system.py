@@ -36,6 +36,7 @@ from holdfast.store.access import task_lists
 from holdfast.store.database import EVERY_ACCOUNT, Tx
 from holdfast.store.tables import lineage, messages, sessions, tool_results, unindexed, usages
 from holdfast.store.tables.embeddings import unembedded
+from holdfast.store.tables.tree import unprocessed
 from holdfast.store.timestamps import from_micros
 
 MAX_WAIT_SHARE = 0.8
@@ -87,15 +88,15 @@ def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitU
         tasks, unindexed_count = resources.db.read(account, lambda tx: _count_work(tx, *owner))
         remaining = tasks + unindexed_count
         if unindexed_count and is_first:
-            resources.db.write(account, lambda tx: unindexed.make_due(tx, owner[0]))
+            resources.db.write(account, lambda tx: _make_due(tx, owner[0]))
             resources.wake_workers()
         is_first = False
         if not remaining:
             return
         if time.monotonic() > deadline or resources.is_stopping():
             raise DeadlineExceededError(
-                f"{tasks} tasks are not done and {unindexed_count} sessions are not indexed after {seconds:g} s; this"
-                " continues in the background",
+                f"{tasks} tasks are not done and {unindexed_count} sessions or files are not indexed after"
+                f" {seconds:g} s; this continues in the background",
                 pending=remaining,
             )
         yield poll_seconds
@@ -106,7 +107,13 @@ def _count_work(tx: Tx, account_id: str | None, user_id: str | None) -> tuple[in
     """Count the tasks that are not done yet, and what of the user's sessions is not indexed yet."""
     queue = _queue_counts(task_lists.counts(tx, account_id, user_id))
     waiting = unindexed.count(tx, account_id, user_id) + unembedded.count(tx, account_id, user_id)
-    return queue.pending + queue.in_progress, waiting
+    return queue.pending + queue.in_progress, waiting + unprocessed.count(tx, account_id)
+
+
+def _make_due(tx: Tx, account_id: str | None) -> None:
+    """Let what waits for a burst of changes to end be done now."""
+    unindexed.make_due(tx, account_id)
+    unprocessed.make_due(tx, account_id)
 
 
 def _component(tx: Tx, principal: Principal, name: ComponentName, context: CallContext) -> Component:

@@ -11,15 +11,15 @@ import msgspec
 from holdfast.computing.documents import FileToParse, ParsedFile, parse_file
 from holdfast.computing.job import Job
 from holdfast.documents import MAX_FILE_BYTES
-from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.processing.kinds import kind_of
-from holdfast.engine.recall.content_documents import ContentPart, analyse_parts, write_documents
+from holdfast.engine.recall.content_documents import IndexedPart, analyse_parts, write_documents
 from holdfast.engine.tree import stored_texts
+from holdfast.model.files import FilePart
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.documents import NewDocument
 from holdfast.store.tables.tree import blobs, contents, nodes, roots, unprocessed
-from holdfast.store.tables.tree.contents import Content, Part
+from holdfast.store.tables.tree.contents import Content
 from holdfast.store.tables.tree.nodes import Node
 
 Compute = Callable[[Job[FileToParse, ParsedFile], FileToParse], ParsedFile]
@@ -79,7 +79,9 @@ def process_file(compute: Compute, file: FileToProcess) -> ProcessedFile:
     node, content = file.node, file.content
     if content.state == "done":
         text = file.data.decode(errors="replace")
-        return ProcessedFile(file, None, _documents(node, content, text, content.parts, content.abstract, content.overview))
+        return ProcessedFile(
+            file, None, _documents(node, content, text, content.parts, content.abstract, content.overview)
+        )
     if content.size > MAX_FILE_BYTES:
         problem = f"{node.name} has {content.size:,} bytes, and at most {MAX_FILE_BYTES:,} are read; split it"
         return ProcessedFile(file, ParsedFile(error=problem), [])
@@ -96,21 +98,21 @@ def read_meta(node: Node) -> NodeMeta:
 
 
 def _documents(
-    node: Node, content: Content, text: str, parts: Sequence[Part], abstract: str, overview: str
+    node: Node, content: Content, text: str, parts: Sequence[FilePart], abstract: str, overview: str
 ) -> list[NewDocument]:
     found = [overview_part(node, abstract, overview)]
     found += [
-        ContentPart(number, f"{part.title}\n{text[part.start : part.end]}") for number, part in enumerate(parts, 1)
+        IndexedPart(number, f"{part.title}\n{text[part.start : part.end]}") for number, part in enumerate(parts, 1)
     ]
     return analyse_parts(kind_of(node.root), content.content_id, content.created_at, _decode_tags(node.tags), found)
 
 
-def overview_part(node: Node, abstract: str, overview: str) -> ContentPart:
+def overview_part(node: Node, abstract: str, overview: str) -> IndexedPart:
     """Return the document with the name and the overview of a file or a folder. Its number is 0."""
-    return ContentPart(0, f"{node.name}\n{abstract}\n{overview}")
+    return IndexedPart(0, f"{node.name}\n{abstract}\n{overview}")
 
 
-def write_file(tx: Tx, context: CallContext, processed: ProcessedFile) -> bool:
+def write_file(tx: Tx, processed: ProcessedFile) -> bool:
     """Store what processing has made of a file. Return False if the file has another content by now."""
     node, content, parsed = processed.file.node, processed.file.content, processed.parsed
     current = nodes.lock_content(tx, node.node_id)
@@ -119,7 +121,7 @@ def write_file(tx: Tx, context: CallContext, processed: ProcessedFile) -> bool:
     if parsed is not None and parsed.error:
         contents.set_failed(tx, content.content_id, parsed.error)
     elif parsed is not None:
-        text_blob = None if parsed.is_content else blobs.insert(tx, parsed.text.encode(), context.now)
+        text_blob = None if parsed.is_content else blobs.insert(tx, parsed.text.encode())
         contents.set_processed(
             tx,
             content.content_id,

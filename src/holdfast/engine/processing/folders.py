@@ -48,9 +48,9 @@ def write_folder(tx: Tx, context: CallContext, folder: FolderToSummarise, summar
         return
     old = None if node.content_id is None else contents.find(tx, node.content_id)
     owner_id = roots.owner_of(node.root)
-    if summary is not None and old is not None and (old.abstract, old.overview) == (summary.abstract, summary.overview):
-        if documents.owner_of_content(tx, old.content_id) == owner_id:
-            return
+    is_same = summary is not None and old is not None and _texts(old) == _texts(summary)
+    if is_same and documents.owner_of_content(tx, node.content_id or 0) == owner_id:
+        return
     if old is not None:
         documents.delete_of_content(tx, old.content_id)
         contents.delete(tx, old.content_id)
@@ -63,6 +63,10 @@ def write_folder(tx: Tx, context: CallContext, folder: FolderToSummarise, summar
         write_documents(tx, owner_id, content_id, new)
     nodes.set_content(tx, node.node_id, content_id, None)
     register_parent(tx, node)
+
+
+def _texts(summary: FileSummary | Content) -> tuple[str, str]:
+    return summary.abstract, summary.overview
 
 
 def _content(context: CallContext, node: Node, content_id: int, summary: FileSummary) -> Content:

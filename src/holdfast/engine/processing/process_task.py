@@ -43,7 +43,7 @@ class Processing:
 
     def _process(self, due: Sequence[Node]) -> None:
         removed = [node for node in due if node.removed_at is not None]
-        files = [node for node in due if node.removed_at is None and not node.is_folder]
+        files: Sequence[Node] = [node for node in due if node.removed_at is None and not node.is_folder]
         folders = [node for node in due if node.removed_at is None and node.is_folder]
         for node in removed:
             while not self._write(partial(_forget, node=node), 1):
@@ -55,7 +55,7 @@ class Processing:
         for node in sorted(folders, key=lambda node: -node.path.count("/")):
             folder = self._claimed.read(partial(read_folder, node=node))
             summary = summarise(folder)
-            self._write(lambda tx, context, folder=folder, summary=summary: write_folder(tx, context, folder, summary), 1)
+            self._write(partial(write_folder, folder=folder, summary=summary), 1)
 
     def _process_files(self, files: Sequence[Node]) -> Sequence[Node]:
         """Process the first files that fit into memory. Return the others."""
@@ -69,9 +69,9 @@ class Processing:
         processed = [process_file(self._claimed.compute, file) for file in read if file is not None]
         finished = [node.node_id for node, file in zip(batch, read, strict=True) if file is None]
 
-        def write(tx: Tx, context: CallContext) -> None:
+        def write(tx: Tx, _context: CallContext) -> None:
             for each in processed:
-                write_file(tx, context, each)
+                write_file(tx, each)
             unprocessed.delete(tx, finished)
 
         self._write(write, count)

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from holdfast.model.files import FilePart
 from holdfast.store.database import Tx
 
 Change = Literal["create", "replace", "append", "restore", "add", "import", "copy", "summary"]
@@ -15,17 +16,6 @@ _COLUMNS = (
     " abstract, overview, error"
 )
 _OF_CONTENT = "account_id = ? AND content_id = ?"
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a file: a section, a page, a function or some rows."""
-
-    title: str = ""
-    page: int | None = None
-    start: int
-    end: int
-    """The characters of the text from `start` on, and before `end`."""
-    abstract: str = ""
 
 
 class Content(NamedTuple):
@@ -51,11 +41,11 @@ class Content(NamedTuple):
     error: str | None
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[FilePart]:
         return _decode_parts(self.outline)
 
 
-_decode_parts = msgspec.json.Decoder(list[Part]).decode
+_decode_parts = msgspec.json.Decoder(list[FilePart]).decode
 
 
 def insert(tx: Tx, content: Content) -> None:
@@ -107,7 +97,7 @@ def set_processed(
     *,
     media_type: str,
     text_blob: str | None,
-    parts: Sequence[Part],
+    parts: Sequence[FilePart],
     abstract: str,
     overview: str,
 ) -> None:
