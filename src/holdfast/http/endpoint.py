@@ -166,9 +166,9 @@ class Endpoint:
                         parsed = await state.executor.in_checker(partial(parse_body, body), user)
                     del body
                 telemetry = parsed.pop("telemetry", None)
-                owner = {} if in_query else _owner_in_query(route, scope["query_string"])
+                in_address = {} if in_query else _address_fields(scope["query_string"], route)
                 refuse_unsupported(route.cls, parsed)
-                fields = {**parsed, **owner, **_header_fields(route, headers, parsed), **path_fields}
+                fields = {**parsed, **in_address, **_header_fields(route, headers, parsed), **path_fields}
                 encoded = await state.executor.call_encoded(
                     caller.principal,
                     route.cls,
@@ -248,11 +248,12 @@ def _parse_query(query: bytes) -> dict[str, Any]:
         raise InvalidArgumentError("query", f"cannot be parsed: {error}; percent-encode it as UTF-8") from None
 
 
-def _owner_in_query(route: Route, query: bytes) -> dict[str, Any]:
-    """The owner of a shared session is a part of its address, so it may be in the query of any request."""
+def _address_fields(query: bytes, route: Route) -> dict[str, Any]:
+    """The fields in the query of a request with a body. The owner of a shared session is a part of its address."""
     parsed = _parse_query(query)
     refuse_misplaced(route.cls, parsed)
-    return {name: value for name, value in parsed.items() if name == "owner"}
+    allowed = route.cls.query_fields
+    return {name: value for name, value in parsed.items() if name in allowed}
 
 
 def parse_body(body: bytes | bytearray) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The handler of an operation: what it checks and prepares before its transaction, and what it does inside."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -96,3 +96,8 @@ class OperationHandler(msgspec.Struct, frozen=True):
     wait: Callable[[EngineResources, Principal, Any], Iterator[float]] | None = None
     """Yields the seconds until it should be continued, for as long as the transaction must wait, for example for
     background tasks. A server needs no thread in between. It runs after `prepare`, outside any transaction."""
+    follow: Callable[[EngineResources, Principal, Any, Any], Generator[float, None, Any]] | None = None
+    """Waits for what the transaction has begun, such as a task. Its last argument is the result of the transaction.
+
+    It yields the seconds until it should be continued, as `wait` does, and returns the result of the operation. It runs
+    after the transaction, outside any other. The transaction is committed, whatever happens here."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from holdfast.store.database import NOW, Tx
 
 CHUNK_BYTES = 1024 * 1024
+KEY_CHARS = 64
 MIN_AGE_MICROS = 86_400_000_000
 """Bytes that nothing refers to are deleted after a day: a running task may still need them."""
 _OF_BLOB = "account_id = ? AND hash = ?"
@@ -47,6 +48,32 @@ def insert_chunk(tx: Tx, digest: str, number: int, data: bytes) -> None:
     tx.execute(
         "INSERT INTO file_chunks (account_id, hash, number, data) VALUES (?, ?, ?, ?)",
         (tx.account, digest, number, data),
+    )
+
+
+def temporary_key(name: str) -> str:
+    """Return the key of chunks whose hash is not known yet. It is as long as a hash, so that it is replaced in place."""
+    return name[:KEY_CHARS].ljust(KEY_CHARS, "-")
+
+
+def adopt_chunks(tx: Tx, key: str, digest: str, size: int, now: int) -> None:
+    """Give chunks with a temporary key their hash. If the account has these bytes already, the chunks are dropped."""
+    if register(tx, digest, size, now):
+        tx.execute(f"UPDATE file_chunks SET hash = ? WHERE {_OF_BLOB}", (digest, tx.account, key))
+    else:
+        delete_chunks(tx, key)
+
+
+def delete_chunks(tx: Tx, key: str) -> None:
+    """Delete the chunks of a temporary key."""
+    tx.execute(f"DELETE FROM file_chunks WHERE {_OF_BLOB}", (tx.account, key))
+
+
+def delete_chunks_named(tx: Tx, prefix: str) -> None:
+    """Delete the chunks of all temporary keys that begin with a prefix."""
+    tx.execute(
+        "DELETE FROM file_chunks WHERE account_id = ? AND hash >= ? AND hash < ?",
+        (tx.account, prefix, f"{prefix}\U0010ffff"),
     )
 
 
