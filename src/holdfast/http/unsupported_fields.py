@@ -66,7 +66,7 @@ def refuse_unsupported(cls: type[Operation[Any]], fields: Mapping[str, Any]) -> 
 
 
 def refuse_misplaced(cls: type[Operation[Any]], query: Mapping[str, Any]) -> None:
-    """Raise an error if the query of a request with a body has a field of the operation, except `owner`."""
+    """Raise an error if the query of a request with a body has a field of the operation that belongs in its body."""
     for name in query:
-        if name in cls.__struct_fields__ and name != "owner":
+        if name in cls.__struct_fields__ and name not in cls.query_fields:
             raise InvalidArgumentError(name, "is in the query, where it has no effect; send it in the body")
