@@ -28,6 +28,7 @@ from holdfast.engine.recall.embeddings import reembedding
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
+from holdfast.engine.transfers import byte_reading, uploads
 from holdfast.engine.tree import files, history, moving, writing
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.identity import NO_ORIGIN, Origin, Principal
@@ -40,6 +41,7 @@ from holdfast.store.tables import append_results, auto_commit_checks, unindexed
 from holdfast.store.tables import tasks as stored_tasks
 from holdfast.store.tables.embeddings import unembedded
 from holdfast.store.tables.tree import blobs
+from holdfast.store.tables.tree import uploads as stored_uploads
 
 R = TypeVar("R")
 
@@ -57,6 +59,8 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **history.HANDLERS,
     **moving.HANDLERS,
     **writing.HANDLERS,
+    **uploads.HANDLERS,
+    **byte_reading.HANDLERS,
     **search.HANDLERS,
     **accounts.HANDLERS,
     **audit.HANDLERS,
@@ -196,9 +200,10 @@ class Engine:
         return self.db.read(EVERY_ACCOUNT, task_lists.counts)
 
     def delete_expired(self) -> None:
-        """Delete results of appends that are too old to be retried, and tasks that completed long ago."""
-        deletions = [
-            (append_results.delete_older_than, self.settings.idempotency_hours * MICROS_PER_HOUR + MAX_CLOCK_ERROR)
+        """Delete results of appends that are too old to be retried, tasks that completed long ago, and old uploads."""
+        deletions: list[tuple[Callable[..., int], int]] = [
+            (append_results.delete_older_than, self.settings.idempotency_hours * MICROS_PER_HOUR + MAX_CLOCK_ERROR),
+            (stored_uploads.delete_expired, 0),
         ]
         for name, kind in TASK_KINDS.items():
             hours_kept = kind.retention_hours(self.settings)

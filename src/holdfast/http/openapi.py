@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.config import AuthMode
 from holdfast.engine.tree import mounts
+from holdfast.http.transfers.description import add_transfers
 from holdfast.model.parts import TOOL_FIELD_ALIASES
 from holdfast.ops.files import URI_PATTERN, uri_pattern
 from holdfast.ops.table import OPERATIONS, Operation, OperationEntry
@@ -101,6 +102,7 @@ def document(version: str, mode: AuthMode) -> bytes:
     for cls, entry in OPERATIONS.items():
         operation = _operation(cls, entry, schemas.pop(cls.__name__), schemas)
         paths.setdefault(entry.path, {})[entry.verb.lower()] = operation
+    add_transfers(paths)
     security_schemes = {
         "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
         "bearer": {"type": "http", "scheme": "bearer"},

@@ -14,6 +14,7 @@ from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
 from holdfast.client.generated.system import AsyncSystem
 from holdfast.client.generated.tool_results import AsyncToolResults
+from holdfast.client.generated.transfers import Transfers
 from holdfast.model.messages import (
     Appended,
     MessagePage,
@@ -63,7 +64,7 @@ def _as_list(value: Any) -> Any:
 
 
 class AsyncOperations(
-    AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncSharing, AsyncToolResults, AsyncAudit, AsyncSystem
+    AsyncCommits, AsyncFiles, FileChanges, Transfers, Searches, AsyncSharing, AsyncToolResults, AsyncAudit, AsyncSystem
 ):
     """One method per operation, through a transport.
 

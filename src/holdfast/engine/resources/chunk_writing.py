@@ -52,4 +52,4 @@ def _write_chunk(claimed: ClaimedTask, key: str, number: int, chunk: bytes) -> N
 
 def _finish(tx: Tx, context: CallContext, claimed: ClaimedTask, key: str, digest: str, size: int) -> None:
     require_held(tx, claimed)
-    blobs.adopt_chunks(tx, key, digest, size, context.now)
+    blobs.adopt_chunks(tx, key, digest, size)
