@@ -112,7 +112,7 @@ def _finish(
         if hashed is None or hashed.size != upload.size:
             raise ConflictError(f"{op.upload_id} got another part meanwhile; complete it again", resource=op.upload_id)
         digest = hashed.digest
-        uploads.complete(tx, upload, digest, context.now)
+        uploads.complete(tx, upload, digest)
     return TempFile(temp_file_id=upload.upload_id, size=upload.size, sha256=digest)
 
 

@@ -81,9 +81,9 @@ def read_chunk(tx: Tx, upload_id: str, number: int) -> bytes | None:
     return next(blobs.read_chunks(tx, key_of(upload_id), number), None)
 
 
-def complete(tx: Tx, upload: Upload, digest: str, now: int) -> None:
+def complete(tx: Tx, upload: Upload, digest: str) -> None:
     """Give the bytes of an upload their hash. If the account has these bytes already, the chunks are dropped."""
-    if blobs.register(tx, digest, upload.size, now):
+    if blobs.register(tx, digest, upload.size):
         tx.execute(
             f"UPDATE file_chunks SET hash = ? WHERE {_OF_CHUNKS}", (digest, tx.account, key_of(upload.upload_id))
         )
