@@ -81,6 +81,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_body_bytes: Positive = 32 * 1024 * 1024
     """The largest request body that a server accepts."""
 
+    max_upload_bytes: Positive = 256 * 1024 * 1024
+    """The largest file that can be uploaded."""
+
+    max_open_uploads: Positive = 100
+    """How many uploads of a user may be incomplete at the same time."""
+
+    max_open_upload_bytes: Positive = 1024 * 1024 * 1024
+    """How many bytes the incomplete uploads of a user may have before a further one is refused."""
+
     max_response_bytes: Annotated[int, msgspec.Meta(ge=1_000)] = 8 * 1024 * 1024
     """About how many bytes a response with a cursor may have; clients read the rest with further requests."""
 
@@ -251,6 +260,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     exact_vectors: Positive = 50_000
     """Up to how many vectors of a user are compared one by one. Above, PostgreSQL uses an index if it has the extension
     vector."""
+
+    fetch_urls: bool = False
+    """Whether users may add web pages: the server then fetches the URLs that they name, from public addresses only."""
+
+    fetch_git: bool = False
+    """Whether users may add Git repositories by their https URLs; this needs the program git."""
+
+    allowed_fetch_hosts: str = ""
+    """Hosts that may be fetched from although their addresses are private, such as `wiki.local:8080`, separated by
+    commas."""
+
+    max_fetch_bytes: Positive = 64 * 1024 * 1024
+    """The largest page or repository that is fetched."""
+
+    fetch_seconds: Seconds = 60.0
+    """How long one fetch may take."""
+
+    resource_folders: str = ""
+    """Folders of this machine that users may add and watch by their paths, separated by commas."""
 
     rerank_base_url: str | None = None
     """The URL of a service with the endpoint `/rerank` that ranks what a search found; by default none."""

@@ -11,7 +11,6 @@ import msgspec
 from holdfast.computing.documents import FileToParse, ParsedFile, parse_file
 from holdfast.computing.job import Job
 from holdfast.documents import MAX_FILE_BYTES
-from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.processing.kinds import kind_of
 from holdfast.engine.recall.content_documents import IndexedPart, analyse_parts, write_documents
 from holdfast.engine.tree import stored_texts
@@ -113,7 +112,7 @@ def overview_part(node: Node, abstract: str, overview: str) -> IndexedPart:
     return IndexedPart(0, f"{node.name}\n{abstract}\n{overview}")
 
 
-def write_file(tx: Tx, context: CallContext, processed: ProcessedFile) -> bool:
+def write_file(tx: Tx, processed: ProcessedFile) -> bool:
     """Store what processing has made of a file. Return False if the file has another content by now."""
     node, content, parsed = processed.file.node, processed.file.content, processed.parsed
     current = nodes.lock_content(tx, node.node_id)
@@ -122,7 +121,7 @@ def write_file(tx: Tx, context: CallContext, processed: ProcessedFile) -> bool:
     if parsed is not None and parsed.error:
         contents.set_failed(tx, content.content_id, parsed.error)
     elif parsed is not None:
-        text_blob = None if parsed.is_content else blobs.insert(tx, parsed.text.encode(), context.now)
+        text_blob = None if parsed.is_content else blobs.insert(tx, parsed.text.encode())
         contents.set_processed(
             tx,
             content.content_id,

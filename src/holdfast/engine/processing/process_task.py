@@ -69,9 +69,9 @@ class Processing:
         processed = [process_file(self._claimed.compute, file) for file in read if file is not None]
         finished = [node.node_id for node, file in zip(batch, read, strict=True) if file is None]
 
-        def write(tx: Tx, context: CallContext) -> None:
+        def write(tx: Tx, _context: CallContext) -> None:
             for each in processed:
-                write_file(tx, context, each)
+                write_file(tx, each)
             unprocessed.delete(tx, finished)
 
         self._write(write, count)

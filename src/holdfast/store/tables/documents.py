@@ -28,6 +28,11 @@ _FORGET_ALL = (
         "INSERT INTO unindexed (account_id, log_id, due_at, is_stale)"
         " SELECT account_id, log_id, 0, 0 FROM sessions UNION SELECT account_id, base_id, 0, 0 FROM lineage"
     ),
+    "DELETE FROM unprocessed",
+    (
+        "INSERT INTO unprocessed (account_id, node_id, due_at)"
+        " SELECT account_id, node_id, 0 FROM nodes WHERE removed_at IS NULL"
+    ),
 )
 
 

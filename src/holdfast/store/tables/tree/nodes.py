@@ -322,3 +322,18 @@ def indexed_in_removal(tx: Tx, node: Node, limit: int) -> list[int]:
         (tx.account, node.removal, limit),
     )
     return [row[0] for row in rows]
+
+
+def delete_staged(tx: Tx, limit: int) -> int:
+    """Delete nodes of all accounts that were staged by a task which is over, with their contents. Return how many."""
+    rows = tx.all(
+        "DELETE FROM nodes WHERE (account_id, node_id) IN (SELECT n.account_id, n.node_id FROM nodes n"
+        " WHERE n.root >= 'staging/' AND n.root < 'staging0' AND NOT EXISTS (SELECT 1 FROM tasks t"
+        " WHERE t.account_id = n.account_id AND 'staging/' || t.task_id = n.root"
+        " AND t.status IN ('pending', 'running')) LIMIT ?) RETURNING account_id, node_id",
+        (limit,),
+    )
+    for key in rows:
+        tx.execute("DELETE FROM unprocessed WHERE account_id = ? AND node_id = ?", key)
+        tx.execute("DELETE FROM contents WHERE account_id = ? AND node_id = ?", key)
+    return len(rows)
