@@ -26,6 +26,7 @@ from holdfast.engine.kinds import QUEUES, TASK_KINDS
 from holdfast.engine.recall import search
 from holdfast.engine.recall.embeddings import reembedding
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
+from holdfast.engine.skills import handlers as skills
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.transfers import byte_reading, uploads
@@ -61,6 +62,7 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **writing.HANDLERS,
     **uploads.HANDLERS,
     **byte_reading.HANDLERS,
+    **skills.HANDLERS,
     **search.HANDLERS,
     **accounts.HANDLERS,
     **audit.HANDLERS,

@@ -66,10 +66,8 @@ def _fields_of(data: dict[str, Any]) -> tuple[dict[str, Any], str]:
         if value:
             fields[name] = value
     tools = data.get("allowed-tools", data.get("allowed_tools", data.get("allowedTools")))
-    for name, value in (("allowed-tools", tools), ("tags", data.get("tags")), ("metadata", data.get("metadata"))):
-        if value:
-            fields[name] = value
-    return {**given, **fields}, content
+    others = {"allowed-tools": tools, "tags": data.get("tags"), "metadata": data.get("metadata")}
+    return {**given, **fields, **{name: value for name, value in others.items() if value}}, content
 
 
 def _field_lines(name: str, value: Any) -> str:

@@ -1,7 +1,7 @@
 """The part of YAML that front matter uses: mappings, lists, and texts of all kinds.
 
-Every scalar is a text, and null is None. Anchors, aliases and tags are refused, so that the values are never larger than
-the text. Every line is read once.
+Every scalar is a text, and null is None. Anchors, aliases and tags are refused, so that the values are never larger
+than the text. Every line is read once.
 """
 
 from typing import Any, NamedTuple

@@ -64,9 +64,7 @@ def _skill_folders(files: list[ArchiveEntry]) -> list[_Folder]:
     return outermost
 
 
-def _read_skill(
-    archive: Archive, folder: _Folder, files: list[ArchiveEntry], problems: list[SkillProblem]
-) -> NewSkill:
+def _read_skill(archive: Archive, folder: _Folder, files: list[ArchiveEntry], problems: list[SkillProblem]) -> NewSkill:
     data = b"".join(archive.read(folder.skill_file))
     others: list[NewFile] = []
     warnings = list(problems)

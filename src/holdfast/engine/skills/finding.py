@@ -61,7 +61,7 @@ def _entry_of(tx: Tx, principal: Principal, hit: Hit) -> SkillEntry | None:
 
 def _found(entry: SkillEntry, hit: Hit) -> FoundSkill:
     fields = {name: getattr(entry, name) for name in SkillEntry.__struct_fields__}
-    reasons = ", ".join(reason.name for reason in getattr(hit, "reasons", None) or [])
+    reasons = ", ".join(reason.signal for reason in hit.reasons)
     return FoundSkill(
         **fields,
         score=hit.score,

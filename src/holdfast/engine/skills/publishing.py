@@ -17,9 +17,7 @@ from holdfast.store.tables.tree import nodes, roots
 MAX_FILES = 10_000
 
 
-def _publish(
-    tx: Tx, principal: Principal, op: PublishSkill, _checked: None, context: CallContext
-) -> SkillPublished:
+def _publish(tx: Tx, principal: Principal, op: PublishSkill, _checked: None, context: CallContext) -> SkillPublished:
     source = own_root(_user(tx, principal, op.user_id))
     roots.lock(tx, [source.root, PUBLISHED.root])
     _, node = require_skill(tx, [source], op.name)

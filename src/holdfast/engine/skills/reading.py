@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
-from holdfast.engine.skills.skill_roots import PUBLISHED, SkillRoot, require_skill, roots_at
-from holdfast.errors import InvalidArgumentError
+from holdfast.engine.skills.skill_roots import SkillRoot, require_skill, roots_at
 from holdfast.model.identity import Principal
 from holdfast.model.skills import Skill, SkillEntry, SkillFile, SkillList, SkillSource, SkillUses, SkillValidation
-from holdfast.model.uris import build_uri, child_uri, encode_path
+from holdfast.model.uris import build_uri, child_uri
 from holdfast.ops.skills import GetSkill, ListSkills, ValidateSkill
 from holdfast.skills.definition import SKILL_FILE, SkillDefinition, empty_definition, read_definition
 from holdfast.skills.front_matter import MAX_CHARS
@@ -94,9 +93,7 @@ def find_uses(tx: Tx, principal: Principal, root: SkillRoot, names: Sequence[str
     by_uri = {child_uri(folder, name): name for name in names}
     found = skill_uses.find(tx, principal.internal_id, list(by_uri))
     return {
-        by_uri[uri]: SkillUses(
-            calls=each.calls, successes=each.successes, last_used_at=from_micros(each.last_used_at)
-        )
+        by_uri[uri]: SkillUses(calls=each.calls, successes=each.successes, last_used_at=from_micros(each.last_used_at))
         for uri, each in found.items()
     }
 

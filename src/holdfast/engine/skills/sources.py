@@ -92,7 +92,9 @@ def from_text(field: str, text: str, data: bytes, files: Sequence[NewFile] = (),
     if problem:
         raise InvalidArgumentError(f"{field}.name", f"{short_repr(definition.name)} {problem}")
     skill_file = new_file(SKILL_FILE, data)
-    return NewSkill(definition.name, definition, [skill_file, *files], warnings_of(definition, folder_name), folder_name)
+    return NewSkill(
+        definition.name, definition, [skill_file, *files], warnings_of(definition, folder_name), folder_name
+    )
 
 
 def new_file(path: str, data: bytes) -> NewFile:

@@ -44,7 +44,11 @@ def store(
     is_changed = _remove_others(tx, context, folder, files)
     written = [node_id for file in files if (node_id := _write(tx, principal, context, folder, file)) is not None]
     if top is None or is_changed or written:
-        changed = {(root.root, ""), (root.root, path), *((root.root, nodes.parent_of(f"{path}/{f.path}")) for f in files)}
+        changed = {
+            (root.root, ""),
+            (root.root, path),
+            *((root.root, nodes.parent_of(f"{path}/{f.path}")) for f in files),
+        }
         changes.note_changes(tx, context, sorted(changed), written)
     if top is None:
         return "add"
@@ -92,7 +96,7 @@ def _add_version(
     tx: Tx, principal: Principal, context: CallContext, node_id: int, version: int, change: Change, file: NewFile
 ) -> None:
     if file.data is not None:
-        blobs.insert(tx, file.data, context.now)
+        blobs.insert(tx, file.data)
     content = changes.new_content(
         context, node_id, version, principal.user_id, change, file.hash, file.size, file.media_type
     )
