@@ -21,11 +21,11 @@ from holdfast.cli.commands import (
     search,
     sessions,
     sharing,
-    skills,
     system,
     tasks,
     worker,
 )
+from holdfast.cli.commands.tree import skills
 from holdfast.config import limit_computing_threads
 
 EXIT_OUTPUT_CLOSED = 141

@@ -141,7 +141,7 @@ class Skills:
     def validate_skill(
         self, data: dict[str, Any] | str, *, strict: bool = False, skill_dir_name: str | None = None
     ) -> SkillValidation:
-        """Check a skill, and store nothing. With `strict`, what the specification of agent skills demands is an error."""
+        """Check a skill, and store nothing. With `strict`, all that the specification of agent skills demands."""
         return self._transport.call(ValidateSkill(data=data, strict=strict, skill_dir_name=skill_dir_name))
 
     def publish_skill(self, name: str, *, user_id: str | None = None) -> SkillPublished:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.engine.gate import access
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
 from holdfast.engine.skills import storing
 from holdfast.engine.skills.archives import MAX_UPLOAD_BYTES, read_upload, require_choice
@@ -26,6 +27,7 @@ def _add(tx: Tx, principal: Principal, op: AddSkill, skills: list[NewSkill], con
     if op.list_only:
         return _result(root, skills, [_installed(root, skill, "list") for skill in skills])
     require_choice(skills, op.skills)
+    access.ensure_account(tx, principal, context)
     roots.lock(tx, [root.root])
     meta = _meta(op)
     installed = [_store(tx, principal, context, root, skill, meta) for skill in skills]
