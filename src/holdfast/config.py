@@ -252,6 +252,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Up to how many vectors of a user are compared one by one. Above, PostgreSQL uses an index if it has the extension
     vector."""
 
+    fetch_urls: bool = False
+    """Whether users may add web pages: the server then fetches the URLs that they name, from public addresses only."""
+
+    fetch_git: bool = False
+    """Whether users may add Git repositories by their https URLs; this needs the program git."""
+
+    allowed_fetch_hosts: str = ""
+    """Hosts that may be fetched from although their addresses are private, such as `wiki.local:8080`, separated by
+    commas."""
+
+    max_fetch_bytes: Positive = 64 * 1024 * 1024
+    """The largest page or repository that is fetched."""
+
+    fetch_seconds: Seconds = 60.0
+    """How long one fetch may take."""
+
+    resource_folders: str = ""
+    """Folders of this machine that users may add and watch by their paths, separated by commas."""
+
     rerank_base_url: str | None = None
     """The URL of a service with the endpoint `/rerank` that ranks what a search found; by default none."""
 

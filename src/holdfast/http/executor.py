@@ -169,12 +169,18 @@ class EngineExecutor:
         else:
             prepared = self.engine.prepare(checked)
         if checked.handler.wait is not None:
-            await self._wait(prepared, requester)
+            await self._wait(partial(next, prepared.waits(), None), requester)
         if not prepared.writes and read is not None:
             return None, await read(prepared)
         if prepared.writes and not checked.may_wait:
-            return prepared, await self._submit(prepared)
-        return prepared, await self._run(threads, requester, prepared.run_transaction)
+            result = await self._submit(prepared)
+        else:
+            result = await self._run(threads, requester, prepared.run_transaction)
+        if checked.handler.follow is not None:
+            following = prepared.follow(result)
+            await self._wait(following.next_wait, requester)
+            result = following.result
+        return prepared, result
 
     async def _read(self, read: Callable[[int], E], reservation: MemoryReservation, requester: Requester) -> E:
         """Run a read in a thread, which gets the number of bytes that it may hold.
@@ -204,8 +210,8 @@ class EngineExecutor:
         finally:
             del future, work, function  # an error refers to this frame, and the future to the error
 
-    async def _wait(self, prepared: PreparedCall[Any], requester: Requester) -> None:
-        """Wait for what the operation waits for. Only its polls need a thread."""
+    async def _wait(self, poll: Callable[[], float | None], requester: Requester) -> None:
+        """Wait for what an operation waits for, until `poll` returns None. Only the polls need a thread."""
         user = requester.user
         if self._wait_counts[user] >= MAX_WAITS_PER_USER:
             raise ResourceExhaustedError(
@@ -215,7 +221,6 @@ class EngineExecutor:
             )
         self._wait_counts[user] += 1
         try:
-            poll = partial(next, prepared.waits(), None)
             while (seconds := await self._run(self._readers, requester, poll)) is not None:  # noqa: ASYNC110
                 await asyncio.sleep(seconds)
         finally:

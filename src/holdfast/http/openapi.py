@@ -47,11 +47,6 @@ HEADERS: dict[str, tuple[str, Schema]] = {
 }
 """Headers that can be sent instead of a field."""
 
-_AT_LEAST_ONE = {
-    "RecordUse": ("contexts", "skill"),
-}
-"""Fields of which at least one is required."""
-
 NO_NUL = "^[^\\u0000]*$"
 
 
@@ -153,7 +148,7 @@ def _operation(cls: type[Operation[Any]], entry: OperationEntry, schema: Schema,
         body = (
             {"anyOf": [_without(path_fields, alternative) for alternative in schema["anyOf"]]}
             if "anyOf" in schema
-            else _require_one_of(_AT_LEAST_ONE.get(cls.__name__, ()), object_schema)
+            else object_schema
         )
         operation["requestBody"] = {
             "required": bool(required_in_body) or "anyOf" in body,
@@ -324,23 +319,6 @@ def _without(names: Sequence[str], schema: Schema) -> Schema:
         **schema,
         "properties": {name: value for name, value in schema["properties"].items() if name not in names},
         "required": [name for name in schema["required"] if name not in names],
-    }
-
-
-def _require_one_of(names: Sequence[str], schema: Schema) -> Schema:
-    """Require at least one of the fields, with a value other than null."""
-    if not names:
-        return schema
-    properties: dict[str, Schema] = schema["properties"]
-    return {
-        "anyOf": [
-            {
-                **schema,
-                "properties": {**properties, name: _without_null(properties[name])},
-                "required": [*schema["required"], name],
-            }
-            for name in names
-        ]
     }
 
 

@@ -83,6 +83,20 @@ class FileEntry(
     tags: list[str] = msgspec.field(default_factory=list)
 
 
+class FilePart(msgspec.Struct, frozen=True):
+    """A unit of a file that a search can find: a section, a page, a function or some rows."""
+
+    title: str
+    """The path of headings, such as `Install > Linux`, or the name of a function, a sheet or a slide."""
+    page: int | None
+    """The number of the page or slide, from 1."""
+    start: int
+    """Where the part begins in the text, in characters."""
+    end: int
+    abstract: str
+    """One line about the part (L0)."""
+
+
 class FilePage(WireStruct, frozen=True):
     entries: list[FileEntry | str]
     has_more: bool

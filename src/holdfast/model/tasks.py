@@ -18,6 +18,8 @@ EMBEDDING = "embed"
 REEMBEDDING = "reembed"
 VECTOR_INDEX = "index_vectors"
 INDEX = "index"
+ADD_RESOURCE = "add_resource"
+PROCESSING = "process"
 
 
 class TotalUsage(WireStruct, frozen=True):

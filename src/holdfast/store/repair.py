@@ -12,7 +12,7 @@ import msgspec
 from holdfast.errors import HoldfastError
 from holdfast.model.archives import archive_id
 from holdfast.model.parts import TextPart
-from holdfast.store import damage, diagnostics
+from holdfast.store import damage, diagnostics, file_damage
 from holdfast.store.checked import archive_rows, salvage
 from holdfast.store.checked.message_rows import CHECKED_COLUMNS, Extra
 from holdfast.store.checksums import checksum_of, seed_of_log
@@ -48,6 +48,9 @@ def repair(database: Database, progress: Progress, clock: Callable[[], int]) -> 
     for number, each in enumerate(found):
         progress(number, len(found), each.table)
         yield _attempt(database, each.describe(), partial(_repair_row, found=each, now=clock()))
+    deleted = file_damage.delete_unused(database)
+    if deleted:
+        yield Repaired(f"files: {deleted} blobs that nothing refers to were deleted", is_done=True)
     if diagnostics.find_text_index_problems(database):  # it had entries for messages that were missing
         yield _attempt(database, "text index", _rebuild_text_index)
 

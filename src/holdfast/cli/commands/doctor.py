@@ -5,6 +5,7 @@ import platform
 import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +22,7 @@ from holdfast.config_file import SettingsSource
 from holdfast.engine.gate.ids import system_clock
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.base import WireStruct
-from holdfast.store import damage, diagnostics
+from holdfast.store import damage, diagnostics, file_damage
 from holdfast.store.database import Database
 from holdfast.store.timestamps import from_micros
 
@@ -44,6 +45,7 @@ EXTRAS = {
     # name: (what needs it, its packages)
     "server": ("holdfast serve", ("starlette", "uvicorn", "httptools", "prometheus_client")),
     "postgres": ("a postgresql:// URL", ("psycopg",)),
+    "documents": ("PDF, Office files and images as resources", ("pypdfium2", "docx", "pptx", "openpyxl", "PIL")),
 }
 
 
@@ -141,7 +143,7 @@ def _check_server(shared: SharedOptions, settings: Settings, url: str) -> Iterat
             yield Finding("server", "ok", f"{url} answers")
             caller = client.whoami()
             yield Finding("identity", "ok", f"{caller.user_id} of {caller.account_id}, with role {caller.role}")
-            if caller.role != "user":  # a user may not see the components
+            if caller.role not in {"guest", "auditor"}:  # they may not see the components
                 yield from _check_components(client)
     except PermissionDeniedError:  # the role of the caller has just been changed
         return
@@ -152,7 +154,7 @@ def _check_server(shared: SharedOptions, settings: Settings, url: str) -> Iterat
 def _check_components(client: "holdfast.Client") -> Iterator[Finding]:
     for component in client.system_health().components.values():
         is_ok = component.is_healthy and not component.has_errors
-        yield Finding(component.name, "ok" if is_ok else "fail", component.status)
+        yield Finding(component.name, "ok" if is_ok else "fail", component.summary)
 
 
 def _check_file(file: str, settings: Settings, options: CheckOptions) -> Iterator[Finding]:
@@ -251,9 +253,12 @@ def _check_rows(database: Database, options: CheckOptions) -> Iterator[Finding]:
         found = (
             damage.find(database, progress) if max_rows is None else damage.find_in_rows(database, progress, max_rows)
         )
-        for each in found:
+        for each in chain(found, file_damage.find_in_files(database, progress, max_rows)):
             count += 1
             yield Finding("rows", "fail", each.describe(), DAMAGE_REMEDY)
+    unused = file_damage.count_unused(database)
+    if unused:
+        yield Finding("files", "ok", f"{unused} blobs that nothing refers to", "`holdfast doctor --fix` deletes them")
     if not count:
         checked = "every row was checked" if max_rows is None else f"up to {max_rows} rows of each table were checked"
         yield Finding("rows", "ok", f"no damage found; {checked}")

@@ -1,7 +1,7 @@
 """The two stages of a call before its transaction: checked, then prepared."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -11,6 +11,7 @@ from holdfast.engine.gate.operation_handler import CallContext, EngineResources,
 from holdfast.engine.gate.streams import Page
 from holdfast.errors import HoldfastError
 from holdfast.model.identity import Principal
+from holdfast.ops.search import SearchFields
 from holdfast.ops.table import Operation, OperationEntry
 from holdfast.store import read_memory
 from holdfast.store.database import ReplyCallback, Submission, Tx, raise_if_cancelled
@@ -35,6 +36,25 @@ class CheckedCall(msgspec.Struct, Generic[R], frozen=True):
     """Whether preparing it may wait. If so, prepare and run it in a thread that may wait, not on an event loop."""
 
 
+class FollowingWait(Generic[R]):
+    """What an operation waits for after its transaction."""
+
+    def __init__(self, steps: Generator[float, None, R] | None, result: R) -> None:
+        self._steps = steps
+        self.result = result
+        """The result of the transaction, and at the end that of the operation."""
+
+    def next_wait(self) -> float | None:
+        """Return the seconds to sleep before this is called again. None at the end."""
+        if self._steps is None:
+            return None
+        try:
+            return next(self._steps)
+        except StopIteration as end:
+            self.result = end.value
+            return None
+
+
 class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
     """A checked call with everything that its transaction needs."""
 
@@ -56,12 +76,22 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
         if self.call.handler.wait is not None:
             for seconds in self.waits():
                 time.sleep(seconds)
-        return self.run_transaction()
+        result = self.run_transaction()
+        following = self.follow(result)
+        while (seconds_or_none := following.next_wait()) is not None:
+            time.sleep(seconds_or_none)
+        return following.result
 
     def waits(self) -> Iterator[float]:
         """Yield the seconds to sleep before it is continued, until the transaction may run."""
         wait = self.call.handler.wait
         return iter(()) if wait is None else wait(self.resources, self.principal, self.call.op)
+
+    def follow(self, result: R) -> "FollowingWait[R]":
+        """Return what the operation waits for after its transaction, whose result is given."""
+        follow = self.call.handler.follow
+        steps = None if follow is None else follow(self.resources, self.principal, self.call.op, result)
+        return FollowingWait(steps, result)
 
     def run_transaction(self, max_bytes: int = read_memory.NO_LIMIT) -> R:
         """Run the transaction in this thread.
@@ -82,6 +112,10 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
             self._audit_error(error)
             raise
         self._after_commit()
+        if isinstance(call.op, SearchFields):
+            seconds = time.monotonic() - call.context.began_at
+            caller = self.principal
+            call.context.search_statistics.record(caller.account_id, caller.internal_id, result, seconds)
         if self.resources.hooks.after:
             self.resources.hooks.run_after(call.principal, call.op, result)
         return result

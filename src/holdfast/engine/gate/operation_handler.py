@@ -1,6 +1,7 @@
 """The handler of an operation: what it checks and prepares before its transaction, and what it does inside."""
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from holdfast.engine.gate.audit_log import AuditLog
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Ids
 from holdfast.engine.gate.models import Models
+from holdfast.engine.gate.search_statistics import SearchStatistics
 from holdfast.model.identity import Origin, Principal
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables.sessions import StoredSession
@@ -37,6 +39,9 @@ class CallContext(msgspec.Struct, frozen=True):
     count_waiting_writes: Callable[[], int]
     signals: CallSignals
     origin: Origin
+    began_at: float = msgspec.field(default_factory=time.monotonic)
+    """For durations."""
+    search_statistics: SearchStatistics = msgspec.field(default_factory=SearchStatistics)
 
     def wake_workers(self) -> None:
         """Wake the workers after the commit of this call: it added a task or a check that may be due."""
@@ -91,3 +96,8 @@ class OperationHandler(msgspec.Struct, frozen=True):
     wait: Callable[[EngineResources, Principal, Any], Iterator[float]] | None = None
     """Yields the seconds until it should be continued, for as long as the transaction must wait, for example for
     background tasks. A server needs no thread in between. It runs after `prepare`, outside any transaction."""
+    follow: Callable[[EngineResources, Principal, Any, Any], Generator[float, None, Any]] | None = None
+    """Waits for what the transaction has begun, such as a task. Its last argument is the result of the transaction.
+
+    It yields the seconds until it should be continued, as `wait` does, and returns the result of the operation. It runs
+    after the transaction, outside any other. The transaction is committed, whatever happens here."""

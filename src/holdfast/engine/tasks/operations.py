@@ -149,7 +149,7 @@ def _to_task(task: StoredTask, context: CallContext, *, to_operator: bool = Fals
         updated_at=task.updated_at / 1e6,
         processing_seconds=task.worked / 1e6,
         resource_id=task.resource_id,
-        stage=task.stage,
+        stage=_stage(task),
         subject=task.subject,
         progress=Progress(task.steps_done, task.steps_total),
         attempts=task.attempts,
@@ -166,6 +166,11 @@ def _to_task(task: StoredTask, context: CallContext, *, to_operator: bool = Fals
         created_at_iso=from_micros(task.created_at),
         updated_at_iso=from_micros(task.updated_at),
     )
+
+
+def _stage(task: StoredTask) -> str | None:
+    is_queued = task.stage is None and task.status in {"pending", "running"} and task.kind in TASK_KINDS
+    return TASK_KINDS[task.kind].queued_stage if is_queued else task.stage
 
 
 def _next_attempt_at(task: StoredTask, context: CallContext) -> datetime | None:

@@ -58,6 +58,8 @@ class TaskKind(msgspec.Struct, frozen=True, kw_only=True):
     """Whether later tasks with the same ordering key wait while a task of this kind is failed."""
     visible_to: Literal["user", "operator"] = "user"
     """`user`: the user that the task belongs to, and the operator. `operator`: only the operator."""
+    queued_stage: str | None = None
+    """The stage that a task shows before its first one."""
     retention_hours: Callable[[Settings], int | None] = _default_retention
     """How long a completed task is kept. None keeps it for ever."""
 

@@ -93,7 +93,7 @@ def add_version(
 ) -> Content:
     """Store bytes as the newest version of a file, and make it the current one."""
     version = contents.last_version(tx, node_id) + 1
-    blob = blobs.insert(tx, data, context.now)
+    blob = blobs.insert(tx, data)
     content = new_content(context, node_id, version, author, change, blob, len(data), media_type)
     contents.insert(tx, content)
     nodes.set_content(tx, node_id, content.content_id, context.now)

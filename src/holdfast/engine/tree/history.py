@@ -10,7 +10,7 @@ from holdfast.model.identity import Principal
 from holdfast.model.uris import parse_uri
 from holdfast.ops.file_changes import ReadHistory, RestoreFile
 from holdfast.store.database import Tx
-from holdfast.store.tables.tree import contents, nodes, roots
+from holdfast.store.tables.tree import contents, nodes, roots, unprocessed
 from holdfast.store.tables.tree.contents import Content
 from holdfast.store.tables.tree.nodes import Node
 from holdfast.store.timestamps import from_micros
@@ -77,7 +77,8 @@ def _undo_removal(tx: Tx, context: CallContext, place: Place, node: Node) -> int
             f"another file is at an address below {place.uri} now; move it away first", resource=place.uri, type="file"
         )
     nodes.restore(tx, node)
-    changes.note_changes(tx, context, [node], [node.node_id])
+    unprocessed.add_subtree(tx, place.root, place.path)
+    changes.note_changes(tx, context, [node])
     return 1 + nodes.count_subtree(tx, place.root, place.path)
 
 
@@ -95,7 +96,6 @@ def _restore_version(
         created_at=context.now,
         author=principal.user_id,
         change="restore",
-        state="pending",
     )
     contents.insert(tx, content)
     nodes.set_content(tx, node.node_id, content.content_id, context.now)

@@ -40,7 +40,7 @@ def _move(tx: Tx, principal: Principal, op: MoveFile, names: tuple[Names, Names]
     if roots.owner_of(source.root) != roots.owner_of(target.root) or context_type(source.root) != context_type(
         target.root
     ):
-        _process_again(tx, target)
+        unprocessed.add_subtree(tx, target.root, target.path)  # documents carry their owner and kind
     changes.note_changes(tx, context, [node, (target.root, nodes.parent_of(target.path))])
     return moved
 
@@ -68,13 +68,8 @@ def _replace_file(tx: Tx, context: CallContext, node: Node, target: Place) -> No
             f"{target.uri} exists already; remove it, or use another address", resource=target.uri, type="file"
         )
     nodes.remove(tx, existing, context.ids.log_id(), context.now)
+    unprocessed.add(tx, [existing.node_id])
     relations.remove(tx, target.uri)
-
-
-def _process_again(tx: Tx, place: Place) -> None:
-    """Index what has another owner now. Documents carry their owner."""
-    for node in [require_node(tx, place), *nodes.walk(tx, place.root, place.path)]:
-        unprocessed.add(tx, [node.node_id])
 
 
 def _copy(tx: Tx, principal: Principal, op: CopyFile, names: tuple[Names, Names], context: CallContext) -> FileCopied:
@@ -127,7 +122,6 @@ def _copy_node(tx: Tx, principal: Principal, context: CallContext, node: Node, r
             created_at=context.now,
             author=principal.user_id,
             change="copy",
-            state="pending",
         )
         contents.insert(tx, copy)
         nodes.set_content(tx, node_id, content_id, None)
@@ -144,7 +138,7 @@ def _remove(tx: Tx, principal: Principal, op: RemoveFile, names: Names, context:
     if node.is_folder and not op.recursive and nodes.children(tx, place.root, place.path, "", 1):
         raise FailedPreconditionError(f"{place.uri} is not empty; set recursive to remove it", resource=place.uri)
     count = nodes.remove(tx, node, context.ids.log_id(), context.now)
-    changes.note_changes(tx, context, [node])
+    changes.note_changes(tx, context, [node], [node.node_id])
     return FileRemoved(
         uri=place.uri,
         estimated_deleted_count=count,

@@ -35,11 +35,15 @@ def is_text(media_type: str) -> bool:
 
 def text_hash(uri: str, content: Content) -> str:
     """Return the hash of the text of a file: of the file itself, or what was extracted from it."""
-    digest = content.text_blob or (content.blob if is_text(content.media_type) else None)
+    digest = text_hash_or_none(content)
     if digest is None:
         reason = f": {content.error}" if content.error else "; download it"
         raise FailedPreconditionError(f"{uri} has no text ({content.media_type}){reason}", resource=uri)
     return digest
+
+
+def text_hash_or_none(content: Content) -> str | None:
+    return content.text_blob or (content.blob if is_text(content.media_type) else None)
 
 
 def lines(tx: Tx, uri: str, content: Content, offset: int = 0) -> Iterator[str]:

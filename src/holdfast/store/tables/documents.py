@@ -15,7 +15,7 @@ MAX_ROWS = 100
 """How many documents one statement inserts or deletes."""
 _COLUMNS = (
     "owner_id, kind, log_id, number, level, role, speaker, created_at, version, flags, word_count, uri, dates, tags,"
-    " words"
+    " words, content_id"
 )
 _OF_OWNER = "account_id = ? AND owner_id = ?"
 _FORGET_ALL = (
@@ -27,6 +27,11 @@ _FORGET_ALL = (
     (
         "INSERT INTO unindexed (account_id, log_id, due_at, is_stale)"
         " SELECT account_id, log_id, 0, 0 FROM sessions UNION SELECT account_id, base_id, 0, 0 FROM lineage"
+    ),
+    "DELETE FROM unprocessed",
+    (
+        "INSERT INTO unprocessed (account_id, node_id, due_at)"
+        " SELECT account_id, node_id, 0 FROM nodes WHERE removed_at IS NULL"
     ),
 )
 
@@ -50,6 +55,8 @@ class NewDocument(msgspec.Struct, frozen=True, kw_only=True):
     tags: str = "[]"
     uri: str | None = None
     """None if it follows from the log and the number."""
+    content_id: int | None = None
+    """The content of a stored file or folder that it is a part of. Then `number` is the part, and 0 the overview."""
 
 
 class Document(NamedTuple):
@@ -71,6 +78,7 @@ class Document(NamedTuple):
     dates: str
     tags: str
     words: str
+    content_id: int | None
 
 
 class OwnerStatistics(NamedTuple):
@@ -134,7 +142,7 @@ def _insert_rows(tx: Tx, owner_id: str, version: int, rows: Sequence[tuple[int, 
     for n, each in rows:
         params += (n, tx.account, owner_id, each.kind, each.log_id, each.number, each.level, each.role, each.speaker)
         params += (each.created_at, version, each.flags, len(each.words), each.uri, each.dates, each.tags)
-        params.append(" ".join(each.words))
+        params += (" ".join(each.words), each.content_id)
     marks = f"({', '.join('?' * (_COLUMNS.count(',') + 3))})"
     tx.execute(f"INSERT INTO documents (n, account_id, {_COLUMNS}) VALUES {', '.join([marks] * len(rows))}", params)
 
@@ -176,6 +184,20 @@ def delete_messages_after(tx: Tx, log_id: int, seq: int) -> None:
 def delete_slice(tx: Tx, log_id: int, limit: int) -> int:
     """Delete up to `limit` documents of a log, the last ones first. Return how many."""
     return _delete(tx, "log_id = ?", (log_id,), limit)
+
+
+def owner_of_content(tx: Tx, content_id: int) -> str | None:
+    """Return the owner of the documents of a content; None if it has none."""
+    row = tx.one(
+        "SELECT owner_id FROM documents WHERE account_id = ? AND content_id = ? LIMIT 1", (tx.account, content_id)
+    )
+    return None if row is None else str(row[0])
+
+
+def delete_of_content(tx: Tx, content_id: int) -> None:
+    """Delete the documents of a content."""
+    while _delete(tx, "content_id = ?", (content_id,), MAX_ROWS) == MAX_ROWS:
+        pass
 
 
 def delete_others(tx: Tx, log_id: int, limit: int) -> int:

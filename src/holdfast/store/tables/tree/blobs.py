@@ -3,13 +3,13 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 
-from holdfast.store.database import Tx
+from holdfast.store.database import NOW, Tx
 
 CHUNK_BYTES = 1024 * 1024
+KEY_CHARS = 64
 MIN_AGE_MICROS = 86_400_000_000
 """Bytes that nothing refers to are deleted after a day: a running task may still need them."""
 _OF_BLOB = "account_id = ? AND hash = ?"
-_CHUNKS_AT_ONCE = 200
 _UNUSED = (
     "NOT EXISTS (SELECT 1 FROM contents c WHERE c.account_id = b.account_id AND c.blob = b.hash)"
     " AND NOT EXISTS (SELECT 1 FROM contents c WHERE c.account_id = b.account_id AND c.text_blob = b.hash)"
@@ -21,26 +21,24 @@ def hash_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def insert(tx: Tx, data: bytes, now: int) -> str:
+def insert(tx: Tx, data: bytes) -> str:
     """Store bytes, unless the account has them already. Return their hash."""
     digest = hash_of(data)
-    if register(tx, digest, len(data), now):
+    if register(tx, digest, len(data)):
         for number, start in enumerate(range(0, len(data), CHUNK_BYTES)):
             insert_chunk(tx, digest, number, data[start : start + CHUNK_BYTES])
     return digest
 
 
-def register(tx: Tx, digest: str, size: int, now: int) -> bool:
+def register(tx: Tx, digest: str, size: int) -> bool:
     """Record that the account has bytes with this hash. Return whether they are new: then their chunks must follow."""
-    insertion = "INSERT INTO file_blobs (account_id, hash, size, created_at) VALUES (?, ?, ?, ?)"
-    params = (tx.account, digest, size, now)
+    insertion = f"INSERT INTO file_blobs (account_id, hash, size, created_at) VALUES (?, ?, ?, {NOW})"
+    params = (tx.account, digest, size)
     if tx.one(f"{insertion} ON CONFLICT DO NOTHING RETURNING 1", params) is not None:
         return True
     # A blob that exists becomes younger, so that it is not deleted as unused before something refers to it.
-    if (
-        tx.one(f"UPDATE file_blobs SET created_at = ? WHERE {_OF_BLOB} RETURNING 1", (now, tx.account, digest))
-        is not None
-    ):
+    update = f"UPDATE file_blobs SET created_at = {NOW} WHERE {_OF_BLOB} RETURNING 1"
+    if tx.one(update, (tx.account, digest)) is not None:
         return False
     tx.execute(insertion, params)  # it was deleted meanwhile
     return True
@@ -50,6 +48,32 @@ def insert_chunk(tx: Tx, digest: str, number: int, data: bytes) -> None:
     tx.execute(
         "INSERT INTO file_chunks (account_id, hash, number, data) VALUES (?, ?, ?, ?)",
         (tx.account, digest, number, data),
+    )
+
+
+def temporary_key(name: str) -> str:
+    """Return the key of chunks whose hash is not known yet. It is as long as a hash, so that it is replaced in place."""
+    return name[:KEY_CHARS].ljust(KEY_CHARS, "-")
+
+
+def adopt_chunks(tx: Tx, key: str, digest: str, size: int, now: int) -> None:
+    """Give chunks with a temporary key their hash. If the account has these bytes already, the chunks are dropped."""
+    if register(tx, digest, size, now):
+        tx.execute(f"UPDATE file_chunks SET hash = ? WHERE {_OF_BLOB}", (digest, tx.account, key))
+    else:
+        delete_chunks(tx, key)
+
+
+def delete_chunks(tx: Tx, key: str) -> None:
+    """Delete the chunks of a temporary key."""
+    tx.execute(f"DELETE FROM file_chunks WHERE {_OF_BLOB}", (tx.account, key))
+
+
+def delete_chunks_named(tx: Tx, prefix: str) -> None:
+    """Delete the chunks of all temporary keys that begin with a prefix."""
+    tx.execute(
+        "DELETE FROM file_chunks WHERE account_id = ? AND hash >= ? AND hash < ?",
+        (tx.account, prefix, f"{prefix}\U0010ffff"),
     )
 
 
@@ -93,17 +117,21 @@ def size_of(tx: Tx, digest: str) -> int | None:
 
 
 def count_unused(tx: Tx) -> int:
-    """Count the blobs of the account that nothing refers to."""
-    return int(tx.all(f"SELECT COUNT(*) FROM file_blobs b WHERE b.account_id = ? AND {_UNUSED}", (tx.account,))[0][0])
+    """Count the blobs of all accounts that nothing refers to. Only for the operator."""
+    return int(tx.all(f"SELECT COUNT(*) FROM file_blobs b WHERE {_UNUSED}")[0][0])
 
 
-def delete_unused(tx: Tx, before: int, limit: int) -> int:
-    """Delete up to `limit` blobs that nothing refers to and that are older than `before`. Return how many."""
+def delete_unused(tx: Tx, age: int, limit: int) -> int:
+    """Delete up to `limit` blobs of all accounts that nothing refers to, older than `age` in microseconds.
+
+    Return how many.
+    """
     rows = tx.all(
-        f"DELETE FROM file_blobs AS b WHERE b.account_id = ? AND b.hash IN (SELECT b.hash FROM file_blobs b"
-        f" WHERE b.account_id = ? AND b.created_at < ? AND {_UNUSED} LIMIT ?) AND b.created_at < ? RETURNING hash",
-        (tx.account, tx.account, before, limit, before),
+        "DELETE FROM file_blobs AS d WHERE (d.account_id, d.hash) IN (SELECT b.account_id, b.hash FROM file_blobs b"
+        f" WHERE b.created_at <= {NOW} - ? AND {_UNUSED} LIMIT ?) AND d.created_at <= {NOW} - ?"
+        " RETURNING account_id, hash",
+        (age, limit, age),
     )
-    for (digest,) in rows:
-        tx.execute(f"DELETE FROM file_chunks WHERE {_OF_BLOB}", (tx.account, digest))
+    for account, digest in rows:
+        tx.execute(f"DELETE FROM file_chunks WHERE {_OF_BLOB}", (account, digest))
     return len(rows)

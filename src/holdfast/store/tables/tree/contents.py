@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from holdfast.model.files import FilePart
 from holdfast.store.database import Tx
 
 Change = Literal["create", "replace", "append", "restore", "add", "import", "copy", "summary"]
@@ -15,17 +16,6 @@ _COLUMNS = (
     " abstract, overview, error"
 )
 _OF_CONTENT = "account_id = ? AND content_id = ?"
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a file: a section, a page, a function or some rows."""
-
-    title: str = ""
-    page: int | None = None
-    start: int
-    end: int
-    """The characters of the text from `start` on, and before `end`."""
-    abstract: str = ""
 
 
 class Content(NamedTuple):
@@ -51,11 +41,11 @@ class Content(NamedTuple):
     error: str | None
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[FilePart]:
         return _decode_parts(self.outline)
 
 
-_decode_parts = msgspec.json.Decoder(list[Part]).decode
+_decode_parts = msgspec.json.Decoder(list[FilePart]).decode
 
 
 def insert(tx: Tx, content: Content) -> None:
@@ -107,7 +97,7 @@ def set_processed(
     *,
     media_type: str,
     text_blob: str | None,
-    parts: Sequence[Part],
+    parts: Sequence[FilePart],
     abstract: str,
     overview: str,
 ) -> None:
@@ -137,3 +127,13 @@ def move_to_node(tx: Tx, content_id: int, node_id: int, version: int) -> None:
 
 def encode_parts(parts: Sequence[Any]) -> str:
     return msgspec.json.encode(parts).decode()
+
+
+def indexed_before(tx: Tx, node_id: int, content_id: int) -> list[int]:
+    """List the other contents of a node that still have documents."""
+    rows = tx.all(
+        "SELECT c.content_id FROM contents c WHERE c.account_id = ? AND c.node_id = ? AND c.content_id <> ? AND EXISTS"
+        " (SELECT 1 FROM documents d WHERE d.account_id = c.account_id AND d.content_id = c.content_id)",
+        (tx.account, node_id, content_id),
+    )
+    return [row[0] for row in rows]

@@ -375,3 +375,36 @@ def has_conflict(tx: Tx, node: Node) -> bool:
         (tx.account, node.root, node.removal, node.path, first, end),
     )
     return row is not None
+
+
+def lock_content(tx: Tx, node_id: int) -> Node | None:
+    """Find a node, also if it is removed, and lock its row until the transaction ends."""
+    row = tx.one(
+        f"SELECT 1 FROM nodes WHERE account_id = ? AND node_id = ?{tx.dialect.lock_row}", (tx.account, node_id)
+    )
+    return None if row is None else find_by_id(tx, node_id)
+
+
+def indexed_in_removal(tx: Tx, node: Node, limit: int) -> list[int]:
+    """List contents of nodes that were removed at once with a node, and that still have documents."""
+    rows = tx.all(
+        "SELECT n.content_id FROM nodes n WHERE n.account_id = ? AND n.removal = ? AND EXISTS"
+        " (SELECT 1 FROM documents d WHERE d.account_id = n.account_id AND d.content_id = n.content_id) LIMIT ?",
+        (tx.account, node.removal, limit),
+    )
+    return [row[0] for row in rows]
+
+
+def delete_staged(tx: Tx, limit: int) -> int:
+    """Delete nodes of all accounts that were staged by a task which is over, with their contents. Return how many."""
+    rows = tx.all(
+        "DELETE FROM nodes WHERE (account_id, node_id) IN (SELECT n.account_id, n.node_id FROM nodes n"
+        " WHERE n.root >= 'staging/' AND n.root < 'staging0' AND NOT EXISTS (SELECT 1 FROM tasks t"
+        " WHERE t.account_id = n.account_id AND 'staging/' || t.task_id = n.root"
+        " AND t.status IN ('pending', 'running')) LIMIT ?) RETURNING account_id, node_id",
+        (limit,),
+    )
+    for key in rows:
+        tx.execute("DELETE FROM unprocessed WHERE account_id = ? AND node_id = ?", key)
+        tx.execute("DELETE FROM contents WHERE account_id = ? AND node_id = ?", key)
+    return len(rows)

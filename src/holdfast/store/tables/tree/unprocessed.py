@@ -6,6 +6,7 @@ All times are the database's, in microseconds.
 from collections.abc import Sequence
 
 from holdfast.store.database import NOW, Tx
+from holdfast.store.tables.tree.nodes import subtree_range
 
 TASK_PREFIX = "task_process_"
 """The id of the task that processes the nodes of an account is this, and the account."""
@@ -25,6 +26,17 @@ def add(tx: Tx, node_ids: Sequence[int], delay: int = FILE_DELAY) -> None:
             f"INSERT INTO unprocessed (account_id, node_id, due_at) VALUES (?, ?, {NOW} + ?) ON CONFLICT DO NOTHING",
             (tx.account, node_id, delay),
         )
+
+
+def add_subtree(tx: Tx, root: str, path: str) -> None:
+    """Register a node and all nodes below it."""
+    first, end = subtree_range(path)
+    tx.execute(
+        f"INSERT INTO unprocessed (account_id, node_id, due_at) SELECT n.account_id, n.node_id, {NOW} FROM nodes n"
+        " WHERE n.account_id = ? AND n.root = ? AND n.removed_at IS NULL"
+        " AND (n.path = ? OR (n.path >= ? AND n.path < ?)) ON CONFLICT DO NOTHING",
+        (tx.account, root, path, first, end),
+    )
 
 
 def delete(tx: Tx, node_ids: Sequence[int]) -> None:

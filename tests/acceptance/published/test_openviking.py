@@ -1,34 +1,39 @@
-"""Published OpenViking clients work with Holdfast unchanged: the oldest and newest Python SDK, and the program `ov`.
+"""Published OpenViking clients work with Holdfast unchanged: the oldest and newest Python SDK, and the program `ov`."""
 
-Each is installed once in `.venv-clients`, separate from the project's environment. Without a registry its tests are
-skipped.
-"""
-
-import fcntl
-import itertools
 import json
-import os
-import platform
-import shutil
 import subprocess
-import sys
 import textwrap
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from holdfast.testing.server import running_server
 
 NEWEST, OLDEST = "0.1.17", "0.1.0"
-ROOT_KEY = "the-root-key"
-ACCOUNT_NUMBERS = itertools.count(1)
-CLIENTS = Path(__file__).parents[3] / ".venv-clients"
 ClientConfig = dict[str, str]
 """The server's URL and the credentials, with the option names of both clients."""
+BEGIN_OF_SCRIPT = """
+import json, sys
+from openviking_sdk import SyncHTTPClient
+from openviking_sdk.errors import OpenVikingError
+
+def error_of(call, *arguments):
+    try:
+        call(*arguments)
+    except OpenVikingError as error:
+        return [type(error).__name__, error.code]
+
+def connect(**config):
+    client = SyncHTTPClient(**config)
+    client.initialize()
+    return client
+
+client = connect(**json.loads(sys.argv[1]))
+results = {}
+"""
+END_OF_SCRIPT = "\nprint(json.dumps(results))"
 
 
 @pytest.fixture(scope="module")
@@ -37,139 +42,73 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.url
 
 
-@pytest.fixture(scope="module")
-def api_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_server(tmp_path_factory.mktemp("api_key"), log_level="error", root_api_key=ROOT_KEY) as server:
-        yield server.url
-
-
 @pytest.fixture(params=["dev", "api_key"])
-def alice(request: pytest.FixtureRequest) -> ClientConfig:
+def alice(request: pytest.FixtureRequest, account: str) -> ClientConfig:
     """A new user, identified by her name or by her key."""
-    url: str = request.getfixturevalue(request.param)
-    account = f"acme-{next(ACCOUNT_NUMBERS)}"
     if request.param == "dev":
-        return {"url": url, "account": account, "user": "alice"}
-    accounts, root = f"{url}/api/v1/admin/accounts", {"X-API-Key": ROOT_KEY}
-    httpx2.post(accounts, headers=root, json={"account_id": account}).raise_for_status()
-    created = httpx2.post(f"{accounts}/{account}/users", headers=root, json={"user_id": "alice"}).raise_for_status()
-    return {"url": url, "api_key": created.json()["result"]["user_key"]}
+        return {"url": request.getfixturevalue("dev"), "account": account, "user": "alice"}
+    keys = request.getfixturevalue("keys")
+    return {"url": request.getfixturevalue("api_key_server"), "api_key": keys["alice"]}
 
 
 @pytest.fixture
-def operator(api_key: str) -> ClientConfig:
-    return {"url": api_key, "api_key": ROOT_KEY}
+def operator(api_key_server: str, keys: dict[str, str]) -> ClientConfig:
+    return {"url": api_key_server, "api_key": keys["root"]}
 
 
-def install_once(name: str, install: Callable[[Path], None]) -> Path:
-    """Return the folder of a client. The first of several test processes installs it."""
-    CLIENTS.mkdir(exist_ok=True)
-    folder = CLIENTS / f"{name}-python{sys.version_info.major}.{sys.version_info.minor}"
-    with (CLIENTS / f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "ready").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            install(folder)
-            (folder / "ready").touch()
-    return folder
+@pytest.fixture
+def run_command(tmp_path: Path, client_environment: Callable[[Path], dict[str, str]]) -> Callable[..., str]:
+    """Runs a command and returns its standard output, or its standard error if `code` is not 0."""
+
+    def run(command: list[Any], code: int = 0) -> str:
+        result = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=client_environment(tmp_path),
+        )
+        assert result.returncode == code, result.stdout + result.stderr
+        return result.stderr if code else result.stdout
+
+    return run
 
 
-def pip(*arguments: str) -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries=1", "--timeout=20", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode:
-        pytest.skip(f"cannot install {arguments[-1]}: {result.stderr.strip().splitlines()[-1]}")
-
-
-def sdk_python(version: str) -> Path:
-    """Return the Python interpreter of an environment with this version of the SDK."""
-
-    def install(folder: Path) -> None:
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-        pip("--python", str(folder / "bin/python"), "install", "--quiet", f"openviking-sdk=={version}")
-
-    return install_once(f"sdk-{version}", install) / "bin/python"
-
-
-def run_with_sdk(version: str, config: ClientConfig, script: str) -> Any:
-    """Run a script with the SDK and return its `results`.
+@pytest.fixture
+def run_with_sdk(sdk_python: Callable[[str], Path], run_command: Callable[..., str]) -> Callable[..., Any]:
+    """Runs a script with a version of the SDK and returns its `results`.
 
     The script has a `client`, and `error_of` for calls that must fail.
     """
-    begin = """
-        import json, sys
-        from openviking_sdk import SyncHTTPClient
-        from openviking_sdk.errors import OpenVikingError
 
-        def error_of(call, *arguments):
-            try:
-                call(*arguments)
-            except OpenVikingError as error:
-                return [type(error).__name__, error.code]
+    def run(version: str, config: ClientConfig, script: str) -> Any:
+        code = BEGIN_OF_SCRIPT + textwrap.dedent(script) + END_OF_SCRIPT
+        return json.loads(run_command([sdk_python(version), "-c", code, json.dumps(config)]))
 
-        def connect(**config):
-            client = SyncHTTPClient(**config)
-            client.initialize()
-            return client
-
-        client = connect(**json.loads(sys.argv[1]))
-        results = {}
-    """
-    end = "\nprint(json.dumps(results))"
-    code = textwrap.dedent(begin) + textwrap.dedent(script) + end
-    return json.loads(run_command([sdk_python(version), "-c", code, json.dumps(config)], home=CLIENTS))
+    return run
 
 
 @pytest.fixture
-def ov(tmp_path: Path) -> Callable[..., Any]:
-    """Run the program `ov` in its own home folder: `ov(config, "session", "new")` returns its result."""
-    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
-        pytest.skip("the wheel of ov is for Linux on x86_64")
-
-    def install(folder: Path) -> None:
-        prefixes = ("openviking/bin/", "openviking.libs/")
-        pip("download", "--quiet", "--no-deps", "--only-binary=:all:", f"--dest={folder}", "openviking==0.5.2")
-        (wheel,) = folder.glob("*.whl")
-        with zipfile.ZipFile(wheel) as opened:
-            opened.extractall(folder, [name for name in opened.namelist() if name.startswith(prefixes)])
-        wheel.unlink()
-        (folder / "openviking/bin/ov").chmod(0o755)
-
-    program = install_once("ov-0.5.2", install) / "openviking/bin/ov"
-    home = tmp_path / "home"
-    (home / ".openviking").mkdir(parents=True)
-    (home / ".openviking/ovcli.settings.conf").write_text('{"language": "en"}')
+def ov(tmp_path: Path, ov_program: Path, run_command: Callable[..., str]) -> Callable[..., Any]:
+    """Runs the program `ov` in its own home folder: `ov(config, "session", "new")` returns its result."""
+    settings = tmp_path / ".openviking"
+    settings.mkdir()
+    (settings / "ovcli.settings.conf").write_text('{"language": "en"}')
 
     def run(config: ClientConfig, *arguments: str, code: int = 0) -> Any:
-        (home / ".openviking/ovcli.conf").write_text(json.dumps(config))
-        printed = run_command([program, "-o", "json", *arguments], home=home, code=code)
+        (settings / "ovcli.conf").write_text(json.dumps(config))
+        printed = run_command([ov_program, "-o", "json", *arguments], code=code)
         response = json.loads(printed[printed.index("{") :])  # some commands print themselves first
         return response["error"] if code else response["result"]
 
     return run
 
 
-def run_command(command: list[Any], *, home: Path, code: int = 0) -> str:
-    """Run a command and return its standard output, or its standard error if `code` is not 0."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENVIKING")}
-    result = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**environment, "NO_PROXY": "127.0.0.1", "HOME": str(home)},
-    )
-    assert result.returncode == code, result.stdout + result.stderr
-    return result.stderr if code else result.stdout
-
-
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
-def test_the_sdk_creates_sessions_and_adds_messages(alice: ClientConfig, version: str) -> None:
+def test_the_sdk_creates_sessions_and_adds_messages(
+    alice: ClientConfig, version: str, run_with_sdk: Callable[..., Any]
+) -> None:
     results = run_with_sdk(
         version,
         alice,
@@ -221,7 +160,7 @@ def test_the_sdk_creates_sessions_and_adds_messages(alice: ClientConfig, version
     assert all(row["is_dir"] for row in results["listed"])
 
 
-def test_the_sdk_configures_a_session(alice: ClientConfig) -> None:
+def test_the_sdk_configures_a_session(alice: ClientConfig, run_with_sdk: Callable[..., Any]) -> None:
     results = run_with_sdk(
         NEWEST,
         alice,
@@ -239,7 +178,7 @@ def test_the_sdk_configures_a_session(alice: ClientConfig) -> None:
     assert results["set"]["auto_commit_policy"] == {"idle_timeout_seconds": 60}
 
 
-def test_the_sdk_manages_accounts_and_users(operator: ClientConfig) -> None:
+def test_the_sdk_manages_accounts_and_users(operator: ClientConfig, run_with_sdk: Callable[..., Any]) -> None:
     results = run_with_sdk(
         NEWEST,
         operator,
@@ -320,7 +259,7 @@ def test_ov_manages_accounts_and_users(operator: ClientConfig, ov: Callable[...,
 
 
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
-def test_the_sdk_finds_and_searches(alice: ClientConfig, version: str) -> None:
+def test_the_sdk_finds_and_searches(alice: ClientConfig, version: str, run_with_sdk: Callable[..., Any]) -> None:
     results = run_with_sdk(
         version,
         alice,
@@ -342,7 +281,7 @@ def test_the_sdk_finds_and_searches(alice: ClientConfig, version: str) -> None:
     assert results["empty"] == ["InvalidArgumentError", "INVALID_ARGUMENT"]
 
 
-def test_the_sdk_gets_a_text_for_a_prompt(alice: ClientConfig) -> None:
+def test_the_sdk_gets_a_text_for_a_prompt(alice: ClientConfig, run_with_sdk: Callable[..., Any]) -> None:
     results = run_with_sdk(
         NEWEST,
         alice,
@@ -373,7 +312,9 @@ def test_ov_finds_and_searches(alice: ClientConfig, ov: Callable[..., Any]) -> N
 
 
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
-def test_the_sdk_commits_a_session_and_reads_its_context(alice: ClientConfig, version: str) -> None:
+def test_the_sdk_commits_a_session_and_reads_its_context(
+    alice: ClientConfig, version: str, run_with_sdk: Callable[..., Any]
+) -> None:
     results = run_with_sdk(
         version,
         alice,
@@ -412,7 +353,9 @@ def test_the_sdk_commits_a_session_and_reads_its_context(alice: ClientConfig, ve
 
 
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
-def test_the_sdk_reads_the_files_of_a_session(alice: ClientConfig, version: str) -> None:
+def test_the_sdk_reads_the_files_of_a_session(
+    alice: ClientConfig, version: str, run_with_sdk: Callable[..., Any]
+) -> None:
     results = run_with_sdk(
         version,
         alice,

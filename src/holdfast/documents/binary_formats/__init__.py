@@ -1,0 +1,1 @@
+"""Formats whose text has to be extracted."""

@@ -1,0 +1,146 @@
+"""Processing files: read the bytes, parse them in a child process, and write text, parts, summaries and documents.
+
+Nothing is parsed or analysed inside a transaction. The one that writes the results checks that the file still has the
+content that was read.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from holdfast.computing.documents import FileToParse, ParsedFile, parse_file
+from holdfast.computing.job import Job
+from holdfast.documents import MAX_FILE_BYTES
+from holdfast.engine.processing.kinds import kind_of
+from holdfast.engine.recall.content_documents import IndexedPart, analyse_parts, write_documents
+from holdfast.engine.tree import stored_texts
+from holdfast.model.files import FilePart
+from holdfast.store.database import Tx
+from holdfast.store.tables import documents
+from holdfast.store.tables.documents import NewDocument
+from holdfast.store.tables.tree import blobs, contents, nodes, roots, unprocessed
+from holdfast.store.tables.tree.contents import Content
+from holdfast.store.tables.tree.nodes import Node
+
+Compute = Callable[[Job[FileToParse, ParsedFile], FileToParse], ParsedFile]
+"""Runs a job, as `ClaimedTask.compute` does."""
+
+
+class FileToProcess(msgspec.Struct, frozen=True):
+    """A stored file with the content that is to be processed."""
+
+    node: Node
+    content: Content
+    data: bytes = b""
+    """The bytes of the file, or its text if it was parsed before."""
+
+
+class ProcessedFile(msgspec.Struct, frozen=True):
+    """What processing has made of a file. It is not stored yet."""
+
+    file: FileToProcess
+    parsed: ParsedFile | None
+    """None if the content was parsed before: then only its documents are written."""
+    documents: list[NewDocument]
+
+    @property
+    def error(self) -> str:
+        return self.parsed.error if self.parsed is not None else ""
+
+
+class NodeMeta(msgspec.Struct, frozen=True):
+    """The fields of the metadata of a node that processing uses."""
+
+    reason: str = ""
+    instruction: str = ""
+    description: str = ""
+
+
+_decode_meta = msgspec.json.Decoder(NodeMeta).decode
+_decode_tags = msgspec.json.Decoder(list[str]).decode
+
+
+def read_file(tx: Tx, node: Node) -> FileToProcess | None:
+    """Read a file that has something to process. None if it needs nothing."""
+    content = None if node.content_id is None else contents.find(tx, node.content_id)
+    if content is None or content.blob is None:
+        return None
+    if content.state == "done":
+        if documents.owner_of_content(tx, content.content_id) == roots.owner_of(node.root):
+            return None
+        text = stored_texts.text_hash_or_none(content)
+        return FileToProcess(node, content, blobs.read(tx, text) if text else b"")
+    is_readable = content.size <= MAX_FILE_BYTES
+    return FileToProcess(node, content, blobs.read(tx, content.blob) if is_readable else b"")
+
+
+def process_file(compute: Compute, file: FileToProcess) -> ProcessedFile:
+    """Parse a file, unless that was done before, and analyse its parts. Uses no database."""
+    node, content = file.node, file.content
+    if content.state == "done":
+        text = file.data.decode(errors="replace")
+        return ProcessedFile(
+            file, None, _documents(node, content, text, content.parts, content.abstract, content.overview)
+        )
+    if content.size > MAX_FILE_BYTES:
+        problem = f"{node.name} has {content.size:,} bytes, and at most {MAX_FILE_BYTES:,} are read; split it"
+        return ProcessedFile(file, ParsedFile(error=problem), [])
+    meta = read_meta(node)
+    parsed = parse_file(compute, FileToParse(node.name, file.data, meta.reason, meta.instruction))
+    if parsed.error:
+        return ProcessedFile(file, parsed, [])
+    new_documents = _documents(node, content, parsed.text, parsed.outline, parsed.abstract, parsed.overview)
+    return ProcessedFile(file, parsed, new_documents)
+
+
+def read_meta(node: Node) -> NodeMeta:
+    return _decode_meta(node.meta)
+
+
+def _documents(
+    node: Node, content: Content, text: str, parts: Sequence[FilePart], abstract: str, overview: str
+) -> list[NewDocument]:
+    found = [overview_part(node, abstract, overview)]
+    found += [
+        IndexedPart(number, f"{part.title}\n{text[part.start : part.end]}") for number, part in enumerate(parts, 1)
+    ]
+    return analyse_parts(kind_of(node.root), content.content_id, content.created_at, _decode_tags(node.tags), found)
+
+
+def overview_part(node: Node, abstract: str, overview: str) -> IndexedPart:
+    """Return the document with the name and the overview of a file or a folder. Its number is 0."""
+    return IndexedPart(0, f"{node.name}\n{abstract}\n{overview}")
+
+
+def write_file(tx: Tx, processed: ProcessedFile) -> bool:
+    """Store what processing has made of a file. Return False if the file has another content by now."""
+    node, content, parsed = processed.file.node, processed.file.content, processed.parsed
+    current = nodes.lock_content(tx, node.node_id)
+    if current is None or current.content_id != content.content_id:
+        return False
+    if parsed is not None and parsed.error:
+        contents.set_failed(tx, content.content_id, parsed.error)
+    elif parsed is not None:
+        text_blob = None if parsed.is_content else blobs.insert(tx, parsed.text.encode())
+        contents.set_processed(
+            tx,
+            content.content_id,
+            media_type=parsed.media_type or content.media_type,
+            text_blob=text_blob,
+            parts=parsed.outline,
+            abstract=parsed.abstract,
+            overview=parsed.overview,
+        )
+    for outdated in contents.indexed_before(tx, node.node_id, content.content_id):
+        documents.delete_of_content(tx, outdated)
+    write_documents(tx, roots.owner_of(current.root), content.content_id, processed.documents)
+    unprocessed.delete(tx, [node.node_id])
+    register_parent(tx, current)
+    return True
+
+
+def register_parent(tx: Tx, node: Node) -> None:
+    """Let the folder of a node be summarised again."""
+    parent = nodes.find(tx, node.root, node.parent) if node.parent else None
+    if parent is not None:
+        unprocessed.add(tx, [parent.node_id], unprocessed.FOLDER_DELAY)
