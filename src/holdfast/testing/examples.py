@@ -15,6 +15,9 @@ _EXAMPLE_VALUES = {
     "link_id": "0" * 16,
     "ids": ["aud_1"],
     "query": "hello",
+    "from_uri": "viking://resources/notes/a.md",
+    "to_uri": "viking://resources/notes/b.md",
+    "to_uris": ["viking://resources/notes/b.md"],
 }
 
 

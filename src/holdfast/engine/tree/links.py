@@ -12,7 +12,6 @@ from holdfast.model.uris import build_uri, parse_uri
 from holdfast.ops.attributes import LinkFiles, ListRelations, UnlinkFiles
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import relations
-from holdfast.store.timestamps import from_micros
 
 MAX_RELATIONS = 1_000
 """How many relations an address has."""
@@ -20,16 +19,7 @@ MAX_RELATIONS = 1_000
 
 def _list(tx: Tx, principal: Principal, op: ListRelations, names: Names, _context: CallContext) -> list[Relation]:
     node = mounts.require(tx, principal, op.uri, names)
-    return readable(tx, principal, relations.list_from(tx, node.uri, MAX_RELATIONS))
-
-
-def readable(tx: Tx, principal: Principal, found: list[relations.Relation]) -> list[Relation]:
-    """Return the relations to addresses that exist and that the caller may read."""
-    return [
-        Relation(uri=each.to_uri, reason=each.reason, created_at=from_micros(each.created_at))
-        for each in found
-        if mounts.find(tx, principal, parse_uri(each.to_uri)) is not None
-    ]
+    return mounts.readable_relations(tx, principal, relations.list_from(tx, node.uri, MAX_RELATIONS))
 
 
 def _link(
