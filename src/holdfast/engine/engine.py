@@ -30,7 +30,8 @@ from holdfast.engine.sessions import events, messages, sessions, sharing, tool_r
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.transfers import byte_reading, uploads
-from holdfast.engine.tree import files, history, moving, writing
+from holdfast.engine.tree import attributes, files, history, links, moving, writing
+from holdfast.engine.tree.patterns import glob, grep
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.identity import NO_ORIGIN, Origin, Principal
 from holdfast.model.system import Backup
@@ -57,6 +58,10 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **resummaries.HANDLERS,
     **tasks.HANDLERS,
     **files.HANDLERS,
+    **attributes.HANDLERS,
+    **links.HANDLERS,
+    **grep.HANDLERS,
+    **glob.HANDLERS,
     **history.HANDLERS,
     **moving.HANDLERS,
     **writing.HANDLERS,

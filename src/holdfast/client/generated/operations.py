@@ -10,6 +10,7 @@ from holdfast.client.generated.audit import AsyncAudit
 from holdfast.client.generated.commits import AsyncCommits
 from holdfast.client.generated.file_changes import FileChanges
 from holdfast.client.generated.files import AsyncFiles
+from holdfast.client.generated.patterns import Patterns
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
 from holdfast.client.generated.system import AsyncSystem
@@ -64,7 +65,16 @@ def _as_list(value: Any) -> Any:
 
 
 class AsyncOperations(
-    AsyncCommits, AsyncFiles, FileChanges, Transfers, Searches, AsyncSharing, AsyncToolResults, AsyncAudit, AsyncSystem
+    AsyncCommits,
+    AsyncFiles,
+    FileChanges,
+    Patterns,
+    Transfers,
+    Searches,
+    AsyncSharing,
+    AsyncToolResults,
+    AsyncAudit,
+    AsyncSystem,
 ):
     """One method per operation, through a transport.
 
