@@ -24,6 +24,7 @@ from holdfast.engine.gate.user_ids import UserIds
 from holdfast.engine.kinds import QUEUES, TASK_KINDS
 from holdfast.engine.recall import search
 from holdfast.engine.recall.embeddings import reembedding
+from holdfast.engine.resources import adding, watching
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
@@ -56,6 +57,8 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **history.HANDLERS,
     **moving.HANDLERS,
     **writing.HANDLERS,
+    **adding.HANDLERS,
+    **watching.HANDLERS,
     **search.HANDLERS,
     **accounts.HANDLERS,
     **audit.HANDLERS,

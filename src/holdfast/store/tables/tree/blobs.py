@@ -56,9 +56,9 @@ def temporary_key(name: str) -> str:
     return name[:KEY_CHARS].ljust(KEY_CHARS, "-")
 
 
-def adopt_chunks(tx: Tx, key: str, digest: str, size: int, now: int) -> None:
+def adopt_chunks(tx: Tx, key: str, digest: str, size: int) -> None:
     """Give chunks with a temporary key their hash. If the account has these bytes already, the chunks are dropped."""
-    if register(tx, digest, size, now):
+    if register(tx, digest, size):
         tx.execute(f"UPDATE file_chunks SET hash = ? WHERE {_OF_BLOB}", (digest, tx.account, key))
     else:
         delete_chunks(tx, key)
