@@ -26,6 +26,7 @@ NAMES = {
     "Commits": "AsyncCommits",
     "Files": "AsyncFiles",
     "Sharing": "AsyncSharing",
+    "System": "AsyncSystem",
     "ToolResults": "AsyncToolResults",
     "Operations": "AsyncOperations",
     "Transport": "AsyncTransport",

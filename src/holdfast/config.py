@@ -81,6 +81,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_body_bytes: Positive = 32 * 1024 * 1024
     """The largest request body that a server accepts."""
 
+    max_upload_bytes: Positive = 256 * 1024 * 1024
+    """The largest file that can be uploaded."""
+
+    max_open_uploads: Positive = 100
+    """How many uploads of a user may be incomplete at the same time."""
+
+    max_open_upload_bytes: Positive = 1024 * 1024 * 1024
+    """How many bytes the incomplete uploads of a user may have before a further one is refused."""
+
     max_response_bytes: Annotated[int, msgspec.Meta(ge=1_000)] = 8 * 1024 * 1024
     """About how many bytes a response with a cursor may have; clients read the rest with further requests."""
 

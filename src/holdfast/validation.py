@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec import inspect
 from holdfast.errors import InvalidArgumentError, short_repr
 
 T = TypeVar("T")
+MAX_TIME_CHARS = 64
 
 
 def prebuild_decoder(cls: T) -> T:
@@ -39,6 +41,10 @@ def convert(value: Any, cls: type[T], *, path: str = "", strict: bool = True) ->
         corrected = _with_integer_at(value, steps)
         if corrected is not None:
             return convert(corrected, cls, path=path, strict=strict)
+    if problem == "Invalid RFC3339 encoded datetime":
+        corrected = _with_times_at(value, steps)
+        if corrected is not None:
+            return convert(corrected, cls, path=path, strict=strict)
     field = path + "".join(steps)
     raise InvalidArgumentError(
         field if path else field.lstrip("."),
@@ -60,6 +66,39 @@ def _with_integer_at(value: Any, steps: list[str]) -> Any:
         return None if inner is None else [*value[:index], inner, *value[index + 1 :]]
     if isinstance(value, dict) and step[1:] in value:
         inner = _with_integer_at(value[step[1:]], rest)
+        return None if inner is None else {**value, step[1:]: inner}
+    return None
+
+
+def parse_iso_time(text: Any) -> datetime | None:
+    """Return the time of a text that `datetime.fromisoformat` reads, or None. msgspec reads only RFC 3339.
+
+    >>> str(parse_iso_time("20260324T091011+0800")), parse_iso_time("yesterday")
+    ('2026-03-24 09:10:11+08:00', None)
+    """
+    if not isinstance(text, str) or len(text) > MAX_TIME_CHARS:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _with_times_at(value: Any, steps: list[str]) -> Any:
+    """Return `value` with the time at the path `steps` read, or None if it is no time.
+
+    In a list, the times of all items are read at once: reading them one by one would take quadratic time.
+    """
+    if not steps:
+        return parse_iso_time(value)
+    step, rest = steps[0], steps[1:]
+    if step.startswith("[") and isinstance(value, list):
+        read = [_with_times_at(item, rest) for item in value]
+        if read[int(step[1:-1])] is None:
+            return None
+        return [given if each is None else each for given, each in zip(value, read, strict=True)]
+    if isinstance(value, dict) and step[1:] in value:
+        inner = _with_times_at(value[step[1:]], rest)
         return None if inner is None else {**value, step[1:]: inner}
     return None
 

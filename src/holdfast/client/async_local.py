@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from holdfast import forking
 from holdfast.client.local import close_when_dropped
+from holdfast.client.telemetry import call_measured
 from holdfast.composition import Target, open_engine
 from holdfast.engine import Engine
 from holdfast.errors import FailedPreconditionError
@@ -45,7 +46,7 @@ class AsyncLocalTransport:
         self._threads = ThreadPoolExecutor(self.THREADS, thread_name_prefix="holdfast")
 
     async def call(self, op: Operation[R]) -> R:
-        return await self._run(lambda engine: engine.call(self.principal, op))
+        return await self._run(lambda engine: call_measured(engine, self.principal, op))
 
     async def back_up(self, target: Path, *, overwrite: bool) -> Backup:
         return await self._run(lambda engine: engine.back_up(self.principal, target, overwrite=overwrite))

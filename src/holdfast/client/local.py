@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from holdfast.client.telemetry import call_measured
 from holdfast.composition import Target, open_engine
 from holdfast.engine import Engine
 from holdfast.model.identity import Principal
@@ -25,7 +26,7 @@ class LocalTransport:
         self._finalizer = close_when_dropped(self, engine)
 
     def call(self, op: Operation[R]) -> R:
-        return self.engine.call(self.principal, op)
+        return call_measured(self.engine, self.principal, op)
 
     def back_up(self, target: Path, *, overwrite: bool) -> Backup:
         return self.engine.back_up(self.principal, target, overwrite=overwrite)

@@ -22,6 +22,7 @@ from holdfast.errors import (
     short_repr,
 )
 from holdfast.model.identity import NO_ORIGIN, AccessRole
+from holdfast.model.messages import Appended, Telemetry
 from holdfast.ops.sessions import AddMessage, AddMessages
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, validate_operation
 from holdfast.storable import to_plain_str
@@ -62,6 +63,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
     result: msgspec.Raw = msgspec.Raw(b"null")
     error: ErrorBody | None = None
+    telemetry: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class HttpCodec:
@@ -107,7 +109,8 @@ class HttpCodec:
             envelope = msgspec.json.decode(content, type=Envelope)
             if envelope.error is None and status < 400:  # noqa: PLR2004 - the first error status
                 if entry.result_field is None:
-                    return msgspec.json.decode(envelope.result, type=entry.returns)  # type: ignore[no-any-return]
+                    result: R = msgspec.json.decode(envelope.result, type=entry.returns)
+                    return _with_telemetry(result, envelope.telemetry)
                 body = msgspec.json.decode(content)
                 return msgspec.convert({**body, entry.result_field: body["result"]}, entry.returns)  # type: ignore[no-any-return]
         except msgspec.MsgspecError as error:
@@ -192,6 +195,16 @@ def delay_with_retry_after(headers: Mapping[str, str], delay: float) -> float:
         return max(delay, min(float(headers.get("Retry-After", delay)), MAX_RETRY_AFTER_SECONDS))
     except ValueError:
         return delay
+
+
+def _with_telemetry(result: R, telemetry: msgspec.Raw) -> R:
+    """Return the result of an append with the telemetry that the response has beside it."""
+    if not isinstance(result, Appended):
+        return result
+    return msgspec.structs.replace(result, telemetry=_decode_telemetry(telemetry))
+
+
+_decode_telemetry = msgspec.json.Decoder(Telemetry | None).decode
 
 
 def _non_default_fields(op: Operation[Any]) -> dict[str, Any]:

@@ -17,8 +17,6 @@ MAX_METADATA_CHARS = 2_000
 _MAX_METADATA_ITEMS = 100
 _SAMPLE_BYTES = 4_096
 _PDF_SEARCH_BYTES = 1_024
-_MIN_SURE_BYTES = 4
-"""A shorter signature may also be how a text begins."""
 
 
 def parse(name: str, data: bytes) -> ParsedDocument:
@@ -89,15 +87,14 @@ def _format_of_content(data: bytes, named: Format | None) -> Format | str:
     is_binary = b"\0" in data[:_SAMPLE_BYTES]
     for each in FORMATS:
         for signature in each.signatures:
-            if not data.startswith(signature) or (
-                len(signature) < _MIN_SURE_BYTES and not is_binary and each is not named
-            ):
+            # A text may begin with the letters of a signature.
+            if not data.startswith(signature) or (signature.isalnum() and not is_binary and each is not named):
                 continue
             if signature == b"RIFF" and data[8:12] != b"WEBP":
                 return "a recording or video"
             return _kind_of_zip(data, named) if each.marker else each
     for signature, kind in UNREADABLE:
-        if data.startswith(signature) and (is_binary or len(signature) > _MIN_SURE_BYTES - 1):
+        if data.startswith(signature) and (is_binary or not signature.isalnum()):
             return kind
     if data[4:8] == b"ftyp":
         return "a video"

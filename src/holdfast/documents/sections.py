@@ -27,23 +27,24 @@ SEPARATOR = " > "
 
 def build_parts(text: str, sections: Sequence[Section], *, merges: bool = True) -> list[FilePart]:
     """Return the parts of a text."""
+    pieces = [piece for section in sections for piece in _split(text, section) if not _is_blank(text, piece)]
     groups: list[list[Section]] = []
-    for section in sections:
-        for piece in _split(text, section):
-            if text[piece.start : piece.end].isspace() or piece.start == piece.end:
-                continue
-            if merges and groups and _can_merge(groups[-1], piece):
-                groups[-1].append(piece)
-            else:
-                groups.append([piece])
+    for number, piece in enumerate(pieces):
+        following = pieces[number + 1].path if number + 1 < len(pieces) else ()
+        if merges and groups and _can_merge(groups[-1], piece, following):
+            groups[-1].append(piece)
+        else:
+            groups.append([piece])
     return [_build_part(text, group) for group in groups]
 
 
 def sections_from_starts(text: str, starts: Sequence[tuple[int, tuple[str, ...], int]]) -> list[Section]:
     """Return sections that each end where the next one begins. Each start has a position, a path and a body."""
+    if not starts:
+        return [Section((), 0, len(text))]
     ends = [start for start, _, _ in starts[1:]] + [len(text)]
     found = [Section(path, start, end, None, body) for (start, path, body), end in zip(starts, ends, strict=True)]
-    first = starts[0][0] if starts else len(text)
+    first = starts[0][0]
     return [Section((), 0, first), *found] if first else found
 
 
@@ -76,9 +77,17 @@ def _border(text: str, start: int) -> int:
     return start + SPLIT_CHARS
 
 
-def _can_merge(group: list[Section], section: Section) -> bool:
-    first, last = group[0], group[-1]
-    is_small = min(last.end - first.start, section.end - section.start) < SMALL_CHARS
+def _is_blank(text: str, section: Section) -> bool:
+    return section.start == section.end or text[section.start : section.end].isspace()
+
+
+def _can_merge(group: list[Section], section: Section, following: tuple[str, ...]) -> bool:
+    """Whether a section becomes a part of a group. The head of the section after it goes with that section."""
+    first = group[0]
+    chars = group[-1].end - first.start
+    if chars >= SMALL_CHARS and section.path and following[: len(section.path)] == section.path != following:
+        return False
+    is_small = min(chars, section.end - section.start) < SMALL_CHARS
     return is_small and section.end - first.start <= MERGED_CHARS and first.page == section.page
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from holdfast import lazy
 from holdfast.computing.runners import open_runner
 from holdfast.config import Settings
-from holdfast.engine.admin import accounts, audit, system
+from holdfast.engine.admin import accounts, audit, observer, statistics, system
 from holdfast.engine.admin.audit_upkeep import AuditUpkeep
 from holdfast.engine.commits import archives, auto_commits, commits, resummaries
 from holdfast.engine.gate import access, keys
@@ -20,6 +20,7 @@ from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Clock, Ids, system_clock
 from holdfast.engine.gate.models import Models
 from holdfast.engine.gate.operation_handler import CallContext, CallSignals, EngineResources, OperationHandler
+from holdfast.engine.gate.search_statistics import SearchStatistics
 from holdfast.engine.gate.user_ids import UserIds
 from holdfast.engine.kinds import QUEUES, TASK_KINDS
 from holdfast.engine.recall import search
@@ -28,6 +29,7 @@ from holdfast.engine.resources import adding, watching
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
+from holdfast.engine.transfers import byte_reading, uploads
 from holdfast.engine.tree import files, history, moving, writing
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.identity import NO_ORIGIN, Origin, Principal
@@ -40,6 +42,7 @@ from holdfast.store.tables import append_results, auto_commit_checks, unindexed
 from holdfast.store.tables import tasks as stored_tasks
 from holdfast.store.tables.embeddings import unembedded
 from holdfast.store.tables.tree import blobs
+from holdfast.store.tables.tree import uploads as stored_uploads
 
 R = TypeVar("R")
 
@@ -59,10 +62,14 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **writing.HANDLERS,
     **adding.HANDLERS,
     **watching.HANDLERS,
+    **uploads.HANDLERS,
+    **byte_reading.HANDLERS,
     **search.HANDLERS,
     **accounts.HANDLERS,
     **audit.HANDLERS,
     **system.HANDLERS,
+    **observer.HANDLERS,
+    **statistics.HANDLERS,
     **reembedding.HANDLERS,
 }
 
@@ -99,6 +106,7 @@ class Engine:
         self.workers: Workers | None = None
         self._operation_count = 0
         self._is_stopping = False
+        self._search_statistics = SearchStatistics()
         self._polls_during_use = False
         self._last_poll = 0.0
         self._has_hooks = bool(self.hooks.before or self.hooks.after)
@@ -166,7 +174,15 @@ class Engine:
         return PreparedCall(call, self._resources, principal, account, prepared)
 
     def new_context(self, origin: Origin = NO_ORIGIN) -> CallContext:
-        return CallContext(self.clock(), self.ids, self.settings, self.db.count_waiting_writes, CallSignals(), origin)
+        return CallContext(
+            self.clock(),
+            self.ids,
+            self.settings,
+            self.db.count_waiting_writes,
+            CallSignals(),
+            origin,
+            search_statistics=self._search_statistics,
+        )
 
     def submit(self, calls: Sequence[tuple[PreparedCall[Any], ReplyCallback]]) -> None:
         """Run writes without waiting for them. Each reply is called in another thread."""
@@ -187,9 +203,10 @@ class Engine:
         return self.db.read(EVERY_ACCOUNT, task_lists.counts)
 
     def delete_expired(self) -> None:
-        """Delete results of appends that are too old to be retried, and tasks that completed long ago."""
-        deletions = [
-            (append_results.delete_older_than, self.settings.idempotency_hours * MICROS_PER_HOUR + MAX_CLOCK_ERROR)
+        """Delete results of appends that are too old to be retried, tasks that completed long ago, and old uploads."""
+        deletions: list[tuple[Callable[..., int], int]] = [
+            (append_results.delete_older_than, self.settings.idempotency_hours * MICROS_PER_HOUR + MAX_CLOCK_ERROR),
+            (stored_uploads.delete_expired, 0),
         ]
         for name, kind in TASK_KINDS.items():
             hours_kept = kind.retention_hours(self.settings)

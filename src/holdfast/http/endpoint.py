@@ -27,6 +27,10 @@ from holdfast.http.routes import Route, Routes
 from holdfast.http.server_state import ServerState
 from holdfast.http.streaming.event_stream import SessionStream
 from holdfast.http.streaming.response_stream import ResponseStream
+from holdfast.http.transfers.downloading import Downloading
+from holdfast.http.transfers.request import TransferRequest
+from holdfast.http.transfers.uploading import Uploading
+from holdfast.http.unsupported_fields import refuse_misplaced, refuse_unsupported
 from holdfast.json_documents import MAX_VALUES, decode_json, has_too_many_values
 from holdfast.model.identity import Origin
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
@@ -69,6 +73,9 @@ class Endpoint:
             record.operation = route.name
             caller = await self._authorise(route, headers, _address(scope))
             record.principal = caller.principal
+            if route.transfer is not None:
+                await self._transfer(scope, receive, send, route, caller, headers)
+                return
             if route.entry.stream and b"text/event-stream" in headers.get(b"accept", b""):
                 await self._stream(scope, receive, send, route, caller, fields, headers)
                 return
@@ -166,6 +173,7 @@ class Endpoint:
                     del body
                 telemetry = parsed.pop("telemetry", None)
                 in_address = {} if in_query else _address_fields(scope["query_string"], route)
+                refuse_unsupported(route.cls, parsed)
                 fields = {**parsed, **in_address, **_header_fields(route, headers, parsed), **path_fields}
                 encoded = await state.executor.call_encoded(
                     caller.principal,
@@ -186,6 +194,23 @@ class Endpoint:
         if not route.entry.reads and "session_id" in fields:
             state.notifier.notify((caller.principal.account_id, fields["session_id"]))
         return encoded, telemetry
+
+    async def _transfer(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        route: Route,
+        caller: AuthenticatedCaller,
+        headers: Headers,
+    ) -> None:
+        query = _parse_query(scope["query_string"])
+        request = TransferRequest(route, caller, headers, query, scope["record"], _address(scope))
+        if route.transfer == "upload":
+            await Uploading(self._state, request).run(receive, send)
+            return
+        with self._state.responses_memory.new_reservation(caller.principal) as reservation:
+            await Downloading(self._state, request, reservation).run(receive, send)
 
     async def _stream(
         self,
@@ -248,8 +273,10 @@ def _parse_query(query: bytes) -> dict[str, Any]:
 
 def _address_fields(query: bytes, route: Route) -> dict[str, Any]:
     """The fields in the query of a request with a body. The owner of a shared session is a part of its address."""
+    parsed = _parse_query(query)
+    refuse_misplaced(route.cls, parsed)
     allowed = route.cls.query_fields
-    return {name: value for name, value in _parse_query(query).items() if name in allowed}
+    return {name: value for name, value in parsed.items() if name in allowed}
 
 
 def parse_body(body: bytes | bytearray) -> dict[str, Any]:

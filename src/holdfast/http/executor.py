@@ -79,13 +79,14 @@ class EngineExecutor:
         strict: bool,
         body_size: int,
         cancellation: Cancellation | None = None,
+        origin: Origin = NO_ORIGIN,
     ) -> R:
         """Run an operation whose result is small.
 
         If the caller is cancelled, the operation stops unless its write was submitted. With `strict=False`, numbers may
         be given as strings, as in a query string. `body_size` is the number of bytes that `fields` were parsed from.
         """
-        check = partial(self.engine.check, principal, cls, fields, strict=strict)
+        check = partial(self.engine.check, principal, cls, fields, strict=strict, origin=origin)
         requester = Requester.of(principal, cancellation)
         result: R
         _, result = await self._check_and_run(check, body_size, requester, read=None)

@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.config import AuthMode
 from holdfast.engine.tree import mounts
+from holdfast.http.transfers.description import add_transfers
 from holdfast.model.parts import TOOL_FIELD_ALIASES
 from holdfast.ops.files import URI_PATTERN, uri_pattern
 from holdfast.ops.table import OPERATIONS, Operation, OperationEntry
@@ -46,11 +47,6 @@ HEADERS: dict[str, tuple[str, Schema]] = {
     "expected_seq": ("If-Match", {"type": "string", "pattern": '^(W/)?"?[0-9]{1,18}"?$'}),
 }
 """Headers that can be sent instead of a field."""
-
-_AT_LEAST_ONE = {
-    "RecordUse": ("contexts", "skill"),
-}
-"""Fields of which at least one is required."""
 
 NO_NUL = "^[^\\u0000]*$"
 
@@ -106,6 +102,7 @@ def document(version: str, mode: AuthMode) -> bytes:
     for cls, entry in OPERATIONS.items():
         operation = _operation(cls, entry, schemas.pop(cls.__name__), schemas)
         paths.setdefault(entry.path, {})[entry.verb.lower()] = operation
+    add_transfers(paths)
     security_schemes = {
         "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
         "bearer": {"type": "http", "scheme": "bearer"},
@@ -153,7 +150,7 @@ def _operation(cls: type[Operation[Any]], entry: OperationEntry, schema: Schema,
         body = (
             {"anyOf": [_without(path_fields, alternative) for alternative in schema["anyOf"]]}
             if "anyOf" in schema
-            else _require_one_of(_AT_LEAST_ONE.get(cls.__name__, ()), object_schema)
+            else object_schema
         )
         operation["requestBody"] = {
             "required": bool(required_in_body) or "anyOf" in body,
@@ -324,23 +321,6 @@ def _without(names: Sequence[str], schema: Schema) -> Schema:
         **schema,
         "properties": {name: value for name, value in schema["properties"].items() if name not in names},
         "required": [name for name in schema["required"] if name not in names],
-    }
-
-
-def _require_one_of(names: Sequence[str], schema: Schema) -> Schema:
-    """Require at least one of the fields, with a value other than null."""
-    if not names:
-        return schema
-    properties: dict[str, Schema] = schema["properties"]
-    return {
-        "anyOf": [
-            {
-                **schema,
-                "properties": {**properties, name: _without_null(properties[name])},
-                "required": [*schema["required"], name],
-            }
-            for name in names
-        ]
     }
 
 

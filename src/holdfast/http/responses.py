@@ -42,15 +42,23 @@ class EncodedResult(msgspec.Struct, frozen=True):
 
 def encode_result(route: Route, call: PreparedCall[Any], result: Any) -> EncodedResult:
     """Encode the result of an operation, without the envelope. A large one is encoded in a thread."""
+    result_field, extra_fields = route.entry.result_field, b""
     if isinstance(result, StreamedResult):
-        stream = EncodedStream(call, result)
-        return EncodedResult(b"", b"", _etag(result.result), stream)
-    extra_fields = b""
-    if route.entry.result_field is not None:
-        fields = {name: getattr(result, name) for name in result.__struct_fields__ if name != route.entry.result_field}
-        extra_fields = b"," + _encode(fields)[1:-1]
-        result = getattr(result, route.entry.result_field)
+        etag = _etag(result.result)
+        if result_field is not None:
+            extra_fields = _encode_extra_fields(result.result, result_field)
+            result = StreamedResult([], None, result.first)
+        return EncodedResult(b"", extra_fields, etag, EncodedStream(call, result))
+    if result_field is not None:
+        extra_fields = _encode_extra_fields(result, result_field)
+        result = getattr(result, result_field)
     return EncodedResult(_encode(result), extra_fields, _etag(result))
+
+
+def _encode_extra_fields(result: Any, result_field: str) -> bytes:
+    """Encode the fields that the envelope has beside the result, each after a comma."""
+    fields = {name: getattr(result, name) for name in result.__struct_fields__ if name != result_field}
+    return b"," + _encode(fields)[1:-1]
 
 
 def envelope_end(route: Route, extra_fields: bytes, seconds: float, telemetry_id: str | None) -> bytes:

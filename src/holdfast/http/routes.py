@@ -1,13 +1,15 @@
 """Find the operation for a method and a path, using the table of operations."""
 
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 
 from holdfast.errors import InvalidArgumentError, MethodNotAllowedError, NotFoundError
 from holdfast.ops.table import OPERATIONS, Operation, OperationEntry
+from holdfast.ops.uploads import ReadBytes, StartUpload
 
+Transfer = Literal["upload", "download"]
 PathPattern = tuple[bytes | None, ...]
 """The segments of a path, with None for those that hold fields."""
 
@@ -20,6 +22,8 @@ class Route(msgspec.Struct, frozen=True):
     """The fields in the path: the number of the segment and the name of the field."""
     header_fields: tuple[tuple[bytes, str], ...]
     """The fields that a header may hold: the name of the header and of the field."""
+    transfer: Transfer | None = None
+    """How a file is sent or received as it is. The operation is one of those that do it."""
 
 
 HEADER_FIELDS = (
@@ -27,6 +31,23 @@ HEADER_FIELDS = (
     (b"if-match", "expected_seq"),
     (b"if-match", "expected_version"),
     (b"last-event-id", "after"),
+)
+
+
+class TransferRoute(msgspec.Struct, frozen=True):
+    """A route that transfers a file as it is, with operations of the table behind it."""
+
+    name: str
+    verb: str
+    path: str
+    transfer: Transfer
+    cls: type[Operation[Any]]
+    """The first operation that it calls. Its role and scope are those of the route."""
+
+
+TRANSFER_ROUTES = (
+    TransferRoute("UploadFile", "POST", "/api/v1/resources/temp_upload", "upload", StartUpload),
+    TransferRoute("DownloadFile", "GET", "/api/v1/content/download", "download", ReadBytes),
 )
 
 
@@ -41,15 +62,22 @@ class Routes:
         for cls, entry in OPERATIONS.items():
             segments = entry.path.split("/")[1:]
             path_fields = tuple((index, part[1:-1]) for index, part in enumerate(segments) if part.startswith("{"))
-            positions = tuple(index for index, _ in path_fields)
-            pattern = tuple(None if index in positions else part.encode() for index, part in enumerate(segments))
             fields = set(cls.__struct_fields__) - (set() if entry.stream else {"after"})
             headers = tuple((header, name) for header, name in HEADER_FIELDS if name in fields)
-            self._routes.setdefault(pattern, {})[entry.verb] = Route(cls, entry, cls.__name__, path_fields, headers)
-            known_positions = self._field_positions.setdefault(len(segments), [])
-            if positions not in known_positions:
-                known_positions.append(positions)
-                known_positions.sort(key=len)
+            self._add(Route(cls, entry, cls.__name__, path_fields, headers), entry.verb, entry.path)
+
+        for each in TRANSFER_ROUTES:
+            self._add(Route(each.cls, OPERATIONS[each.cls], each.name, (), (), each.transfer), each.verb, each.path)
+
+    def _add(self, route: Route, verb: str, path: str) -> None:
+        positions = tuple(index for index, _ in route.path_fields)
+        segments = path.split("/")[1:]
+        pattern = tuple(None if index in positions else part.encode() for index, part in enumerate(segments))
+        self._routes.setdefault(pattern, {})[verb] = route
+        known_positions = self._field_positions.setdefault(len(segments), [])
+        if positions not in known_positions:
+            known_positions.append(positions)
+            known_positions.sort(key=len)
 
     def find(self, verb: str, raw_path: bytes) -> tuple[Route, dict[str, Any]]:
         """Return the route and the fields in the path. Raises an error if there is no such route."""

@@ -1,5 +1,6 @@
 """The base of the data types, and the names that identify sessions, accounts, users and messages."""
 
+import hashlib
 import re
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -27,6 +28,20 @@ TokenCount = Annotated[int, msgspec.Meta(ge=0)]
 
 def is_name(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(NAME_PATTERN, value) is not None
+
+
+def safe_name(text: str) -> str:
+    """Return a text as a `Name`. Different texts get different names, except for spaces and underscores.
+
+    >>> safe_name("Bob Smith"), safe_name("bob@example.org")
+    ('Bob_Smith', 'bob@example.org')
+    """
+    spaced = text.strip().replace(" ", "_")
+    if is_name(spaced):
+        return spaced
+    letters = "".join(letter if letter.isascii() and is_name(f"a{letter}") else "_" for letter in spaced[:100])
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+    return f"{letters}-{digest}" if is_name(f"{letters}-{digest}") else f"_{letters}-{digest}"
 
 
 def require_name(field: str, value: Any) -> None:

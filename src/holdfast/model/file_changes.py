@@ -26,6 +26,14 @@ class FileWritten(WireStruct, frozen=True, kw_only=True):
     queue_status: dict[str, Any] | None = None
 
 
+class BatchWritten(WireStruct, frozen=True, kw_only=True):
+    root_uri: str
+    results: list[FileWritten]
+    """One for each file that was written, in the order of the operations."""
+    skipped: list[str]
+    """The addresses of operations that were left out because of a conflict."""
+
+
 class FolderMade(WireStruct, frozen=True, kw_only=True):
     uri: str
 

@@ -51,6 +51,18 @@ def output_file_name(tool_result_id: str) -> str:
     return f"{tool_result_id}.txt"
 
 
+def position_after(text: str, line: int, char: int) -> tuple[int, int]:
+    r"""Return the line and the character in it where the rest of a file begins, after a text that was read.
+
+    `line` and `char` are where the text began.
+
+    >>> position_after("one\ntw", 4, 7), position_after("o", 4, 7)
+    ((5, 2), (4, 8))
+    """
+    newlines = text.count("\n")
+    return line + newlines, len(text) - text.rindex("\n") - 1 if newlines else char + len(text)
+
+
 class FileEntry(
     WireStruct,
     frozen=True,

@@ -25,7 +25,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     content: str | None = None
     parts: list[Any] | None = None
     id: Name | None = None
-    peer_id: str | None = None
+    peer_id: Name | None = None
     turn_id: str | None = None
     message_kind: str | None = None
     source_message_ids: list[str] | None = None
@@ -71,7 +71,21 @@ class MessagePage(WireStruct, frozen=True):
     """The first message of the next page, or None at the end of the range."""
 
 
-class Appended(WireStruct, frozen=True, kw_only=True):
+class TelemetrySummary(WireStruct, frozen=True):
+    operation: str
+    status: str
+    duration_ms: float
+
+
+class Telemetry(WireStruct, frozen=True):
+    """How long a call took."""
+
+    id: str
+    """The id of the request."""
+    summary: TelemetrySummary
+
+
+class Appended(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of an append. A retry of the same append returns the same result."""
 
     session_id: str
@@ -81,6 +95,8 @@ class Appended(WireStruct, frozen=True, kw_only=True):
     seq: int
     """The sequence number of the last message of this append."""
     message_ids: list[str]
+    telemetry: Telemetry | None = None
+    """If the call asked for it. A response has it beside the result."""
 
     @property
     def message_id(self) -> str:

@@ -85,7 +85,8 @@ class SessionInfo(WireStruct, frozen=True, kw_only=True):
     forked_from: Fork | None
     commit_count: int
     """The number of finished commits."""
-    last_commit_at: datetime | None
+    last_commit: str = msgspec.field(name="last_commit_at")
+    """The time of `last_commit_at` in the JSON form: an empty string before the first commit."""
     memories_extracted: dict[str, int]
     llm_token_usage: TokenUsage
     embedding_token_usage: EmbeddingUsage
@@ -97,6 +98,11 @@ class SessionInfo(WireStruct, frozen=True, kw_only=True):
     """The owner as the address of the session names it: pass it as `owner` to reach a shared session."""
     rights: list[Right]
     """What the caller may do with the session. The owner has all rights."""
+
+    @property
+    def last_commit_at(self) -> datetime | None:
+        """The time of the last commit, or None before the first one."""
+        return datetime.fromisoformat(self.last_commit) if self.last_commit else None
 
 
 class SessionRow(WireStruct, frozen=True, kw_only=True):
@@ -135,7 +141,8 @@ class SessionRef(WireStruct, frozen=True):
 
 
 class SkillUse(WireStruct, frozen=True):
-    uri: Annotated[str, msgspec.Meta(min_length=1, description="pass the URI of the used skill")]
+    uri: Annotated[str, msgspec.Meta(max_length=2048)] = ""
+    """The address of the skill. Empty if it has none, such as a skill of the application itself."""
     input: Any = None
     output: Any = None
     success: bool = True

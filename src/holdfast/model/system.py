@@ -1,7 +1,9 @@
 """The health of the system, and statistics."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from holdfast.model.base import WireStruct
 
@@ -18,22 +20,42 @@ class Health(WireStruct, frozen=True):
 
 
 class QueueCounts(WireStruct, frozen=True):
-    pending: int
+    """What a queue has to do, and what it did. Of tasks that are done, the latest are counted."""
+
+    pending: int = 0
     in_progress: int = 0
     failed: int = 0
+    processed: int = 0
+    requeue_count: int = 0
+    """How often tasks were tried again."""
+    error_count: int = 0
+    """As `failed`, for clients that know it by this name."""
+    errors: list[str] = msgspec.field(default_factory=list)
+    """The errors of the tasks that failed last."""
 
 
 class Component(WireStruct, frozen=True, kw_only=True):
     name: str
     is_healthy: bool
     has_errors: bool
-    status: str
+    status: str | dict[str, Any]
+    """A text with tables, or an object if the call asks for `json`."""
+    summary: str
+    """One line for people."""
 
 
 class SystemHealth(WireStruct, frozen=True, kw_only=True):
     is_healthy: bool
     errors: list[str]
     components: dict[str, Component]
+
+
+class Staleness(WireStruct, frozen=True):
+    """How many memories were not used for some time."""
+
+    not_accessed_7d: int = 0
+    not_accessed_30d: int = 0
+    oldest_memory_age_days: float = 0
 
 
 class MemoryStats(WireStruct, frozen=True, kw_only=True):
@@ -44,10 +66,29 @@ class MemoryStats(WireStruct, frozen=True, kw_only=True):
     tokens: int
     total_memories: int
     by_category: dict[str, int]
+    hotness_distribution: dict[str, int]
+    """The number of cold, warm and hot memories."""
+    staleness: Staleness
+
+
+class Consistency(WireStruct, frozen=True, kw_only=True):
+    """Whether everything below an address can be found by a search already."""
+
+    ok: bool
+    expected_count: int
+    """The number of messages there."""
+    missing_record_count: int
+    """How many of them are not indexed yet. A search reads them nevertheless."""
+    missing_records: list[str]
+    """The addresses of the sessions that have them."""
+    missing_records_truncated: bool
 
 
 class SessionStats(WireStruct, frozen=True, kw_only=True):
     session_id: str
+    total_turns: int
+    """The number of messages, under the name that other clients know."""
+    memories_extracted: int
     messages: int
     live_messages: int
     messages_by_role: dict[str, int]

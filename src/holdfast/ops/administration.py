@@ -22,6 +22,9 @@ KeyId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$(?!\n)", description
 LifetimeSeconds = Annotated[
     int, msgspec.Meta(ge=1, le=3_200_000_000, description="use 1 to 3200000000 seconds, a century")
 ]
+NamePart = Annotated[str, msgspec.Meta(max_length=128)]
+ListLimit = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+PageNumber = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 
 ACCOUNT = "/admin/accounts/{account_id}"
 USER = f"{ACCOUNT}/users/{{user_id}}"
@@ -35,9 +38,24 @@ class CreateAccount(Operation[AccountCreated], frozen=True, kw_only=True):
     admin_user_id: Name = "admin"
 
 
-@operation("GET /admin/accounts", role="root", scope="all_accounts")
+@operation("GET /admin/accounts", role="root", scope="all_accounts", answer="bounded")
 class ListAccounts(Operation[list[Account]], frozen=True, kw_only=True):
-    """List all accounts."""
+    """List all accounts by id, or those whose id contains `name` and `query`, ignoring case.
+
+    With `limit` or `page`, one page of them; `page` begins with 1.
+    """
+
+    name: NamePart | None = None
+    query: NamePart | None = None
+    limit: ListLimit | None = None
+    page: PageNumber | None = None
+
+
+@operation(f"GET {ACCOUNT}", role="admin", scope="account")
+class GetAccount(Operation[Account], frozen=True, kw_only=True):
+    """Return an account."""
+
+    account_id: Name
 
 
 @operation(f"DELETE {ACCOUNT}", role="root", audit="{account_id}", scope="all_accounts")
@@ -66,11 +84,27 @@ class CreateUser(Operation[UserCreated], frozen=True, kw_only=True):
     internal_id: InternalId | None = None
 
 
-@operation(f"GET {ACCOUNT}/users", role="admin", scope="account")
+@operation(f"GET {ACCOUNT}/users", role="admin", scope="account", answer="bounded")
 class ListUsers(Operation[list[User]], frozen=True, kw_only=True):
-    """List the users of an account."""
+    """List the users of an account by id, or those with a role, or whose id contains `name` and `query`.
+
+    With `limit` or `page`, one page of them; `page` begins with 1.
+    """
 
     account_id: Name
+    name: NamePart | None = None
+    query: NamePart | None = None
+    role: TenantRole | None = None
+    limit: ListLimit | None = None
+    page: PageNumber | None = None
+
+
+@operation(f"GET {USER}", role="admin", scope="account")
+class GetUser(Operation[User], frozen=True, kw_only=True):
+    """Return a user of an account."""
+
+    account_id: Name
+    user_id: Name
 
 
 @operation(f"DELETE {USER}", role="admin", audit="{user_id} internal_id={result.internal_id}", scope="account")

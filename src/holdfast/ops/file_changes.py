@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from holdfast.model.file_changes import (
+    BatchWritten,
     FileCopied,
     FileMoved,
     FileRemoved,
@@ -17,6 +18,8 @@ from holdfast.ops.files import Uri, Version
 from holdfast.ops.table import Operation, operation
 
 MAX_CONTENT_CHARS = 16_000_000
+MAX_BATCH = 100
+"""How many files one batch may write."""
 WriteMode = Literal["replace", "append", "create"]
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Tags = Annotated[list[Tag], msgspec.Meta(max_length=100)]
@@ -39,6 +42,35 @@ class WriteFile(Operation[FileWritten], frozen=True, kw_only=True):
     """Replace the tags of the file."""
     wait: bool = False
     """Return when the file can be searched."""
+
+
+class BatchOperation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file to write, of a batch."""
+
+    uri: Uri
+    content: Annotated[str, msgspec.Meta(max_length=MAX_CONTENT_CHARS)] = ""
+    mode: WriteMode = "replace"
+    expected_sha256: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    """Write only if the current content has this hash."""
+
+
+@operation("POST /content/batch-write", audit="{root_uri}")
+class WriteFiles(Operation[BatchWritten], frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Write several text files below a folder, all or none of them."""
+
+    root_uri: Uri
+    """A folder that exists. All files are below it."""
+    operations: Annotated[list[BatchOperation], msgspec.Meta(min_length=1, max_length=MAX_BATCH)]
+    skip_conflicts: bool = False
+    """Leave out files that exist although the mode is `create`, or whose content has another hash than expected."""
+    wait: bool = False
+    """Return when the files can be searched."""
+    defer_processing: bool = False
+    """Accepted for published clients: files are always processed after the call, unless it waits."""
+    processing_mode: Literal["semantic_and_vectors", "vectors_only"] | None = None
+    """Accepted for published clients: both are made."""
+    edit_source: Literal["manual", "agent", "compile"] | None = None
+    """Accepted for published clients. The author of a version is the user."""
 
 
 @operation("POST /fs/mkdir", audit="{uri}")

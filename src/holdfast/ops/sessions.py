@@ -36,6 +36,8 @@ from holdfast.provider_formats import is_native_message, not_a_dict_problem, tra
 
 Seq = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 IdempotencyKey = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+AsksForTelemetry = bool | dict[str, Any] | None
+"""Whether the duration of the call is returned, too. An object has options of other servers, and means true."""
 Title = Annotated[str, msgspec.Meta(max_length=500)]
 Uri = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
 Cursor = Annotated[
@@ -73,14 +75,14 @@ class GetSession(Operation[SessionInfo], frozen=True, kw_only=True):
     auto_create: bool = False
 
 
-@operation("GET /sessions", role="guest", result_field="sessions", answer="bounded")
+@operation("GET /sessions", role="guest", result_field="sessions", answer="streamed")
 class ListSessions(Operation[SessionPage], frozen=True, kw_only=True):
-    """List the caller's sessions and those shared with the caller, newest first.
+    """List the caller's sessions and those shared with the caller, newest first: all of them, or the first `limit`.
 
     `q` selects those whose id or title contains it, ignoring case. `shared` selects only shared or only own sessions.
     """
 
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
     cursor: Cursor | None = None
     q: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     state: SessionState | None = None
@@ -151,6 +153,7 @@ class AddMessage(NewMessage, Operation[Appended], frozen=True, kw_only=True):
     owner: Owner | None = None
     idempotency_key: IdempotencyKey | None = None
     expected_seq: Seq | None = None
+    telemetry: AsksForTelemetry = False
 
     @property
     def invokes_tools(self) -> bool:
@@ -197,6 +200,7 @@ class AddMessages(Operation[Appended], frozen=True, kw_only=True):
     messages: Annotated[list[NewMessage], msgspec.Meta(min_length=1, max_length=MAX_BATCH)]
     idempotency_key: IdempotencyKey | None = None
     expected_seq: Seq | None = None
+    telemetry: AsksForTelemetry = False
 
     @property
     def invokes_tools(self) -> bool:
@@ -245,7 +249,7 @@ class GetMessages(Operation[MessagePage], frozen=True, kw_only=True):
 
 @operation("POST /sessions/{session_id}/used", right="write")
 class RecordUse(Operation[UseRecorded], frozen=True, kw_only=True):
-    """Record that contexts or a skill were used. A missing session is created."""
+    """Record that contexts or a skill were used, or neither. A missing session is created."""
 
     session_id: Name
     owner: Owner | None = None
@@ -266,6 +270,17 @@ class ListUsage(Operation[list[Usage]], frozen=True, kw_only=True):
     owner: Owner | None = None
     after: Name | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+
+
+@operation("POST /sessions/{session_id}/extract", right="write", reads=True)
+class ExtractMemories(Operation[list[dict[str, Any]]], frozen=True, kw_only=True):
+    """Extract memories from a session, and return what was written.
+
+    Memories are not extracted yet, so the list is empty.
+    """
+
+    session_id: Name
+    owner: Owner | None = None
 
 
 @operation("GET /sessions/{session_id}/tool-results", right="read", answer="bounded")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from string import Formatter
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET
@@ -14,7 +14,7 @@ from holdfast.errors import InvalidArgumentError, short_repr
 from holdfast.model.access import RIGHT_BITS, RequiredRight
 from holdfast.model.identity import AccessRole
 from holdfast.storable import storable_text
-from holdfast.validation import convert, prebuild_decoder
+from holdfast.validation import convert, parse_iso_time, prebuild_decoder
 
 R = TypeVar("R")
 Scope = Literal["tenant", "tenant_or_operator", "account", "all_accounts", "system"]
@@ -239,6 +239,8 @@ def validate_operation(cls: type[O], fields: dict[str, Any], *, strict: bool = T
     `strict=False` also accepts numbers as strings, as in a query string.
     """
     fields = cls.translate(fields)
+    if not strict:
+        fields = _read_times(cls, fields)
     valid = convert(fields, cls, strict=strict)
     for name, value in fields.items():
         if isinstance(value, str) and (not value.isascii() or "\0" in value) and name in cls.__struct_fields__:
@@ -246,6 +248,19 @@ def validate_operation(cls: type[O], fields: dict[str, Any], *, strict: bool = T
     if not strict:
         _reject_lenient_values(valid, fields)
     return valid
+
+
+def _read_times(cls: type[Operation[Any]], fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with times for their texts: without strict typing, msgspec takes `20260324` for seconds."""
+    times = {name: time for name in _time_fields(cls) if (time := parse_iso_time(fields.get(name))) is not None}
+    return {**fields, **times} if times else fields
+
+
+@cache
+def _time_fields(cls: type[Operation[Any]]) -> tuple[str, ...]:
+    """Return the fields that hold a time."""
+    hints = get_type_hints(cls)
+    return tuple(name for name in cls.__struct_fields__ if datetime in {hints[name], *get_args(hints[name])})
 
 
 def _reject_lenient_values(valid: Operation[Any], fields: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError, short_repr
+from holdfast.model.base import safe_name
 from holdfast.model.parts import Part, ProviderPart, TextPart
 from holdfast.provider_formats.contents import split_blocks, translate_block, type_of
 from holdfast.provider_formats.fields import (
@@ -85,10 +86,10 @@ def translate_message(path: str, message: Fields, names: ToolNames) -> Fields:
     }
     translated["role"] = _role(fields)
     translated |= _content_or_parts(path, message, fields, names)
-    if fields.name is not None and fields.tool_call_id is None and translated["role"] != "tool":
+    if fields.name and fields.tool_call_id is None and translated["role"] != "tool":
         if translated.get("peer_id") is None:
-            translated["peer_id"] = fields.name
-        elif translated["peer_id"] != fields.name:
+            translated["peer_id"] = safe_name(fields.name)
+        if translated["peer_id"] != fields.name:
             unknown["name"] = fields.name
     if _is_refusal(fields) and translated.get("message_kind") is None:
         translated["message_kind"] = "refusal"

@@ -15,6 +15,11 @@ _EXAMPLE_VALUES = {
     "link_id": "0" * 16,
     "ids": ["aud_1"],
     "query": "hello",
+    "upload_id": "upload_0",
+    "number": 0,
+    "data": b"hello",
+    "root_uri": "viking://resources",
+    "operations": [{"uri": "viking://resources/notes.md", "content": "hello"}],
 }
 
 

@@ -6,12 +6,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import holdfast
 from holdfast import Client, ImagePart, ProviderPart, TextPart, ToolPart
+from holdfast.engine.sessions import drafts
 from holdfast.errors import InvalidArgumentError
-from holdfast.exchange import import_path
+from holdfast.exchange import export_sessions, import_path
+from holdfast.model.base import safe_name
+from holdfast.model.messages import NewMessage
 
 LOCOMO = Path(__file__).parents[4] / "shared/data/locomo_dev.json"
 AT = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
@@ -205,6 +209,42 @@ def test_repeated_and_invalid_message_ids_are_replaced(client: Client) -> None:
     assert [message.id.startswith("import-") for message in messages] == [False, True, True, True]
     assert len({message.id for message in messages}) == 4
     assert import_path(client, None, text=as_json(rows), session_id="chat").sessions[0].state == "already there"
+
+
+def test_a_name_that_is_no_peer_id_is_replaced_and_kept(client: Client) -> None:
+    names = ["ann", "Bob Smith", "\u738b\u4f1f", "\u738b\u82b3", "../etc", "-" * 200]
+    rows = [{"role": "user", "name": name, "content": "hi"} for name in names]
+    messages = import_chat(client, [*rows, {"role": "user", "peer_id": "Bob Smith", "content": "hi"}])
+    peers = [message.peer_id for message in messages]
+    assert peers[:2] == ["ann", "Bob_Smith"]
+    assert peers[6] == "Bob_Smith"
+    assert len(set(peers)) == 6
+    assert [message.metadata for message in messages[1:3]] == [
+        {"provider_fields": {"name": name}} for name in names[1:3]
+    ]
+    again = import_path(client, None, text=as_json([*rows, {"role": "user", "peer_id": "Bob Smith", "content": "hi"}]))
+    assert again.failed == []
+
+
+def test_messages_with_any_peer_id_of_an_earlier_version_are_read_exported_and_imported(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def encode_earlier(message: NewMessage, prefix: str) -> str | None:
+        return encode_extra(msgspec.structs.replace(message, peer_id="Bob / Smith"), prefix)
+
+    encode_extra = drafts._encode_extra
+    with monkeypatch.context() as patched:
+        patched.setattr(drafts, "_encode_extra", encode_earlier)
+        client.batch_add_messages("old", [{"role": "user", "content": f"hi {number}"} for number in range(3)])
+    assert {message.peer_id for message in client.session("old").messages} == {"Bob / Smith"}
+    export_sessions(client, tmp_path / "export")
+    assert [row.state for row in import_path(client, tmp_path / "export").sessions] == ["already there"]
+    with holdfast.connect(":memory:") as other:
+        assert import_path(other, tmp_path / "export").failed == []
+        (peer,) = {message.peer_id for message in other.session("old").messages}
+        assert peer == safe_name("Bob / Smith")
+        assert other.session("old").messages[2].metadata == {"provider_fields": {"name": "Bob / Smith"}}
+        assert [row.state for row in import_path(other, tmp_path / "export").sessions] == ["already there"]
 
 
 def test_the_session_id_of_a_text_is_derived_from_its_content(client: Client) -> None:

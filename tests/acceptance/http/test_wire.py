@@ -67,7 +67,6 @@ def test_a_route_that_does_not_exist_is_not_found(http: httpx2.Client, path: str
 @pytest.mark.parametrize(
     "route",
     [
-        "POST /sessions/chat/extract",
         "POST /search/grep",
         "POST /search/glob",
         "POST /fs/mkdir",
@@ -200,6 +199,49 @@ def test_unknown_fields_of_newer_clients_are_accepted(http: httpx2.Client) -> No
     assert http.post(f"{path}/messages/batch", json={"messages": [message], "x": 1}).json()["result"]["added"] == 1
     assert http.get(f"{path}?newer=1").status_code == 200
     assert http.post("/api/v1/sessions", json={"newer": {}}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "field"),
+    [
+        ("GET /fs/tree?uri=viking://user&directories_only=true", None, "directories_only"),
+        ("GET /fs/tree?uri=viking://user&directories_only=false&depth=3", None, None),
+        ("GET /sessions?limit=0", None, "limit"),
+        ("GET /sessions?newer=1", None, None),
+        ("GET /observer/queue?format=csv", None, "format"),
+        ("GET /stats/memories?category=cases", None, None),
+        ("GET /stats/memories?category=songs", None, "category"),
+        ("POST /search/find", {"query": "x", "image": "viking://a.png"}, "image"),
+        ("POST /search/find", {"query": "x", "image": None, "time_field": "updated_at", "filter": {"a": [1]}}, None),
+        ("POST /search/search", {"query": "x", "peer_scope": "bob"}, "peer_scope"),
+        ("POST /admin/accounts", {"account_id": "seeded", "seed": "s"}, "seed"),
+        ("POST /admin/accounts/default/users", {"user_id": "bob", "seed": "s"}, "seed"),
+        ("POST /admin/accounts/default/users/default/key", {"seed": "s"}, "seed"),
+        ("POST /sessions/none/commit?keep_recent_count=3", {}, "keep_recent_count"),
+        ("GET /audit?since=20260324&until=2026-W13", None, None),
+        ("GET /audit?since=17", None, "since"),
+    ],
+)
+def test_a_parameter_that_would_change_the_answer_is_honoured_or_refused(
+    http: httpx2.Client, route: str, body: Any, field: str | None
+) -> None:
+    verb, path = route.split()
+    response = http.request(verb, f"/api/v1{path}", json=body)
+    if field is None:
+        assert response.status_code == 200, response.text
+    else:
+        error = error_of(response, 400)
+        assert (error["code"], error["details"]["field"]) == ("INVALID_ARGUMENT", field)
+    assert "seeded" not in http.get("/api/v1/admin/accounts").text
+
+
+def test_fields_that_seeds_make_optional_are_optional(http: httpx2.Client) -> None:
+    path = f"/api/v1/sessions/chat{next(_numbers)}"
+    assert http.post(f"{path}/used", json={}).json()["result"].items() >= {"contexts_used": 0, "skills_used": 0}.items()
+    assert http.post(f"{path}/used", json={"skill": {"success": True}}).json()["result"]["skills_used"] == 1
+    assert http.get(path).json()["result"]["last_commit_at"] == ""
+    assert http.post(f"{path}/extract").json()["result"] == []
+    assert error_of(http.post("/api/v1/sessions/none/extract", json={}), 404)["code"] == "NOT_FOUND"
 
 
 def test_a_body_without_required_fields_is_optional(http: httpx2.Client) -> None:

@@ -14,7 +14,7 @@ from holdfast.model.messages import Message, NewMessage
 from holdfast.model.sessions import Event, SkillUse
 from holdfast.ops.commits import CommitSession, ExpandContext, GetSessionArchive, GetSessionContext
 from holdfast.ops.files import ListFiles, ReadFile, ShowTree
-from holdfast.ops.sessions import AddMessages, GetMessages, GetSession, ListUsage, ReadEvents, RecordUse
+from holdfast.ops.sessions import AddMessages, GetMessages, GetSession, ListSessions, ListUsage, ReadEvents, RecordUse
 from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
@@ -22,12 +22,14 @@ from holdfast.store.read_memory import PAGE_BYTES, LargeReadError
 
 ALICE = Principal("acme", "alice", "root")
 MESSAGES = 60
+SESSIONS = 600
 MAX_RESPONSE_BYTES = 50_000
 SESSIONS_URI = "viking://session"
 EXAMPLES: dict[type, Operation[Any]] = {
     GetMessages: GetMessages(session_id="live", limit=50),
     ReadEvents: ReadEvents(session_id="live", limit=50),
     ListUsage: ListUsage(session_id="live"),
+    ListSessions: ListSessions(),
     ListFiles: ListFiles(uri=SESSIONS_URI, recursive=True, show_all_hidden=True),
     ShowTree: ShowTree(uri=SESSIONS_URI, show_all_hidden=True),
     ReadFile: ReadFile(uri=f"{SESSIONS_URI}/live/messages.jsonl"),
@@ -77,7 +79,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     for _ in range(MESSAGES):
         skill = SkillUse("viking://skills/a", input="x" * 20_000)
         engine.call(ALICE, RecordUse(session_id="live", skill=skill))
-    for number in range(MESSAGES):
+    for number in range(SESSIONS):
         engine.call(ALICE, GetSession(session_id=f"{number}{'n' * 100}", auto_create=True))
     engine.call(ALICE, CommitSession(session_id="archived"))
     engine.call(ALICE, WaitUntilIdle(timeout=60))

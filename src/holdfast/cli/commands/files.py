@@ -1,14 +1,17 @@
-"""`holdfast ls`, `tree`, `read`, `abstract` and `overview`: the `viking://` tree."""
+"""`holdfast ls`, `tree`, `read`, `download`, `abstract` and `overview`: the `viking://` tree."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast import lazy
-from holdfast.cli import help_texts, options, output
+from holdfast.cli import help_texts, options, output, progress
 from holdfast.cli.output import Column
+from holdfast.errors import InvalidArgumentError
 from holdfast.model.files import FileEntry, FileList
+from holdfast.model.uris import parse_uri
 
 if TYPE_CHECKING:
     from holdfast import Client
@@ -138,6 +141,40 @@ def overview(ctx: typer.Context, uri: SummaryUri) -> None:
     """Print the full summary of a session or an archive."""
     with options.get(ctx).open_client() as client:
         output.print_text(ctx, client.overview(uri))
+
+
+@app.command(
+    epilog=help_texts.example(
+        "download viking://resources/guide/guide.pdf", "download viking://session/chat_001/messages.jsonl chat.jsonl"
+    )
+)
+def download(
+    ctx: typer.Context,
+    uri: Annotated[
+        str,
+        typer.Argument(metavar="URI", help="A file, such as viking://resources/guide/guide.pdf.", show_default=False),
+    ],
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="Where to write it. Default: its name, in the current folder."),
+    ] = None,
+    version: Annotated[int | None, typer.Option("--version", metavar="N", help="An earlier version of it.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write a file of the `viking://` tree to a local file, as it is stored."""
+    target = file or Path(_file_name(uri))
+    with options.get(ctx).open_client() as client, progress.progress_bar("Downloading") as show:
+        done = client.download(uri, target, version=version, overwrite=overwrite, progress=show)
+    output.print_result(ctx, done, f"Wrote {done.size:,} bytes to {done.target}.")
+
+
+def _file_name(uri: str) -> str:
+    """Return the name of the file at an address, as a local name."""
+    names = parse_uri(uri)
+    name = names[-1].replace("/", "_").replace("\\", "_") if names else ""
+    if name in {"", ".", ".."}:
+        raise InvalidArgumentError("FILE", f"{uri} has no name that a file can have; give one")
+    return name
 
 
 def _read_parts(client: "Client", uri: str, offset: int) -> Iterator[str]:

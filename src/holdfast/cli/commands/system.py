@@ -23,7 +23,7 @@ EXIT_UNAVAILABLE = 5
 COMPONENTS = (
     Column("component", lambda row: row.name),
     Column("healthy", lambda row: row.is_healthy),
-    Column("status", lambda row: _summarise_status(row.status), shrinks=True),
+    Column("status", lambda row: row.summary, shrinks=True),
 )
 AUTH_SETTINGS = frozenset({"root_api_key", "auth_mode"})
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
@@ -85,9 +85,9 @@ def status(ctx: typer.Context) -> None:
     with shared.open_client(settings) as client:
         caller = client.whoami()
         healthy, errors, components = client.check_health().healthy, [], {}
-        if caller.role != "user":  # a user may not see the components
+        if caller.role not in {"guest", "auditor"}:  # they may not see the components
             try:
-                system = client.system_health()
+                system = client.system_health(format="json")
             except PermissionDeniedError:  # the role of the caller has just been changed
                 pass
             else:
@@ -166,15 +166,3 @@ def _unprotected_message(source: SettingsSource) -> str:
         f"{source.file!r} sets {names}, but is ignored because it was not given explicitly; without it this server"
         f" would require no keys: start it with --config {NAME}, or set HOLDFAST_ROOT_API_KEY"
     )
-
-
-def _summarise_status(status: str) -> str:
-    """Replace the status of the queue, a table of several lines, by the counts in its last row, TOTAL.
-
-    The status of every other component is one line, and is returned unchanged.
-    """
-    *_, last_row = status.splitlines()
-    if not last_row.startswith("TOTAL "):
-        return status
-    pending, running, failed = last_row.split()[1:]
-    return f"{pending} pending, {running} in progress, {failed} failed"

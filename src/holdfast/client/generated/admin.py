@@ -21,6 +21,8 @@ from holdfast.ops.administration import (
     CreateUser,
     DeleteAccount,
     DeleteUser,
+    GetAccount,
+    GetUser,
     ListAccounts,
     ListKeys,
     ListUsers,
@@ -42,9 +44,15 @@ class AsyncAdmin:
         """Create an account and its first administrator. Returns the administrator's key, which is shown only once."""
         return await self._transport.call(CreateAccount(account_id=account_id, admin_user_id=admin_user_id))
 
-    async def list_accounts(self) -> list[Account]:
-        """List all accounts."""
-        return await self._transport.call(ListAccounts())
+    async def list_accounts(
+        self, *, name: str | None = None, limit: int | None = None, page: int | None = None
+    ) -> list[Account]:
+        """List all accounts, or those whose id contains `name`. With `limit`, one `page` of them, counted from 1."""
+        return await self._transport.call(ListAccounts(name=name, limit=limit, page=page))
+
+    async def get_account(self, account_id: str) -> Account:
+        """Return an account."""
+        return await self._transport.call(GetAccount(account_id=account_id))
 
     async def delete_account(self, account_id: str) -> AccountRef:
         """Delete an account with all its users, keys, sessions, messages and audit records."""
@@ -80,9 +88,26 @@ class AsyncAdmin:
         )
         return await self._transport.call(op)
 
-    async def list_users(self, account_id: str) -> list[User]:
-        """List the users of an account."""
-        return await self._transport.call(ListUsers(account_id=account_id))
+    async def list_users(
+        self,
+        account_id: str,
+        *,
+        name: str | None = None,
+        role: TenantRole | None = None,
+        limit: int | None = None,
+        page: int | None = None,
+    ) -> list[User]:
+        """List the users of an account: all, or those with a role, or whose id contains `name`.
+
+        With `limit`, one `page` of them, counted from 1.
+        """
+        return await self._transport.call(
+            ListUsers(account_id=account_id, name=name, role=role, limit=limit, page=page)
+        )
+
+    async def get_user(self, account_id: str, user_id: str) -> User:
+        """Return a user of an account."""
+        return await self._transport.call(GetUser(account_id=account_id, user_id=user_id))
 
     async def delete_user(self, account_id: str, user_id: str) -> User:
         """Delete a user and all the user's keys.

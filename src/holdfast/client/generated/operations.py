@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from time import monotonic
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -13,9 +12,9 @@ from holdfast.client.generated.file_changes import FileChanges
 from holdfast.client.generated.files import AsyncFiles
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
+from holdfast.client.generated.system import AsyncSystem
 from holdfast.client.generated.tool_results import AsyncToolResults
-from holdfast.errors import DeadlineExceededError
-from holdfast.model.identity import Identity
+from holdfast.client.generated.transfers import Transfers
 from holdfast.model.messages import (
     Appended,
     MessagePage,
@@ -34,26 +33,16 @@ from holdfast.model.sessions import (
     Usage,
     UseRecorded,
 )
-from holdfast.model.system import (
-    Component,
-    ComponentName,
-    Health,
-    MemoryStats,
-    QueueCounts,
-    SessionStats,
-    SystemHealth,
-    SystemStatus,
-)
 from holdfast.ops.sessions import (
     AddMessage,
     AddMessages,
     ConfigureSession,
     CreateSession,
     DeleteSession,
+    ExtractMemories,
     ForkSession,
     GetMessages,
     GetSession,
-    GetSessionStats,
     ListSessions,
     ListUsage,
     ReadEvents,
@@ -61,20 +50,10 @@ from holdfast.ops.sessions import (
     UpdateSession,
     with_provider_fields,
 )
-from holdfast.ops.system import (
-    CheckHealth,
-    GetMemoryStats,
-    GetSystemStatus,
-    ObserveComponent,
-    ObserveSystem,
-    WaitUntilIdle,
-    WhoAmI,
-)
 from holdfast.provider_formats import AnyRole
 
 PartLike = Part | dict[str, Any]
 Content = str | Sequence[str | dict[str, Any]]
-MIN_TIMEOUT_SECONDS = 0.01
 
 
 def _as_list(value: Any) -> Any:
@@ -84,15 +63,13 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class AsyncOperations(AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncSharing, AsyncToolResults, AsyncAudit):
+class AsyncOperations(
+    AsyncCommits, AsyncFiles, FileChanges, Transfers, Searches, AsyncSharing, AsyncToolResults, AsyncAudit, AsyncSystem
+):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.
     """
-
-    async def whoami(self) -> Identity:
-        """Return the account, user and role of the caller."""
-        return await self._transport.call(WhoAmI())
 
     async def create_session(
         self,
@@ -129,7 +106,7 @@ class AsyncOperations(AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncShar
     async def list_sessions(
         self,
         *,
-        limit: int = 100,
+        limit: int | None = None,
         cursor: str | None = None,
         q: str | None = None,
         state: SessionState | None = None,
@@ -138,7 +115,8 @@ class AsyncOperations(AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncShar
         """List the caller's sessions and those shared with the caller, newest first.
 
         `q` filters by part of the id or the title, ignoring case. `shared` selects only shared, or only own sessions.
-        To get the next page, pass the list's `next_cursor` as `cursor`.
+        Without `limit`, the list has all of them. With it, pass the list's `next_cursor` as `cursor` to get the next
+        page.
         """
         page = await self._transport.call(ListSessions(limit=limit, cursor=cursor, q=q, state=state, shared=shared))
         return SessionList(page.sessions, page.next_cursor)
@@ -222,13 +200,15 @@ class AsyncOperations(AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncShar
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        telemetry: bool | dict[str, Any] | None = None,
         owner: str | None = None,
         **provider_fields: Any,
     ) -> Appended:
         """Append one message to a session. A missing session is created.
 
         The body of the message is `parts`, or else `content`, a string. With `id` or `idempotency_key` the call is safe
-        to repeat. With `expected_seq` it fails with a conflict unless that is the seq of the last message.
+        to repeat. With `expected_seq` it fails with a conflict unless that is the seq of the last message. With
+        `telemetry`, the result says how long the call took.
 
         Four fields are stored for the application and have no effect: `peer_id` (the participant, if several share a
         role), `turn_id` (the turn that the message belongs to), `message_kind` (any label) and `source_message_ids`
@@ -252,6 +232,7 @@ class AsyncOperations(AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncShar
             metadata=metadata,
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
+            telemetry=telemetry or False,
         )
         return await self._transport.call(with_provider_fields(op, provider_fields) if provider_fields else op)
 
@@ -262,12 +243,13 @@ class AsyncOperations(AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncShar
         *,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        telemetry: bool | dict[str, Any] | None = None,
         owner: str | None = None,
     ) -> Appended:
         """Append 1 to 100 messages in one transaction: all or none. A missing session is created.
 
         A message is a dictionary with the parameters of `add_message`, or in the format of OpenAI or Anthropic.
-        `idempotency_key` and `expected_seq` work as in `add_message`.
+        `idempotency_key`, `expected_seq` and `telemetry` work as in `add_message`.
         """
         op = AddMessages(
             session_id=session_id,
@@ -275,6 +257,7 @@ class AsyncOperations(AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncShar
             messages=_as_list(messages),
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
+            telemetry=telemetry or False,
         )
         return await self._transport.call(op)
 
@@ -335,41 +318,6 @@ class AsyncOperations(AsyncCommits, AsyncFiles, FileChanges, Searches, AsyncShar
         """
         return await self._transport.call(ReadEvents(session_id=session_id, owner=owner, after=after, limit=limit))
 
-    async def session_stats(self, session_id: str, *, owner: str | None = None) -> SessionStats:
-        """Return the counts of a session's messages, tokens, tool results and uses."""
-        return await self._transport.call(GetSessionStats(session_id=session_id, owner=owner))
-
-    async def memory_stats(self) -> MemoryStats:
-        """Return the counts of the caller's sessions, messages and memories."""
-        return await self._transport.call(GetMemoryStats())
-
-    async def system_status(self) -> SystemStatus:
-        """Return whether the system is initialised, and the caller's user id."""
-        return await self._transport.call(GetSystemStatus())
-
-    async def system_health(self) -> SystemHealth:
-        """Return the state of every component. For administrators only."""
-        return await self._transport.call(ObserveSystem())
-
-    async def observe(self, component: ComponentName) -> Component:
-        """Return the state of one component. For administrators only."""
-        return await self._transport.call(ObserveComponent(component=component))
-
-    async def check_health(self) -> Health:
-        """Return whether the system is healthy."""
-        return await self._transport.call(CheckHealth())
-
-    async def wait_until_idle(self, seconds: float | None = None) -> dict[str, QueueCounts]:
-        """Wait until all background work that was accepted before this call is done; return the counts of each queue.
-
-        Raises `DeadlineExceededError` after `seconds`; if that is None, after the timeout of one request. The work
-        continues in the background.
-        """
-        deadline = None if seconds is None else monotonic() + seconds
-        while True:
-            remaining = None if deadline is None else max(deadline - monotonic(), MIN_TIMEOUT_SECONDS)
-            try:
-                return await self._transport.call(WaitUntilIdle(timeout=remaining))
-            except DeadlineExceededError:
-                if deadline is None or monotonic() >= deadline:
-                    raise
+    async def extract_session(self, session_id: str, *, owner: str | None = None) -> list[dict[str, Any]]:
+        """Extract memories from a session, and return what was written: nothing, until memories are supported."""
+        return await self._transport.call(ExtractMemories(session_id=session_id, owner=owner))

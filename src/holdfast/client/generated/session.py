@@ -107,6 +107,7 @@ class AsyncSession:
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        telemetry: bool | dict[str, Any] | None = None,
         **provider_fields: Any,
     ) -> Appended:
         """Append one message: a list of parts, or a string.
@@ -128,6 +129,7 @@ class AsyncSession:
             metadata=metadata,
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
+            telemetry=telemetry,
             owner=self.owner,
             **provider_fields,
         )
@@ -138,13 +140,19 @@ class AsyncSession:
         *,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        telemetry: bool | dict[str, Any] | None = None,
     ) -> Appended:
         """Append 1 to 100 messages in one transaction: all or none.
 
         A message is a dictionary with the parameters of `add_message`, or in the format of OpenAI or Anthropic.
         """
         return await self._client.batch_add_messages(
-            self.session_id, messages, idempotency_key=idempotency_key, expected_seq=expected_seq, owner=self.owner
+            self.session_id,
+            messages,
+            idempotency_key=idempotency_key,
+            expected_seq=expected_seq,
+            telemetry=telemetry,
+            owner=self.owner,
         )
 
     async def used(

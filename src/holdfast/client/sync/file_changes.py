@@ -1,10 +1,11 @@
 """Client methods that change stored files and folders."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from holdfast.client.sync.transport import Transport
 from holdfast.model.file_changes import (
+    BatchWritten,
     FileCopied,
     FileMoved,
     FileRemoved,
@@ -13,7 +14,17 @@ from holdfast.model.file_changes import (
     FolderMade,
     History,
 )
-from holdfast.ops.file_changes import CopyFile, MakeFolder, MoveFile, ReadHistory, RemoveFile, RestoreFile, WriteFile
+from holdfast.ops.file_changes import (
+    BatchOperation,
+    CopyFile,
+    MakeFolder,
+    MoveFile,
+    ReadHistory,
+    RemoveFile,
+    RestoreFile,
+    WriteFile,
+    WriteFiles,
+)
 
 
 class FileChanges:
@@ -47,6 +58,25 @@ class FileChanges:
                 tags=None if tags is None else list(tags),
                 wait=wait,
             )
+        )
+
+    def batch_write(
+        self,
+        root_uri: str,
+        operations: Sequence[BatchOperation | dict[str, Any]],
+        *,
+        skip_conflicts: bool = False,
+        wait: bool = False,
+    ) -> BatchWritten:
+        """Write up to 100 text files below the folder `root_uri`, which exists: all of them, or none.
+
+        - `operations`: each has a `uri` and `content`, and may have a `mode` and the `expected_sha256` of the file.
+        - `skip_conflicts`: leave out files with another hash, and files that exist although the mode is `create`.
+        - `wait`: return when the files can be searched.
+        """
+        given: list[Any] = list(operations)
+        return self._transport.call(
+            WriteFiles(root_uri=root_uri, operations=given, skip_conflicts=skip_conflicts, wait=wait)
         )
 
     def mkdir(self, uri: str, *, description: str = "") -> FolderMade:

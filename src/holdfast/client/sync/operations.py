@@ -1,8 +1,7 @@
-"""Client methods for sessions, messages, events and the system."""
+"""Client methods for sessions, messages and events."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from time import monotonic
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -13,9 +12,9 @@ from holdfast.client.sync.file_changes import FileChanges
 from holdfast.client.sync.files import Files
 from holdfast.client.sync.search import Searches
 from holdfast.client.sync.sharing import Sharing
+from holdfast.client.sync.system import System
 from holdfast.client.sync.tool_results import ToolResults
-from holdfast.errors import DeadlineExceededError
-from holdfast.model.identity import Identity
+from holdfast.client.sync.transfers import Transfers
 from holdfast.model.messages import (
     Appended,
     MessagePage,
@@ -34,26 +33,16 @@ from holdfast.model.sessions import (
     Usage,
     UseRecorded,
 )
-from holdfast.model.system import (
-    Component,
-    ComponentName,
-    Health,
-    MemoryStats,
-    QueueCounts,
-    SessionStats,
-    SystemHealth,
-    SystemStatus,
-)
 from holdfast.ops.sessions import (
     AddMessage,
     AddMessages,
     ConfigureSession,
     CreateSession,
     DeleteSession,
+    ExtractMemories,
     ForkSession,
     GetMessages,
     GetSession,
-    GetSessionStats,
     ListSessions,
     ListUsage,
     ReadEvents,
@@ -61,20 +50,10 @@ from holdfast.ops.sessions import (
     UpdateSession,
     with_provider_fields,
 )
-from holdfast.ops.system import (
-    CheckHealth,
-    GetMemoryStats,
-    GetSystemStatus,
-    ObserveComponent,
-    ObserveSystem,
-    WaitUntilIdle,
-    WhoAmI,
-)
 from holdfast.provider_formats import AnyRole
 
 PartLike = Part | dict[str, Any]
 Content = str | Sequence[str | dict[str, Any]]
-MIN_TIMEOUT_SECONDS = 0.01
 
 
 def _as_list(value: Any) -> Any:
@@ -84,15 +63,11 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class Operations(Commits, Files, FileChanges, Searches, Sharing, ToolResults, Audit):
+class Operations(Commits, Files, FileChanges, Transfers, Searches, Sharing, ToolResults, Audit, System):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.
     """
-
-    def whoami(self) -> Identity:
-        """Return the account, user and role of the caller."""
-        return self._transport.call(WhoAmI())
 
     def create_session(
         self,
@@ -129,7 +104,7 @@ class Operations(Commits, Files, FileChanges, Searches, Sharing, ToolResults, Au
     def list_sessions(
         self,
         *,
-        limit: int = 100,
+        limit: int | None = None,
         cursor: str | None = None,
         q: str | None = None,
         state: SessionState | None = None,
@@ -138,7 +113,8 @@ class Operations(Commits, Files, FileChanges, Searches, Sharing, ToolResults, Au
         """List the caller's sessions and those shared with the caller, newest first.
 
         `q` filters by part of the id or the title, ignoring case. `shared` selects only shared, or only own sessions.
-        To get the next page, pass the list's `next_cursor` as `cursor`.
+        Without `limit`, the list has all of them. With it, pass the list's `next_cursor` as `cursor` to get the next
+        page.
         """
         page = self._transport.call(ListSessions(limit=limit, cursor=cursor, q=q, state=state, shared=shared))
         return SessionList(page.sessions, page.next_cursor)
@@ -222,13 +198,15 @@ class Operations(Commits, Files, FileChanges, Searches, Sharing, ToolResults, Au
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        telemetry: bool | dict[str, Any] | None = None,
         owner: str | None = None,
         **provider_fields: Any,
     ) -> Appended:
         """Append one message to a session. A missing session is created.
 
         The body of the message is `parts`, or else `content`, a string. With `id` or `idempotency_key` the call is safe
-        to repeat. With `expected_seq` it fails with a conflict unless that is the seq of the last message.
+        to repeat. With `expected_seq` it fails with a conflict unless that is the seq of the last message. With
+        `telemetry`, the result says how long the call took.
 
         Four fields are stored for the application and have no effect: `peer_id` (the participant, if several share a
         role), `turn_id` (the turn that the message belongs to), `message_kind` (any label) and `source_message_ids`
@@ -252,6 +230,7 @@ class Operations(Commits, Files, FileChanges, Searches, Sharing, ToolResults, Au
             metadata=metadata,
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
+            telemetry=telemetry or False,
         )
         return self._transport.call(with_provider_fields(op, provider_fields) if provider_fields else op)
 
@@ -262,12 +241,13 @@ class Operations(Commits, Files, FileChanges, Searches, Sharing, ToolResults, Au
         *,
         idempotency_key: str | None = None,
         expected_seq: int | None = None,
+        telemetry: bool | dict[str, Any] | None = None,
         owner: str | None = None,
     ) -> Appended:
         """Append 1 to 100 messages in one transaction: all or none. A missing session is created.
 
         A message is a dictionary with the parameters of `add_message`, or in the format of OpenAI or Anthropic.
-        `idempotency_key` and `expected_seq` work as in `add_message`.
+        `idempotency_key`, `expected_seq` and `telemetry` work as in `add_message`.
         """
         op = AddMessages(
             session_id=session_id,
@@ -275,6 +255,7 @@ class Operations(Commits, Files, FileChanges, Searches, Sharing, ToolResults, Au
             messages=_as_list(messages),
             idempotency_key=idempotency_key,
             expected_seq=expected_seq,
+            telemetry=telemetry or False,
         )
         return self._transport.call(op)
 
@@ -335,41 +316,6 @@ class Operations(Commits, Files, FileChanges, Searches, Sharing, ToolResults, Au
         """
         return self._transport.call(ReadEvents(session_id=session_id, owner=owner, after=after, limit=limit))
 
-    def session_stats(self, session_id: str, *, owner: str | None = None) -> SessionStats:
-        """Return the counts of a session's messages, tokens, tool results and uses."""
-        return self._transport.call(GetSessionStats(session_id=session_id, owner=owner))
-
-    def memory_stats(self) -> MemoryStats:
-        """Return the counts of the caller's sessions, messages and memories."""
-        return self._transport.call(GetMemoryStats())
-
-    def system_status(self) -> SystemStatus:
-        """Return whether the system is initialised, and the caller's user id."""
-        return self._transport.call(GetSystemStatus())
-
-    def system_health(self) -> SystemHealth:
-        """Return the state of every component. For administrators only."""
-        return self._transport.call(ObserveSystem())
-
-    def observe(self, component: ComponentName) -> Component:
-        """Return the state of one component. For administrators only."""
-        return self._transport.call(ObserveComponent(component=component))
-
-    def check_health(self) -> Health:
-        """Return whether the system is healthy."""
-        return self._transport.call(CheckHealth())
-
-    def wait_until_idle(self, seconds: float | None = None) -> dict[str, QueueCounts]:
-        """Wait until all background work that was accepted before this call is done; return the counts of each queue.
-
-        Raises `DeadlineExceededError` after `seconds`; if that is None, after the timeout of one request. The work
-        continues in the background.
-        """
-        deadline = None if seconds is None else monotonic() + seconds
-        while True:
-            remaining = None if deadline is None else max(deadline - monotonic(), MIN_TIMEOUT_SECONDS)
-            try:
-                return self._transport.call(WaitUntilIdle(timeout=remaining))
-            except DeadlineExceededError:
-                if deadline is None or monotonic() >= deadline:
-                    raise
+    def extract_session(self, session_id: str, *, owner: str | None = None) -> list[dict[str, Any]]:
+        """Extract memories from a session, and return what was written: nothing, until memories are supported."""
+        return self._transport.call(ExtractMemories(session_id=session_id, owner=owner))

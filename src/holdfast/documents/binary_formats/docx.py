@@ -12,13 +12,14 @@ from holdfast.documents.parsed import Extracted
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING_NAME = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _TITLE_LEVEL = 0
+_ITEM_LEVEL = -1
 _PIECES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 
 
 def parse_docx(data: bytes) -> Extracted:
     """Return the text of a Word document. Headings are marked as in Markdown, and cells are separated by `|`."""
     document = open_office(data, lambda: lazy.docx.Document(io.BytesIO(data)))
-    levels = _heading_levels(document)
+    levels = _style_levels(document)
     writer = LineWriter()
     title = ""
     headings: list[tuple[int, str]] = []
@@ -32,8 +33,8 @@ def parse_docx(data: bytes) -> Extracted:
         if not text:
             continue
         level = _level(block, levels)
-        if level is None:
-            is_item = block.find(f"{_W}pPr/{_W}numPr") is not None
+        if level is None or level == _ITEM_LEVEL:
+            is_item = level == _ITEM_LEVEL or block.find(f"{_W}pPr/{_W}numPr") is not None
             writer.add(f"- {text}" if is_item else f"{text}\n")
             continue
         if level == _TITLE_LEVEL:
@@ -53,8 +54,8 @@ def parse_docx(data: bytes) -> Extracted:
     return Extracted(text, sections, core.title or title or first, metadata, writer.notes)
 
 
-def _heading_levels(document: Any) -> dict[str, int]:
-    """Return the level of each style that is a heading. The title of a document has level 0."""
+def _style_levels(document: Any) -> dict[str, int]:
+    """Return the level of each style that is a heading, a title or an item of a list."""
     levels: dict[str, int] = {}
     for style in document.styles.element.iterchildren(f"{_W}style"):
         name = style.find(f"{_W}name")
@@ -63,6 +64,8 @@ def _heading_levels(document: Any) -> dict[str, int]:
             levels[style.get(f"{_W}styleId", "")] = int(match[1])
         elif label.lower() == "title":
             levels[style.get(f"{_W}styleId", "")] = _TITLE_LEVEL
+        elif label.lower().startswith("list "):
+            levels[style.get(f"{_W}styleId", "")] = _ITEM_LEVEL
     return levels
 
 

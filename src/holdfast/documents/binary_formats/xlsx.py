@@ -16,9 +16,10 @@ MAX_ROWS = 1_100_000
 MAX_CELLS = 1_000_000
 MAX_COLUMNS = 256
 MAX_SHEETS = 500
+MAX_EMPTY_ROWS = 10_000
+"""A sheet ends before so many empty rows."""
 BLOCK_CHARS = 2_500
 _HEADER_CHARS = 80
-_SAMPLE_CHARS = 100
 
 
 class _Budget:
@@ -58,41 +59,47 @@ def parse_xlsx(data: bytes) -> Extracted:
 
 
 def _write_sheet(sheet: Any, writer: LineWriter, budget: _Budget) -> None:
+    """Write the rows of a sheet. Its first row is its header, which the title of each block repeats."""
     header = ""
-    begun_at = first = last = 0
-    for number, line in _rows(sheet, budget):
+    begun_at = 0
+    for number, line in _rows(sheet, budget, writer.notes):
         if writer.is_full:
             return
-        if not header:
-            header = shorten(to_single_line(line.replace(" | ", ", ")[:500]), _HEADER_CHARS)
+        sample = to_single_line(line.replace(" | ", ", ")[:500])
+        if not begun_at:
+            header = shorten(sample, _HEADER_CHARS)
             writer.begin((sheet.title, header), None, header)
             writer.add(f"# {sheet.title}\n")
             begun_at = writer.length
-        elif not first or writer.length - begun_at > BLOCK_CHARS:
-            sample = shorten(to_single_line(line.replace(" | ", ", ")[:500]), _SAMPLE_CHARS)
-            if first or writer.length - begun_at > BLOCK_CHARS:
-                writer.begin((sheet.title, f"{header}, rows from {number}"), None, f"{header}: {sample}")
-                begun_at = writer.length
-            first = number
-        last = number
+        elif writer.length - begun_at > BLOCK_CHARS:
+            writer.begin((sheet.title, f"{header}, rows from {number}"), None, f"{header}: {sample}")
+            begun_at = writer.length
         writer.add(line)
-    if last:
-        writer.add("")
+    writer.add("")
 
 
-def _rows(sheet: Any, budget: _Budget) -> Iterator[tuple[int, str]]:
+def _rows(sheet: Any, budget: _Budget, notes: list[str]) -> Iterator[tuple[int, str]]:
     """Return the number and the cells of each row that is not empty."""
     sheet.reset_dimensions()  # what a file says about its size may be wrong
+    empty = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True, max_col=MAX_COLUMNS), 1):
         budget.rows -= 1
-        values = list(row)
-        while values and values[-1] is None:
-            values.pop()
-        budget.cells -= len(values)
+        size = len(row) - row.count(None)
+        budget.cells -= size
+        empty = 0 if size else empty + 1
+        if empty > MAX_EMPTY_ROWS:
+            notes.append(
+                f"Rows of the sheet {sheet.title[:100]!r} after {number - empty} were left out: many are empty."
+            )
+            return
         if budget.is_spent():
             return
-        if values:
-            yield number, " | ".join(map(_cell, values))
+        if not size:
+            continue
+        values = list(row)
+        while values[-1] is None:
+            values.pop()
+        yield number, " | ".join(map(_cell, values))
 
 
 def _cell(value: Any) -> str:

@@ -16,7 +16,7 @@ def read_front_matter(text: str) -> FrontMatter:
     r"""Read the front matter of a text. Values are texts or lists of texts; nested ones are left out.
 
     >>> read_front_matter("---\nname: search\ntags: [a, b]\n---\n# Search")
-    FrontMatter(values={'name': 'search', 'tags': ['a', 'b']}, end=36)
+    FrontMatter(values={'name': 'search', 'tags': ['a', 'b']}, end=34)
     """
     start = 1 if text.startswith("\N{ZERO WIDTH NO-BREAK SPACE}") else 0
     lines = text[start : start + MAX_CHARS].split("\n")

@@ -20,6 +20,8 @@ from holdfast.ops.administration import (
     CreateUser,
     DeleteAccount,
     DeleteUser,
+    GetAccount,
+    GetUser,
     ListAccounts,
     ListKeys,
     ListUsers,
@@ -28,10 +30,13 @@ from holdfast.ops.administration import (
     SetRole,
 )
 from holdfast.store.access import accounts, user_ids, users
+from holdfast.store.access.list_filter import ListFilter
 from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
 INTERNAL_ID_BYTES = 6
+DEFAULT_PAGE_SIZE = 100
+"""The number of accounts or users of a page without a limit."""
 
 
 def _create_account(
@@ -46,9 +51,23 @@ def _create_account(
 
 
 def _list_accounts(
-    tx: Tx, _principal: Principal, _op: ListAccounts, _prepared: None, _context: CallContext
+    tx: Tx, _principal: Principal, op: ListAccounts, _prepared: None, _context: CallContext
 ) -> list[Account]:
-    return accounts.list_accounts(tx)
+    return accounts.list_accounts(tx, _wanted(op))
+
+
+def _get_account(tx: Tx, _principal: Principal, _op: GetAccount, _prepared: None, _context: CallContext) -> Account:
+    account = accounts.find(tx)
+    if account is None:
+        raise NotFoundError("account", tx.account)
+    return account
+
+
+def _wanted(op: ListAccounts | ListUsers) -> ListFilter:
+    limit = op.limit or (DEFAULT_PAGE_SIZE if op.page is not None else None)
+    offset = 0 if limit is None or op.page is None else (op.page - 1) * limit
+    parts = tuple(part for part in (op.name, op.query) if part)
+    return ListFilter(name_parts=parts, role=getattr(op, "role", None), limit=limit, offset=offset)
 
 
 def _delete_account(
@@ -87,9 +106,13 @@ def _create_user(tx: Tx, _principal: Principal, op: CreateUser, _prepared: None,
     )
 
 
-def _list_users(tx: Tx, _principal: Principal, _op: ListUsers, _prepared: None, context: CallContext) -> list[User]:
+def _list_users(tx: Tx, _principal: Principal, op: ListUsers, _prepared: None, context: CallContext) -> list[User]:
     _require_account(tx)
-    return users.list_users(tx, context.now)
+    return users.list_users(tx, context.now, _wanted(op))
+
+
+def _get_user(tx: Tx, _principal: Principal, op: GetUser, _prepared: None, context: CallContext) -> User:
+    return _require_user(tx, op.user_id, context, lock=False)
 
 
 def _require_account(tx: Tx) -> None:
@@ -159,6 +182,8 @@ def _expires_at(seconds: int | None, now: int) -> int | None:
 HANDLERS: dict[type, OperationHandler] = {
     CreateAccount: OperationHandler(_create_account, writes=always),
     ListAccounts: OperationHandler(_list_accounts),
+    GetAccount: OperationHandler(_get_account),
+    GetUser: OperationHandler(_get_user),
     DeleteAccount: OperationHandler(_delete_account, writes=always),
     CreateUser: OperationHandler(_create_user, writes=always),
     ListUsers: OperationHandler(_list_users),

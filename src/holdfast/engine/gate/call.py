@@ -11,6 +11,7 @@ from holdfast.engine.gate.operation_handler import CallContext, EngineResources,
 from holdfast.engine.gate.streams import Page
 from holdfast.errors import HoldfastError
 from holdfast.model.identity import Principal
+from holdfast.ops.search import SearchFields
 from holdfast.ops.table import Operation, OperationEntry
 from holdfast.store import read_memory
 from holdfast.store.database import ReplyCallback, Submission, Tx, raise_if_cancelled
@@ -111,6 +112,10 @@ class PreparedCall(msgspec.Struct, Generic[R], frozen=True):
             self._audit_error(error)
             raise
         self._after_commit()
+        if isinstance(call.op, SearchFields):
+            seconds = time.monotonic() - call.context.began_at
+            caller = self.principal
+            call.context.search_statistics.record(caller.account_id, caller.internal_id, result, seconds)
         if self.resources.hooks.after:
             self.resources.hooks.run_after(call.principal, call.op, result)
         return result

@@ -1,5 +1,6 @@
 """The handler of an operation: what it checks and prepares before its transaction, and what it does inside."""
 
+import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from holdfast.engine.gate.audit_log import AuditLog
 from holdfast.engine.gate.hooks import Hooks
 from holdfast.engine.gate.ids import Ids
 from holdfast.engine.gate.models import Models
+from holdfast.engine.gate.search_statistics import SearchStatistics
 from holdfast.model.identity import Origin, Principal
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables.sessions import StoredSession
@@ -37,6 +39,9 @@ class CallContext(msgspec.Struct, frozen=True):
     count_waiting_writes: Callable[[], int]
     signals: CallSignals
     origin: Origin
+    began_at: float = msgspec.field(default_factory=time.monotonic)
+    """For durations."""
+    search_statistics: SearchStatistics = msgspec.field(default_factory=SearchStatistics)
 
     def wake_workers(self) -> None:
         """Wake the workers after the commit of this call: it added a task or a check that may be due."""

@@ -17,11 +17,12 @@ from holdfast.engine.gate.streams import Page, as_result
 from holdfast.engine.sessions.deletion import delete_session
 from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from holdfast.model.identity import Principal
-from holdfast.model.sessions import SessionConfig, SessionInfo, SessionPage, Usage, UseRecorded
+from holdfast.model.sessions import SessionConfig, SessionInfo, SessionPage, SessionRow, Usage, UseRecorded
 from holdfast.ops.sessions import (
     ConfigureSession,
     CreateSession,
     DeleteSession,
+    ExtractMemories,
     ForkSession,
     GetSession,
     ListSessions,
@@ -30,6 +31,7 @@ from holdfast.ops.sessions import (
     UpdateSession,
 )
 from holdfast.storable import storable_json, storable_text
+from holdfast.store import read_memory
 from holdfast.store.access import shared_sessions
 from holdfast.store.database import Tx
 from holdfast.store.tables import (
@@ -47,6 +49,8 @@ from holdfast.store.tables.sessions import NO_CONFIG, SessionFilter, StoredSessi
 from holdfast.store.timestamps import storable_micros
 
 MAX_METADATA_BYTES = 64 * 1024
+LISTED_ROWS = 500
+"""How many sessions a server reads and sends at once, if a list has no limit."""
 
 
 def _create(
@@ -74,16 +78,33 @@ def _get(tx: Tx, principal: Principal, op: GetSession, _prepared: None, context:
     return session_info.read_session_info(tx, session)
 
 
-def _list(tx: Tx, principal: Principal, op: ListSessions, before: int | None, _context: CallContext) -> SessionPage:
+def _list(tx: Tx, principal: Principal, op: ListSessions, before: int | None, _context: CallContext) -> Any:
     wanted = SessionFilter(before=before, q=op.q, state=op.state)
-    if op.shared is False:
-        rows = store.page(tx, principal.internal_id, wanted, op.limit + 1)
-    else:
-        read_page = shared_sessions.page if op.shared else shared_sessions.page_with_own
-        rows = read_page(tx, grantee_of(principal), wanted, op.limit + 1)
-    page = rows[: op.limit]
-    has_more = len(rows) > op.limit
+    if op.limit is None:
+        page_rows = LISTED_ROWS if read_memory.is_limited() else read_memory.NO_LIMIT - 1
+        return as_result(SessionPage([], None), "sessions", _rows_page(tx, principal, op, wanted, page_rows))
+    found = _read_rows(tx, principal, op, wanted, op.limit + 1)
+    page = found[: op.limit]
+    has_more = len(found) > op.limit
     return SessionPage([store.to_row(session) for session in page], f"{page[-1].log_id:x}" if has_more else None)
+
+
+def _rows_page(tx: Tx, principal: Principal, op: ListSessions, wanted: SessionFilter, limit: int) -> Page[SessionRow]:
+    found = _read_rows(tx, principal, op, wanted, limit + 1)
+    rows = [store.to_row(session) for session in found[:limit]]
+    if len(found) <= limit:
+        return Page(rows)
+    following = msgspec.structs.replace(wanted, before=found[limit - 1].log_id)
+    return Page(rows, lambda tx: _rows_page(tx, principal, op, following, limit))
+
+
+def _read_rows(
+    tx: Tx, principal: Principal, op: ListSessions, wanted: SessionFilter, limit: int
+) -> list[StoredSession]:
+    if op.shared is False:
+        return store.page(tx, principal.internal_id, wanted, limit, for_list=True)
+    read_page = shared_sessions.page if op.shared else shared_sessions.page_with_own
+    return read_page(tx, grantee_of(principal), wanted, limit)
 
 
 def _parse_cursor(_context: CallContext, op: ListSessions) -> int | None:
@@ -190,13 +211,12 @@ def _record_use(
     used = {"contexts": [use.uri for use in uses if use.kind == "context"]}
     if op.skill is not None:
         used["skill"] = [op.skill.uri]
-    changes.record(tx, session, "used", principal.user_id, context.now, used)
+    if uses:
+        changes.record(tx, session, "used", principal.user_id, context.now, used)
     return UseRecorded(session.session_id, len(uses) - skill_count, skill_count)
 
 
 def _check_use(context: CallContext, op: RecordUse) -> list[usages.Use]:
-    if op.contexts is None and op.skill is None:
-        raise InvalidArgumentError("contexts", "are missing; give contexts, a skill, or both")
     uses = []
     for number, uri in enumerate(op.contexts or ()):
         storable_text(f"contexts[{number}]", uri)
@@ -224,6 +244,13 @@ def _usage_page(tx: Tx, principal: Principal, session: StoredSession, after: str
         return _usage_page(tx, principal, require_unchanged(tx, principal, session), last_id, limit_left)
 
     return Page(found, read_next)
+
+
+def _extract(
+    tx: Tx, principal: Principal, op: ExtractMemories, _prepared: None, _context: CallContext
+) -> list[dict[str, Any]]:
+    require_session(tx, principal, op)
+    return []
 
 
 def _check_metadata(_context: CallContext, op: UpdateSession) -> str:
@@ -267,4 +294,5 @@ HANDLERS: dict[type, OperationHandler] = {
     ForkSession: OperationHandler(_fork, writes=always),
     RecordUse: OperationHandler(_record_use, writes=always, check=_check_use),
     ListUsage: OperationHandler(_list_usage),
+    ExtractMemories: OperationHandler(_extract),
 }

@@ -29,12 +29,12 @@ SESSION_DEPTH = 4
 
 
 def _list(tx: Tx, principal: Principal, op: ListFiles, names: Names, context: CallContext) -> FilePage:
-    folder = _require_folder(tx, principal, op.uri, names)
+    folder = require_folder(tx, principal, op.uri, names)
     return _page(folder, op, listing.walk(folder, op), response_bytes(context))
 
 
 def _tree(tx: Tx, principal: Principal, op: ShowTree, names: Names, context: CallContext) -> FilePage:
-    folder = _require_folder(tx, principal, op.uri, names)
+    folder = require_folder(tx, principal, op.uri, names)
     return _page(folder, op, listing.walk(folder, op), response_bytes(context))
 
 
@@ -52,14 +52,14 @@ def _read(tx: Tx, principal: Principal, op: ReadFile, names: Names, _context: Ca
     )
 
     def find_file(tx: Tx) -> File:
-        return _require_version(tx, principal, op, names)
+        return require_version(tx, principal, op, names)
 
     if not read_memory.is_limited():
         return find_file(tx).read(selection)
     return as_result("", None, text_page(tx, find_file, selection))
 
 
-def _require_version(tx: Tx, principal: Principal, op: ReadFile, names: Names) -> File:
+def require_version(tx: Tx, principal: Principal, op: ReadFile, names: Names) -> File:
     """Return the file to read: a version of it, or a part, if one is asked for."""
     part = part_of(op.uri)
     if op.version is None and part is None:
@@ -97,7 +97,7 @@ def _require_file(tx: Tx, principal: Principal, uri: str, names: Names) -> File:
     return node
 
 
-def _require_folder(tx: Tx, principal: Principal, uri: str, names: Names) -> Folder:
+def require_folder(tx: Tx, principal: Principal, uri: str, names: Names) -> Folder:
     node = _require_node(tx, principal, uri, names)
     if isinstance(node, File):
         raise FailedPreconditionError(f"{uri} is a file; read it, or list its folder", resource=uri)

@@ -3,14 +3,14 @@
 from typing import Any
 
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
-from holdfast.engine.tree import changes, stored_texts
+from holdfast.engine.tree import changes, files, stored_texts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, require_place
 from holdfast.errors import AlreadyExistsError, ConflictError, InvalidArgumentError, NotFoundError, TooLargeError
-from holdfast.model.file_changes import FileWritten, FolderMade
+from holdfast.model.file_changes import BatchWritten, FileWritten, FolderMade
 from holdfast.model.identity import Principal
 from holdfast.model.uris import parse_uri
-from holdfast.ops.file_changes import MAX_CONTENT_CHARS, MakeFolder, WriteFile
+from holdfast.ops.file_changes import MAX_CONTENT_CHARS, MakeFolder, WriteFile, WriteFiles
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import blobs, contents, nodes, roots
 from holdfast.store.tables.tree.contents import Content
@@ -20,6 +20,11 @@ from holdfast.store.tables.tree.nodes import NewNode, Node
 def _write(tx: Tx, principal: Principal, op: WriteFile, names: Names, context: CallContext) -> FileWritten:
     place = require_place(principal, op.uri, names)
     roots.lock(tx, [place.root])
+    return _write_at(tx, principal, op, place, context)
+
+
+def _write_at(tx: Tx, principal: Principal, op: WriteFile, place: Place, context: CallContext) -> FileWritten:
+    """Write a file at a place whose root is locked."""
     node = nodes.find(tx, place.root, place.path)
     _require_expected(op, node)
     if node is None:
@@ -40,6 +45,35 @@ def _write(tx: Tx, principal: Principal, op: WriteFile, names: Names, context: C
         semantic_status="queued" if content.state == "pending" else "complete",
         vector_status="queued" if content.state == "pending" else "complete",
     )
+
+
+def _write_batch(
+    tx: Tx, principal: Principal, op: WriteFiles, names: list[Names], context: CallContext
+) -> BatchWritten:
+    root_names, *file_names = names
+    folder = files.require_folder(tx, principal, op.root_uri, root_names)
+    places = [require_place(principal, each.uri, found) for each, found in zip(op.operations, file_names, strict=True)]
+    for number, place in enumerate(places):
+        if not place.uri.startswith(f"{folder.uri.rstrip('/')}/"):
+            raise InvalidArgumentError(
+                f"operations[{number}].uri", f"{place.uri} is not below {folder.uri}; use an address in it"
+            )
+    roots.lock(tx, [place.root for place in places])
+    results: list[FileWritten] = []
+    skipped: list[str] = []
+    for each, place in zip(op.operations, places, strict=True):
+        single = WriteFile(uri=each.uri, content=each.content, mode=each.mode, expected_sha256=each.expected_sha256)
+        try:
+            results.append(_write_at(tx, principal, single, place, context))
+        except (ConflictError, AlreadyExistsError):  # raised before the file is changed
+            if not op.skip_conflicts:
+                raise
+            skipped.append(place.uri)
+    return BatchWritten(root_uri=folder.uri, results=results, skipped=skipped)
+
+
+def _parse_batch(context: CallContext, op: WriteFiles) -> list[Names]:
+    return [parse_uri(op.root_uri), *(_parse_uri(context, each) for each in op.operations)]
 
 
 def _require_expected(op: WriteFile, node: Node | None) -> None:
@@ -145,5 +179,6 @@ def require_node(tx: Tx, place: Place) -> Node:
 
 HANDLERS: dict[type, OperationHandler] = {
     WriteFile: OperationHandler(_write, writes=always, check=_parse_uri),
+    WriteFiles: OperationHandler(_write_batch, writes=always, check=_parse_batch),
     MakeFolder: OperationHandler(_make_folder, writes=always, check=_parse_uri),
 }

@@ -79,8 +79,10 @@ def _read_message(where: str, row: Any, tool_names: dict[str, str]) -> NewMessag
     if converted.get("parts") is None:
         converted["parts"] = [TextPart(converted.get("content") or "")]
     converted["content"] = None
+    # Any text is accepted here: `with_safe_peer` replaces it before the message is added.
+    peer_id = converted.pop("peer_id") if isinstance(converted.get("peer_id"), str) else None
     message = convert(converted, NewMessage, path=where)
-    return msgspec.structs.replace(message, created_at=_time(where, row))
+    return msgspec.structs.replace(message, peer_id=peer_id, created_at=_time(where, row))
 
 
 def _without_stored_output(part: Part) -> Part:

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from holdfast.errors import HoldfastError
-from holdfast.model.base import is_name
+from holdfast.model.base import is_name, safe_name
 from holdfast.model.files import Use
 from holdfast.model.messages import NewMessage
 from holdfast.model.sessions import Fork, SessionConfig, SessionState
+from holdfast.provider_formats.fields import PROVIDER_FIELDS
 
 _encode = msgspec.json.Encoder().encode
 
@@ -54,6 +55,23 @@ def unreadable_session(session_id: str, error: HoldfastError) -> SessionRecord:
         raise error
 
     return SessionRecord(session_id=session_id, messages=messages)
+
+
+def with_safe_peer(message: NewMessage) -> NewMessage:
+    """Return a message whose `peer_id` is a name. If the original was none, the metadata keeps it.
+
+    Earlier versions stored any text there, and other programs may.
+    """
+    peer_id: str | None = message.peer_id
+    if peer_id is None or is_name(peer_id):
+        return message
+    if not peer_id.strip():
+        return msgspec.structs.replace(message, peer_id=None)
+    metadata = message.metadata or {}
+    provider_fields = metadata.get(PROVIDER_FIELDS, {})
+    if isinstance(provider_fields, dict):
+        metadata = {**metadata, PROVIDER_FIELDS: {"name": peer_id, **provider_fields}}
+    return msgspec.structs.replace(message, peer_id=safe_name(peer_id), metadata=metadata)
 
 
 def assign_id(message: NewMessage, number: int, own_id: Any, used_ids: set[str]) -> NewMessage:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.client.sync.client import Client
-from holdfast.exchange.formats.records import SessionRecord
+from holdfast.exchange.formats.records import SessionRecord, with_safe_peer
 from holdfast.exchange.layout import config_of
 from holdfast.model.files import Use
 from holdfast.model.messages import Message, NewMessage
@@ -76,10 +76,11 @@ def different_fields(info: SessionInfo, record: SessionRecord) -> list[str]:
 
 def same_message(client: Client, session_id: str, stored: Message, imported: NewMessage) -> bool:
     parts = imported.parts or []
+    kept = with_safe_peer(NewMessage(role=stored.role, peer_id=stored.peer_id, metadata=stored.metadata))
     return (
-        (stored.role, stored.peer_id, stored.turn_id, stored.message_kind, stored.source_message_ids)
+        (stored.role, kept.peer_id, stored.turn_id, stored.message_kind, stored.source_message_ids)
         == (imported.role, imported.peer_id, imported.turn_id, imported.message_kind, imported.source_message_ids)
-        and same_json(stored.metadata, imported.metadata)
+        and same_json(kept.metadata, imported.metadata)
         and imported.id in {None, stored.id}
         and imported.created_at in {None, stored.created_at}
         and len(stored.parts) == len(parts)

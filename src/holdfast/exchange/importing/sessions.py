@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator
 from itertools import chain
 
+import msgspec
+
 from holdfast.client.sync.client import Client
 from holdfast.errors import ConflictError
-from holdfast.exchange.formats.records import SessionRecord
+from holdfast.exchange.formats.records import SessionRecord, with_safe_peer
 from holdfast.exchange.importing.comparison import (
     Batch,
     batches,
@@ -38,6 +40,8 @@ def import_session(
     client: Client, record: SessionRecord, report_count: CountCallback, *, dry_run: bool
 ) -> ImportedSession:
     """Create the session of `record`, or add what is missing. Stored content is compared before anything changes."""
+    messages = record.messages
+    record = msgspec.structs.replace(record, messages=lambda: map(with_safe_peer, messages()))
     info = find_session(client, record.session_id)
     if info is None and dry_run:
         count = sum(1 for _ in record.messages())

@@ -8,8 +8,6 @@ import msgspec
 _LAST = datetime.max.replace(tzinfo=UTC)
 _AGE = re.compile("([0-9]{1,4})([hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIME = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ].{1,40}")
 
 
 def parse_time(text: str, now: datetime, *, is_end: bool = False) -> datetime:
@@ -26,19 +24,24 @@ def parse_time(text: str, now: datetime, *, is_end: bool = False) -> datetime:
     try:
         if age := _AGE.fullmatch(text):
             return now - int(age[1]) * _UNITS[age[2]]
-        if _DATE.fullmatch(text):
-            day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
+        if (parsed := _parse_date(text)) is not None:
+            day = datetime.combine(parsed, datetime.min.time(), UTC)
             if is_end:
-                return day + timedelta(days=1) if day.date() < date.max else _LAST
+                return day + timedelta(days=1) if parsed < date.max else _LAST
             return day
-        if _TIME.fullmatch(text):
-            time = _parse_iso(text)
-            time = time if time.tzinfo else time.replace(tzinfo=UTC)
-            time.astimezone(UTC)  # raises OverflowError outside the years 1 to 9999
-            return time
+        time = _parse_iso(text)
+        time = time if time.tzinfo else time.replace(tzinfo=UTC)
+        time.astimezone(UTC)  # raises OverflowError outside the years 1 to 9999
     except (OverflowError, ValueError, msgspec.ValidationError):  # also a time outside the years 1 to 9999
-        pass
-    raise ValueError(f"{text} is not a time")
+        raise ValueError(f"{text} is not a time") from None
+    return time
+
+
+def _parse_date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _parse_iso(text: str) -> datetime:

@@ -1,6 +1,7 @@
 """Accounts: the tenants."""
 
 from holdfast.model.identity import Account
+from holdfast.store.access.list_filter import EVERY_ROW, ListFilter
 from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
@@ -56,6 +57,11 @@ audit is before its lines: a transaction that seals lines locks the head first.
 """
 
 
+_SELECT = (
+    "SELECT a.account_id, a.created_at, (SELECT COUNT(*) FROM users WHERE account_id = a.account_id) FROM accounts a"
+)
+
+
 def exists(tx: Tx, account_id: str) -> bool:
     return tx.one("SELECT 1 FROM accounts WHERE account_id = ?", (account_id,)) is not None
 
@@ -88,16 +94,23 @@ def insert(tx: Tx, account_id: str, now: int) -> bool:
     return row is not None
 
 
-def list_accounts(tx: Tx) -> list[Account]:
-    """List the accounts of all tenants. Only for the operator."""
+def list_accounts(tx: Tx, wanted: ListFilter = EVERY_ROW) -> list[Account]:
+    """List the accounts of all tenants by id. Only for the operator."""
+    where, params = wanted.conditions("a.account_id")
     rows = tx.all(
-        "SELECT a.account_id, a.created_at, (SELECT COUNT(*) FROM users WHERE account_id = a.account_id)"
-        " FROM accounts a ORDER BY a.account_id"
+        f"{_SELECT} WHERE TRUE{where} ORDER BY a.account_id LIMIT ? OFFSET ?", (*params, *wanted.page_params())
     )
-    return [
-        Account(account_id=account_id, created_at=from_micros(created_at), user_count=users)
-        for account_id, created_at, users in rows
-    ]
+    return [_account(*row) for row in rows]
+
+
+def find(tx: Tx) -> Account | None:
+    """Find the account of the transaction."""
+    row = tx.one(f"{_SELECT} WHERE a.account_id = ?", (tx.account,))
+    return _account(*row) if row else None
+
+
+def _account(account_id: str, created_at: int, users: int) -> Account:
+    return Account(account_id=account_id, created_at=from_micros(created_at), user_count=users)
 
 
 def delete(tx: Tx, account_id: str) -> None:

@@ -34,8 +34,16 @@ _OF_LISTED = "s.account_id = ? AND s.log_id = v.log_id"
 _OF_OWNER = f"{OF_OWNER} AND s.session_id = ?"
 
 
-def _select(tx: Tx, condition: str, sessions: str = "sessions s", rights: str = str(OWNER_RIGHTS)) -> str:
-    return select_sessions(condition, sessions, rights, has_lateral_joins=tx.dialect.has_lateral_joins)
+def _select(
+    tx: Tx,
+    condition: str,
+    sessions: str = "sessions s",
+    rights: str = str(OWNER_RIGHTS),
+    *,
+    for_list: bool = False,
+) -> str:
+    has_lateral_joins = tx.dialect.has_lateral_joins
+    return select_sessions(condition, sessions, rights, has_lateral_joins=has_lateral_joins, for_list=for_list)
 
 
 def find(tx: Tx, grantee: Grantee, owner_id: str, session_id: str, *, lock: bool = False) -> StoredSession | None:
@@ -82,13 +90,13 @@ def _session(rows: Sequence[Sequence[Any]]) -> StoredSession | None:
 
 
 def page(tx: Tx, grantee: Grantee, wanted: SessionFilter, limit: int) -> list[StoredSession]:
-    """List the sessions that others share with the grantee, newest first."""
+    """List the sessions that others share with the grantee, newest first, without metadata and settings."""
     listed, params = _select_listed(tx, grantee, wanted, limit)
-    return _read(tx, listed, params)
+    return _read(tx, listed, params, for_list=True)
 
 
 def page_with_own(tx: Tx, grantee: Grantee, wanted: SessionFilter, limit: int) -> list[StoredSession]:
-    """List the grantee's own sessions, and those that others share, newest first.
+    """List the grantee's own sessions, and those that others share, newest first, without metadata and settings.
 
     The two lists are merged before the rest of each row is read, so that a page costs little more than one of them.
     Own sessions that are older than a full page of shared ones are not looked at.
@@ -103,7 +111,7 @@ def page_with_own(tx: Tx, grantee: Grantee, wanted: SessionFilter, limit: int) -
         " SELECT * FROM (SELECT * FROM own UNION ALL SELECT * FROM shared) AS both_lists ORDER BY log_id DESC LIMIT ?"
     )
     params = [*shared_params, tx.account, grantee.internal_id, *own_params, limit, limit, limit]
-    return _read(tx, both, params)
+    return _read(tx, both, params, for_list=True)
 
 
 def readable_page(tx: Tx, grantee: Grantee, owner_id: str, wanted: SessionFilter, limit: int) -> list[StoredSession]:
@@ -135,8 +143,8 @@ def _select_listed(
     return f"{listed} ORDER BY g.log_id DESC LIMIT ?", [*params, limit]
 
 
-def _read(tx: Tx, listed: str, params: Sequence[str | int]) -> list[StoredSession]:
-    select = _select(tx, _OF_LISTED, f"({listed}) AS v CROSS JOIN sessions s", "v.rights")
+def _read(tx: Tx, listed: str, params: Sequence[str | int], *, for_list: bool = False) -> list[StoredSession]:
+    select = _select(tx, _OF_LISTED, f"({listed}) AS v CROSS JOIN sessions s", "v.rights", for_list=for_list)
     return [StoredSession(*row) for row in tx.all(f"{select} ORDER BY v.log_id DESC", (*params, tx.account))]
 
 

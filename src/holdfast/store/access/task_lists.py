@@ -16,6 +16,10 @@ _SHARED = (
 It has a subquery and no join, so that the databases go through the tasks in their order.
 """
 
+MAX_DONE = 10_000
+"""How many of the latest tasks are looked at to count completed ones."""
+_RETRIES = "SUM(CASE WHEN attempts > 1 THEN attempts - 1 ELSE 0 END)"
+
 
 def page(
     tx: Tx,
@@ -67,20 +71,53 @@ def _has_old_tasks(tx: Tx) -> bool:
 
 def counts(tx: Tx, account_id: str | None = None, user_id: str | None = None) -> dict[str, int]:
     """Count open tasks by status: of a user, of an account, or of all accounts."""
-    where, params = [IS_OPEN], list[str]()
-    for column, value in (("account_id", account_id), ("user_id", user_id)):
-        if value is not None:
-            where.append(f"{column} = ?")
-            params.append(value)
-    return dict(tx.all(f"SELECT status, COUNT(*) FROM tasks WHERE {' AND '.join(where)} GROUP BY status", params))
+    where, params = _scope(account_id, user_id)
+    return dict(tx.all(f"SELECT status, COUNT(*) FROM tasks WHERE {IS_OPEN}{where} GROUP BY status", params))
 
 
-def counts_by_kind(tx: Tx, account_id: str | None) -> dict[str, dict[str, int]]:
-    """Count open tasks by kind and status: of an account, or of all accounts."""
-    where, params = ("", []) if account_id is None else (" AND account_id = ?", [account_id])
+def counts_by_kind(tx: Tx, account_id: str | None, user_id: str | None = None) -> dict[str, dict[str, int]]:
+    """Count open tasks by kind and status: of a user, of an account, or of all accounts.
+
+    The status `retried` has the number of attempts that were not the first of their task.
+    """
+    where, params = _scope(account_id, user_id)
     by_kind: dict[str, dict[str, int]] = {}
-    for kind, status, count in tx.all(
-        f"SELECT kind, status, COUNT(*) FROM tasks WHERE {IS_OPEN}{where} GROUP BY kind, status", params
+    for kind, status, count, retries in tx.all(
+        f"SELECT kind, status, COUNT(*), {_RETRIES} FROM tasks WHERE {IS_OPEN}{where} GROUP BY kind, status", params
     ):
-        by_kind.setdefault(kind, {})[status] = count
+        counted = by_kind.setdefault(kind, {})
+        counted[status] = count
+        counted["retried"] = counted.get("retried", 0) + int(retries)
     return by_kind
+
+
+def done_by_kind(tx: Tx, account_id: str | None, user_id: str | None = None) -> dict[str, tuple[int, int]]:
+    """Count the completed tasks among the latest `MAX_DONE`, and their retries, by kind."""
+    where, params = _scope(None, user_id)
+    if account_id is None:
+        latest = "SELECT kind, attempts FROM tasks WHERE status = 'completed' LIMIT ?"
+        latest_params: list[str | int] = [MAX_DONE]
+    else:
+        tasks = "SELECT kind, attempts, status, user_id FROM tasks WHERE account_id = ? ORDER BY task_id DESC LIMIT ?"
+        latest = f"SELECT kind, attempts FROM ({tasks}) AS latest WHERE status = 'completed'{where}"
+        latest_params = [account_id, MAX_DONE, *params]
+    rows = tx.all(f"SELECT kind, COUNT(*), {_RETRIES} FROM ({latest}) AS done GROUP BY kind", latest_params)
+    return {kind: (count, int(retries)) for kind, count, retries in rows}
+
+
+def latest_errors(tx: Tx, account_id: str | None, user_id: str | None, limit: int) -> list[tuple[str, str, str]]:
+    """Return the kind, the error code and the error of the tasks that failed last."""
+    where, params = _scope(account_id, user_id)
+    rows = tx.all(
+        "SELECT kind, COALESCE(error_code, ''), COALESCE(error, '') FROM tasks"
+        f" WHERE {IS_OPEN} AND status = 'failed'{where} ORDER BY task_id DESC LIMIT ?",
+        (*params, limit),
+    )
+    return [(kind, code, error) for kind, code, error in rows]
+
+
+def _scope(account_id: str | None, user_id: str | None) -> tuple[str, list[str]]:
+    """Return conditions that select the tasks of a user or of an account, each after AND, and their parameters."""
+    chosen = {"account_id": account_id, "user_id": user_id}
+    given = {column: value for column, value in chosen.items() if value is not None}
+    return "".join(f" AND {column} = ?" for column in given), list(given.values())

@@ -3,6 +3,7 @@
 import msgspec
 
 from holdfast.model.identity import Key, TenantRole, User
+from holdfast.store.access.list_filter import EVERY_ROW, ListFilter
 from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
@@ -55,19 +56,21 @@ def is_possible(tx: Tx, user_id: str) -> bool:
     return row is not None or tx.one(f"{known} LIMIT 1", (tx.account,)) is None
 
 
-def list_users(tx: Tx, now: int) -> list[User]:
-    """List all users of the account by id, each with the number of keys that are valid at `now`."""
-    return _select_users(tx, now)
+def list_users(tx: Tx, now: int, wanted: ListFilter = EVERY_ROW) -> list[User]:
+    """List users of the account by id, each with the number of keys that are valid at `now`."""
+    return _select_users(tx, now, wanted=wanted)
 
 
-def _select_users(tx: Tx, now: int, user_id: str | None = None) -> list[User]:
-    user_condition, user_params = ("", []) if user_id is None else (" AND u.user_id = ?", [user_id])
+def _select_users(tx: Tx, now: int, user_id: str | None = None, wanted: ListFilter = EVERY_ROW) -> list[User]:
+    where, params = wanted.conditions("u.user_id", "u.role")
+    if user_id is not None:
+        where, params = f"{where} AND u.user_id = ?", [*params, user_id]
     rows = tx.all(
         f"SELECT u.user_id, u.role, u.created_at, {_INTERNAL_ID},"
         f" (SELECT COUNT(*) FROM keys WHERE account_id = u.account_id AND user_id = u.user_id AND {_NOT_EXPIRED})"
-        f" FROM users u WHERE u.account_id = ?{user_condition}"
-        " ORDER BY u.user_id",
-        (now, tx.account, *user_params),
+        f" FROM users u WHERE u.account_id = ?{where}"
+        " ORDER BY u.user_id LIMIT ? OFFSET ?",
+        (now, tx.account, *params, *wanted.page_params()),
     )
     return [
         User(

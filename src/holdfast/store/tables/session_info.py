@@ -2,6 +2,8 @@
 
 from typing import get_args
 
+import msgspec
+
 from holdfast.model.access import to_rights, user_name
 from holdfast.model.identity import UserRef
 from holdfast.model.sessions import Fork, MemoryType, SessionInfo
@@ -34,7 +36,7 @@ def read_session_info(tx: Tx, session: StoredSession) -> SessionInfo:
         skills_used=skills_used,
         forked_from=None if session.forked_from is None else Fork(session.forked_from, session.fork_seq),
         commit_count=archive_totals.done,
-        last_commit_at=None if archive_totals.last_at is None else from_micros(archive_totals.last_at),
+        last_commit="" if archive_totals.last_at is None else msgspec.to_builtins(from_micros(archive_totals.last_at)),
         memories_extracted=dict.fromkeys((*get_args(MemoryType), "total"), 0),  # memories are not extracted yet
         llm_token_usage=archive_totals.usage,
         embedding_token_usage=EmbeddingUsage(archive_totals.embedding_tokens),

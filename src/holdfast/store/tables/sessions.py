@@ -22,6 +22,7 @@ _LAST_SEQ, _LAST_TOKENS = (
     for column in ("seq", "tokens_through")
 )
 _SESSION_COLUMNS = ", ".join(f"s.{column}" for column in _COLUMNS.split(", "))
+_LISTED_COLUMNS = _SESSION_COLUMNS.replace("s.metadata", "'{}'").replace("s.config", "'{}'")
 _MESSAGE_COLUMNS = "m.seq, m.tokens_through, m.created_at, m.added_at"
 _LATERAL = (
     f" LEFT JOIN LATERAL (SELECT {_MESSAGE_COLUMNS} FROM messages m"
@@ -121,11 +122,19 @@ def _find(tx: Tx, condition: str, key: tuple[str | int, ...], *, lock: bool) -> 
 
 @functools.lru_cache(1_000)
 def select_sessions(
-    condition: str, sessions: str = "sessions s", rights: str = str(OWNER_RIGHTS), *, has_lateral_joins: bool
+    condition: str,
+    sessions: str = "sessions s",
+    rights: str = str(OWNER_RIGHTS),
+    *,
+    has_lateral_joins: bool,
+    for_list: bool = False,
 ) -> str:
-    """Select sessions, each with columns of its last message, and with rights."""
+    """Select sessions, each with columns of its last message, and with rights.
+
+    `for_list` leaves the metadata and the settings out: they can be large, and lists do not show them.
+    """
     last_message = _LATERAL if has_lateral_joins else _JOINED
-    columns = f"{_SESSION_COLUMNS}, {_MESSAGE_COLUMNS}, {rights}"
+    columns = f"{_LISTED_COLUMNS if for_list else _SESSION_COLUMNS}, {_MESSAGE_COLUMNS}, {rights}"
     return f"SELECT {columns} FROM {sessions}{last_message} WHERE {condition}"
 
 
@@ -213,10 +222,11 @@ class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
     state: str | None = None
 
 
-def page(tx: Tx, owner_id: str, wanted: SessionFilter, limit: int) -> list[StoredSession]:
-    """List the sessions of an owner, newest first."""
+def page(tx: Tx, owner_id: str, wanted: SessionFilter, limit: int, *, for_list: bool = False) -> list[StoredSession]:
+    """List the sessions of an owner, newest first. With `for_list`, without metadata and settings."""
     where, params = filter_conditions(wanted)
-    select = select_sessions(" AND ".join([OF_OWNER, *where]), has_lateral_joins=tx.dialect.has_lateral_joins)
+    condition = " AND ".join([OF_OWNER, *where])
+    select = select_sessions(condition, has_lateral_joins=tx.dialect.has_lateral_joins, for_list=for_list)
     rows = tx.all(f"{select} ORDER BY s.log_id DESC LIMIT ?", (tx.account, owner_id, *params, limit))
     return [StoredSession(*row) for row in rows]
 
@@ -269,6 +279,18 @@ def totals(tx: Tx, owner_id: str) -> tuple[int, int, int]:
         (tx.account, owner_id),
     )
     return (row[0], int(row[1] or 0), int(row[2] or 0)) if row else (0, 0, 0)
+
+
+def unindexed_sessions(tx: Tx, owner_id: str, session_id: str | None, limit: int) -> list[tuple[str, int]]:
+    """Return the sessions of an owner, or one of them, whose last messages are not indexed, and how many these are."""
+    condition, params = ("", []) if session_id is None else (" AND s.session_id = ?", [session_id])
+    rows = tx.all(
+        f"SELECT session_id, last_seq - indexed_seq FROM (SELECT s.session_id, s.log_id, s.indexed_seq,"
+        f" COALESCE({_LAST_SEQ}, s.fork_seq) AS last_seq FROM sessions s WHERE {OF_OWNER}{condition}) AS own"
+        " WHERE last_seq > indexed_seq ORDER BY log_id DESC LIMIT ?",
+        (tx.account, owner_id, *params, limit),
+    )
+    return [(found, count) for found, count in rows]
 
 
 NO_CONFIG = "{}"

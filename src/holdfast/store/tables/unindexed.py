@@ -111,9 +111,11 @@ def micros_until_due(tx: Tx) -> int | None:
 
 
 def count(tx: Tx, account: str | None, owner_id: str | None) -> int:
-    """Count the logs of an owner's sessions that have something to index; without an owner, those of all accounts."""
-    if account is None or owner_id is None:
+    """Count the logs that have something to index: of an owner's sessions, of an account, or of all accounts."""
+    if account is None:
         return int(tx.all("SELECT COUNT(*) FROM unindexed")[0][0])
+    if owner_id is None:
+        return int(tx.all("SELECT COUNT(*) FROM unindexed WHERE account_id = ?", (account,))[0][0])
     rows = tx.all(
         "SELECT COUNT(*) FROM unindexed u JOIN sessions s ON s.account_id = u.account_id AND s.log_id = u.log_id"
         " WHERE u.account_id = ? AND s.user_id = ?",

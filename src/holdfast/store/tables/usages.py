@@ -86,11 +86,12 @@ def totals(tx: Tx, log_id: int) -> tuple[int, int]:
 def used_between(tx: Tx, log_id: int, after: int, through: int, limit: int) -> list[tuple[str, str, int]]:
     """List the users and addresses of the contexts and skills that were recorded in a period, and the last use of each.
 
-    An id begins with its milliseconds. At most `limit`, those that were used last.
+    An id begins with its milliseconds. At most `limit`, those that were used last. A skill without an address is not
+    listed: there is no document that its use could raise.
     """
     rows = tx.all(
         "SELECT author, uri, MAX(created_at) FROM usages WHERE account_id = ? AND log_id = ? AND id >= ? AND id < ?"
-        " GROUP BY author, uri ORDER BY 3 DESC, 1, 2 LIMIT ?",
+        " AND uri <> '' GROUP BY author, uri ORDER BY 3 DESC, 1, 2 LIMIT ?",
         (tx.account, log_id, f"use_{after // 1_000 + 1:012x}", f"use_{through // 1_000 + 1:012x}", limit),
     )
     return [(author, uri, used_at) for author, uri, used_at in rows]

@@ -58,6 +58,9 @@ BAD_MESSAGES = [
     ("id", {"role": "user", "content": "x", "id": "a/b"}),
     ("id", {"role": "user", "content": "x", "id": ""}),
     ("peer_id", {"role": "user", "content": "x", "peer_id": "\0"}),
+    ("peer_id", {"role": "user", "content": "x", "peer_id": "../bob"}),
+    ("peer_id", {"role": "user", "content": "x", "peer_id": "bob smith"}),
+    ("peer_id", {"role": "user", "content": "x", "peer_id": ""}),
     ("source_message_ids", {"role": "user", "content": "x", "source_message_ids": "m1"}),
 ]
 UNSAFE_NAMES = ["../x", "", ".", "..", "a/b", "a\\b", ".hidden", "x\n", "x y", "x\0", "é", "-x", "x" * 129, "\ud800"]
@@ -184,8 +187,8 @@ class InputContract:
             ("add_message", {"role": "user", "content": "x", "idempotency_key": "\0"}, "idempotency_key"),
             ("session_used", {"contexts": [""]}, "contexts[0]"),
             ("session_used", {"contexts": ["\0"]}, "contexts[0]"),
-            ("session_used", {"skill": {"input": 1}}, "skill"),
-            ("session_used", {"skill": {"uri": ""}}, "skill.uri"),
+            ("session_used", {"skill": "search"}, "skill"),
+            ("session_used", {"skill": {"uri": 5}}, "skill.uri"),
             ("fork_session", {"at": -1}, "at"),
             ("fork_session", {"new_session_id": "../x"}, "new_session_id"),
             ("list_tool_results", {"limit": 10_000}, "limit"),

@@ -54,13 +54,15 @@ def micros_until_due(tx: Tx) -> int | None:
 
 
 def count(tx: Tx, account: str | None, owner_id: str | None) -> int:
-    """Count the owners whose documents are embedded now: one of an account, or all of all accounts.
+    """Count the owners whose documents are embedded now: one of an account, all of it, or all of all accounts.
 
     Without those of an account whose task waits after an error, for example because a model is unavailable.
     """
     condition, params = "TRUE", list[str]()
+    if account is not None:
+        condition, params = "u.account_id = ?", [account]
     if account is not None and owner_id is not None:
-        condition, params = "u.account_id = ? AND u.owner_id = ?", [account, owner_id]
+        condition, params = f"{condition} AND u.owner_id = ?", [account, owner_id]
     waits = (
         "EXISTS (SELECT 1 FROM tasks t WHERE t.account_id = u.account_id"
         f" AND t.task_id = '{TASK_PREFIX}' || u.account_id AND t.failures > 0)"

@@ -1,6 +1,7 @@
 """The contract of commits: which messages are sealed, and where an archive may end."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -160,10 +161,12 @@ class CommitContract:
         add_numbered_messages(client, "s", 4)
         before = client.get_session("s")
         assert (before.commit_count, before.last_commit_at, before.keep_recent_count) == (0, None, 7)
+        assert before["last_commit_at"] == ""
         client.commit_session("s", keep_recent_count=1)
         accepted = client.get_session("s")
         assert (accepted.commit_count, accepted.message_count, accepted.total_message_count) == (0, 1, 4)
-        assert accepted.last_commit_at is not None
+        assert abs(accepted.last_commit_at - accepted.updated_at) < timedelta(minutes=1)
+        assert accepted["last_commit_at"].endswith("Z")
         assert 0 < accepted.pending_tokens < before.pending_tokens
         run_tasks()
         after = client.get_session("s")

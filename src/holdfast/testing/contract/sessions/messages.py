@@ -5,8 +5,18 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import ConflictError, NotFoundError
+from holdfast.errors import ConflictError, InvalidArgumentError, NotFoundError
 from holdfast.model.parts import ContextPart, ImagePart, TextPart, ToolPart
+
+TIMES = {
+    "2026-03-24": "2026-03-24T00:00:00Z",
+    "20260324T091011": "2026-03-24T09:10:11Z",
+    "2026-W13-2": "2026-03-24T00:00:00Z",
+    "2026-03-24T09:10:11+0800": "2026-03-24T01:10:11Z",
+    "2026-03-24 09:10": "2026-03-24T09:10:00Z",
+    "2026-03-24T09:10:11.5Z": "2026-03-24T09:10:11.500000Z",
+}
+"""Times as callers give them, and as they are stored."""
 
 
 def texts(client: Any, session_id: str = "chat_001", **where: Any) -> list[str]:
@@ -14,6 +24,39 @@ def texts(client: Any, session_id: str = "chat_001", **where: Any) -> list[str]:
 
 
 class MessageContract:
+    def test_an_append_returns_its_duration_if_it_is_asked_for(self, client: Any) -> None:
+        session = client.session("chat_001")
+        message = {"role": "user", "content": "hi"}
+        measured = {
+            "AddMessage": client.add_message("chat_001", "user", "hi", idempotency_key="k", telemetry=True),
+            "AddMessages": client.batch_add_messages("chat_001", [message], telemetry={"summary": True}),
+        }
+        for operation, appended in measured.items():
+            assert (appended.telemetry.summary.operation, appended.telemetry.summary.status) == (operation, "ok")
+            assert appended.telemetry.summary.duration_ms > 0
+        assert session.add_message("user", content="hi", telemetry=True).telemetry.id
+        assert session.add_messages([message], telemetry=True).telemetry.id != measured["AddMessages"].telemetry.id
+        again = client.add_message("chat_001", "user", "hi", idempotency_key="k", telemetry=False)
+        assert (again.telemetry, again.seq) == (None, 1)
+
+    def test_a_time_is_read_as_python_reads_it(self, client: Any) -> None:
+        for number, (given, stored) in enumerate(TIMES.items()):
+            session_id = f"chat_{number}"
+            message = {"role": "user", "content": "hi", "created_at": given}
+            client.create_session(session_id, created_at=given)
+            client.add_message(session_id, **message)
+            client.batch_add_messages(session_id, [message, {**message, "created_at": "2026-03-24"}, message])
+            times = [message["created_at"] for message in client.get_messages(session_id).messages]
+            assert times == [stored, stored, "2026-03-24T00:00:00Z", stored]
+            assert client.get_session(session_id)["created_at"] == stored
+            client.session_used(session_id, ["viking://a"], created_at=given)
+            assert client.list_usage(session_id)[0]["created_at"] == stored
+            assert client.admin.list_audit(until=given).records == []
+            assert client.admin.list_audit(since=given).records != []
+            assert client.search("hi", since=given, until="2026-W14-1").messages != []
+        with pytest.raises(InvalidArgumentError, match=r"messages\[1\]\.created_at"):
+            client.batch_add_messages("chat_0", [message, {**message, "created_at": "2026-W60"}])
+
     def test_messages_are_returned_in_order_with_gapless_numbers(self, client: Any) -> None:
         session = client.session("chat_001")
         session.add_message("user", [TextPart("How to configure embedding?")])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError, NotFoundError
+from holdfast.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 
 
 class SessionContract:
@@ -166,9 +166,17 @@ class SessionContract:
     def test_an_empty_list_of_contexts_records_nothing(self, client: Any) -> None:
         assert client.session_used("chat_001", contexts=[]).contexts_used == 0
 
-    def test_recording_a_use_without_contexts_and_skill_is_rejected(self, client: Any) -> None:
-        with pytest.raises(InvalidArgumentError, match="give contexts, a skill, or both"):
-            client.session_used("chat_001")
+    def test_contexts_the_skill_and_the_address_of_a_skill_are_optional(self, client: Any) -> None:
+        nothing = client.session_used("chat_001")
+        assert (nothing.contexts_used, nothing.skills_used) == (0, 0)
+        assert len(client.read_events("chat_001").events) == 1  # that the session was created
+        recorded = client.session_used("chat_001", skill={"output": [1], "success": False})
+        assert (recorded.contexts_used, recorded.skills_used) == (0, 1)
+        (use,) = client.list_usage("chat_001")
+        assert (use.kind, use.uri, use.output, use.success) == ("skill", "", [1], False)
+        client.add_message("chat_001", "user", "hello")
+        task = client.wait_for_task(client.commit_session("chat_001").task_id)
+        assert task.result["active_count_updated"] == 0
 
     def test_a_handle_of_a_missing_session_is_empty(self, client: Any) -> None:
         session = client.session("chat_001")

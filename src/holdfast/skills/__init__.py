@@ -1,0 +1,1 @@
+"""Skills: reading, checking and making the file SKILL.md. Pure."""
