@@ -26,6 +26,7 @@ from holdfast.engine.kinds import QUEUES, TASK_KINDS
 from holdfast.engine.processing import reindexing
 from holdfast.engine.recall import search
 from holdfast.engine.recall.embeddings import reembedding
+from holdfast.engine.resources import adding, watching
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
@@ -66,6 +67,8 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **moving.HANDLERS,
     **writing.HANDLERS,
     **reindexing.HANDLERS,
+    **adding.HANDLERS,
+    **watching.HANDLERS,
     **uploads.HANDLERS,
     **byte_reading.HANDLERS,
     **search.HANDLERS,

@@ -400,7 +400,8 @@ def delete_staged(tx: Tx, limit: int) -> int:
     rows = tx.all(
         "DELETE FROM nodes WHERE (account_id, node_id) IN (SELECT n.account_id, n.node_id FROM nodes n"
         " WHERE n.root >= 'staging/' AND n.root < 'staging0' AND NOT EXISTS (SELECT 1 FROM tasks t"
-        " WHERE t.account_id = n.account_id AND 'staging/' || t.task_id = n.root"
+        " WHERE t.account_id = n.account_id AND n.root > 'staging/' || t.task_id || '/'"
+        " AND n.root < 'staging/' || t.task_id || '0'"
         " AND t.status IN ('pending', 'running')) LIMIT ?) RETURNING account_id, node_id",
         (limit,),
     )
