@@ -28,6 +28,7 @@ from holdfast.engine.recall import search
 from holdfast.engine.recall.embeddings import reembedding
 from holdfast.engine.resources import adding, watching
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
+from holdfast.engine.skills import handlers as skills
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.transfers import byte_reading, uploads
@@ -71,6 +72,7 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **watching.HANDLERS,
     **uploads.HANDLERS,
     **byte_reading.HANDLERS,
+    **skills.HANDLERS,
     **search.HANDLERS,
     **accounts.HANDLERS,
     **audit.HANDLERS,

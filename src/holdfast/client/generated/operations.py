@@ -13,6 +13,7 @@ from holdfast.client.generated.files import AsyncFiles
 from holdfast.client.generated.patterns import Patterns
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
+from holdfast.client.generated.skills import Skills
 from holdfast.client.generated.system import AsyncSystem
 from holdfast.client.generated.tool_results import AsyncToolResults
 from holdfast.client.generated.transfers import Transfers
@@ -68,6 +69,7 @@ class AsyncOperations(
     AsyncCommits,
     AsyncFiles,
     FileChanges,
+    Skills,
     Patterns,
     Transfers,
     Searches,

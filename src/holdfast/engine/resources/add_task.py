@@ -117,9 +117,7 @@ class Addition:
 
     def _advance(self, tx: Tx, context: CallContext, stage: str, done: int, total: int) -> None:
         require_held(tx, self._claimed)
-        tasks.advance(
-            tx, self._claimed.claim, stage=stage, done=done, total=max(1, total), worked=0, now=context.now
-        )
+        tasks.advance(tx, self._claimed.claim, stage=stage, done=done, total=max(1, total), worked=0, now=context.now)
 
     def _process_files(self, root: str, total: int) -> list[FileProblem]:
         """Process the staged files. Those that cannot be read are deleted from the staging root, and returned."""

@@ -26,6 +26,9 @@ FolderBuilder = Callable[[Tx, Principal, str], Folder]
 """Builds a folder for the caller. The last argument is its URI."""
 USERS = "user"
 """The top-level folder with the folders of users."""
+OWN_SKILLS = (USERS, CALLER, "skills")
+PUBLISHED_SKILLS = ("system", "skills")
+"""A skill that the caller does not have is looked for here, if its address names no user."""
 OWNERS_PAGE = 100
 MAX_SHOWN_RELATIONS = 1_000
 """How many relations at and below a folder `.relations.json` is made from."""
@@ -123,6 +126,8 @@ def _own_path(principal: Principal, names: Names) -> Names:
 def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
     """Return the node at the path `names`. An empty name means the caller's user id."""
     node = _find(tx, principal, names)
+    if node is None and _is_in(names, OWN_SKILLS) and _find(tx, principal, names[: len(OWN_SKILLS) + 1]) is None:
+        return _find(tx, principal, (*PUBLISHED_SKILLS, *names[len(OWN_SKILLS) :]))  # viking://agent/skills/{name}
     own_sessions = (USERS, CALLER, "sessions")
     if node is None and _is_in(names, (*own_sessions, principal.user_id)):  # viking://session/{user}/{id}
         return _find(tx, principal, (*own_sessions, *names[len(own_sessions) + 1 :]))
