@@ -10,6 +10,7 @@ from holdfast.client.generated.audit import AsyncAudit
 from holdfast.client.generated.commits import AsyncCommits
 from holdfast.client.generated.file_changes import FileChanges
 from holdfast.client.generated.files import AsyncFiles
+from holdfast.client.generated.patterns import Patterns
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
 from holdfast.client.generated.skills import Skills
@@ -68,8 +69,9 @@ class AsyncOperations(
     AsyncCommits,
     AsyncFiles,
     FileChanges,
-    Transfers,
     Skills,
+    Patterns,
+    Transfers,
     Searches,
     AsyncSharing,
     AsyncToolResults,
