@@ -76,6 +76,17 @@ from holdfast.ops.sharing import (
     TransferSession,
     UnshareSession,
 )
+from holdfast.ops.skills import (
+    AddSkill,
+    FindSkills,
+    GetSkill,
+    ListSkills,
+    PublishSkill,
+    RemoveSkill,
+    UnpublishSkill,
+    UpdateSkill,
+    ValidateSkill,
+)
 from holdfast.ops.system import (
     CheckConsistency,
     CheckHealth,
@@ -127,6 +138,23 @@ def tree_operations() -> list[Operation[Any]]:
         ListFiles(uri=notes, sort_by="mtime"),
         RemoveFile(uri=notes, recursive=True),
         RestoreFile(uri=notes),
+    ]
+
+
+def skill_operations() -> list[Operation[Any]]:
+    skill = {"name": "greet", "description": "Says hello.", "content": "# Greet"}
+    return [
+        ValidateSkill(data=skill),
+        AddSkill(data=skill),
+        RecordUse(session_id="a", skill={"uri": "viking://agent/skills/greet"}),  # type: ignore[arg-type]
+        UpdateSkill(name="greet", data={**skill, "content": "# Greet again"}),
+        PublishSkill(name="greet"),
+        ListSkills(),
+        GetSkill(name="greet", include_files=True, include_source=True),
+        FindSkills(query="hello"),
+        RemoveSkill(name="greet"),
+        RecordUse(session_id="a", skill={"uri": "viking://agent/skills/greet"}),  # type: ignore[arg-type]
+        UnpublishSkill(name="greet"),
     ]
 
 
@@ -205,6 +233,7 @@ def all_operations() -> list[Operation[Any]]:
         ReadAbstract(uri="viking://session/a"),
         ReadOverview(uri="viking://session/a/history/archive_001"),
         *tree_operations(),
+        *skill_operations(),
         Find(query="hello"),
         Search(query="hello", session_id="a", target_uri="viking://user/alice/sessions"),
         ReembedDocuments(),
