@@ -1,7 +1,7 @@
 """Hostile files, made by code: damaged, encrypted, misnamed, binary, and made to take much time or memory.
 
-`hostile_files` returns them by name, and `EXPECTED` says what is expected of each: words of the error, or nothing if the
-file is read.
+`hostile_files` returns them by name, and `EXPECTED` says what is expected of each: words of the error, or nothing if
+the file is read.
 """
 
 import io
@@ -39,11 +39,11 @@ EXPECTED: dict[str, str] = {
     "damaged entry.docx": "is damaged in its entry 'word/document.xml'",
     "wrong size.docx": "damaged",
     "other zip.docx": "zip archive without the contents of a Word document",
-    "no document.docx": "damaged Office file",
+    "no document.docx": "is damaged",
     "password.docx": "is encrypted",
     "old.docx": "an Office file of the old format, or one with a password",
     "many entries.docx": "60000 entries, more than 50000",
-    "deep.docx": "damaged Office file",
+    "deep.docx": "is damaged",
     "bomb.docx": "as a zip bomb does",
     "bomb.pptx": "as a zip bomb does",
     "bomb.xlsx": "as a zip bomb does",
@@ -57,8 +57,8 @@ EXPECTED: dict[str, str] = {
     "entities.svg": "declares XML entities",
     "no book.epub": "damaged EPUB book",
     "huge.png": "60000 x 60000 pixels",
-    "truncated.png": "damaged image",
-    "damaged.jpg": "damaged image",
+    "truncated.png": "is damaged",
+    "damaged.jpg": "is damaged",
     "text.png": "is not a PNG image",
     "nul.txt": "NUL bytes",
     "binary.txt": "control characters",

@@ -26,7 +26,7 @@ def runner() -> Iterator[ProcessRunner]:
 
 
 def run(runner: ProcessRunner | ThreadRunner, file: FileToParse) -> ParsedFile:
-    return parse_file(lambda job, input: runner.run(job, input, no_vectors), file)
+    return parse_file(lambda job, given: runner.run(job, given, no_vectors), file)
 
 
 def test_a_document_is_the_same_in_the_child_and_in_a_thread(runner: ProcessRunner) -> None:

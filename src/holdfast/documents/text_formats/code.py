@@ -66,7 +66,7 @@ _STATEMENTS = frozenset(
         "sizeof",
     ]
 )
-_LAST_NAME = re.compile(r"([\w:~$]+)[ \t]*$")
+_NAME = re.compile(r"[\w:~$]{1,80}")
 _ATTACHED = ("@", "#", "//", "/*", "*", "--", ";;", "%%")
 """A line that begins with one of these belongs to the declaration after it."""
 _QUOTES = ('"""', "'''")
@@ -148,11 +148,11 @@ def _c_function(line: str, stripped: str) -> Declaration | None:
     is_complete = stripped.endswith("{") or (line[:1].isalpha() and stripped.endswith(")"))
     if not parenthesis or not is_complete or "=" in head or " " not in head.strip():
         return None
-    name = _LAST_NAME.search(head[-80:])
     words = head.split()
-    if name is None or not words or words[0] in _STATEMENTS or name[1] in _STATEMENTS or not words[0][0].isalpha():
+    name = words[-1].lstrip("*&")
+    if words[0] in _STATEMENTS or name in _STATEMENTS or not words[0][0].isalpha() or not _NAME.fullmatch(name):
         return None
-    return Declaration("function", name[1])
+    return Declaration("function", name)
 
 
 def _closing(closing: str, line: str, *, is_python: bool) -> str:
