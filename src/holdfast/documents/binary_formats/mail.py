@@ -15,6 +15,7 @@ MAX_BOUNDARIES = 200
 """How many groups of parts an e-mail may have. They may be nested."""
 MAX_BOUNDARY_LINES = 50_000_000
 """The product of groups and lines: Python compares each line with the boundary of each group around it."""
+MAX_LINES = 3_000_000
 MAX_SEPARATORS = 50_000
 """How many lines may begin like the separator of two parts."""
 MAX_PARTS = 1_000
@@ -60,6 +61,8 @@ def _check(data: bytes) -> None:
         raise UnreadableError("is not an e-mail, although its extension is .eml; leave it out")
     groups = data.lower().count(b"boundary")
     lines = data.count(b"\n") + data.count(b"\r")
+    if lines > MAX_LINES:
+        raise UnreadableError(f"is an e-mail with {lines} lines, more than {MAX_LINES}; leave it out")
     if groups > MAX_BOUNDARIES or groups * lines > MAX_BOUNDARY_LINES:
         raise UnreadableError(f"is an e-mail with {groups} groups of parts in {lines} lines; leave it out")
     separators = data.count(b"\n--") + data.count(b"\r--")

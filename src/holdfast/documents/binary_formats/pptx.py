@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast import lazy
 from holdfast.documents.binary_formats.line_writer import LineWriter
-from holdfast.documents.packages import open_package
+from holdfast.documents.packages import MAX_TREE_BYTES, open_package
 from holdfast.documents.parsed import Extracted
 from holdfast.text.sentences import to_single_line
 
@@ -15,7 +15,7 @@ _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 
 def parse_pptx(data: bytes) -> Extracted:
     """Return the texts of a presentation, slide by slide, with the notes of the speaker."""
-    open_package(data).close()
+    open_package(data, MAX_TREE_BYTES).close()
     presentation = lazy.pptx.Presentation(io.BytesIO(data))
     writer = LineWriter()
     count = 0
