@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 MAX_SECTIONS = 50_000
-"""How many sections, rows or items of a text are told apart. What follows belongs to the last one."""
+"""The largest number of sections of a text. What follows belongs to the last one."""
 _CHUNK_CHARS = 1 << 18
 
 
