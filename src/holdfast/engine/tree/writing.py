@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from holdfast.engine.gate import access
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
 from holdfast.engine.gate.polling import poll
 from holdfast.engine.tree import changes, mounts, stored_texts
@@ -97,6 +98,7 @@ def _require_expected(op: WriteFile, node: Node | None) -> None:
 
 
 def _create(tx: Tx, principal: Principal, op: WriteFile, place: Place, context: CallContext) -> Content:
+    access.ensure_account(tx, principal, context)
     changes.ensure_folders(tx, context, place)
     node_id = context.ids.log_id()
     tags = changes.encode_tags(op.tags or [])
@@ -169,6 +171,7 @@ def _make_folder(tx: Tx, principal: Principal, op: MakeFolder, names: Names, con
     if node is not None and not node.is_folder:
         raise AlreadyExistsError(f"{place.uri} is a file; use another address", resource=place.uri, type="file")
     if node is None:
+        access.ensure_account(tx, principal, context)
         changes.ensure_folders(tx, context, place)
         node_id = changes.insert_folder(tx, context, place.root, place.path)
         if op.description:
