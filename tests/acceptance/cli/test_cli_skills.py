@@ -44,7 +44,7 @@ def test_a_tool_a_text_and_a_choice_of_several_are_added(cli: Cli, cli_ok: Cli, 
     tool.write_text(json.dumps({"name": "search", "description": "Finds.", "inputSchema": {"type": "object"}}))
     cli_ok("skills", "add", str(tool))
     failed = cli("skills", "add", str(tmp_path / "nothing"))
-    assert (failed.code, "not found" in failed.err) == (4, True)
+    assert (failed.code, "not found" in failed.err) == (3, True)
     other = tmp_path / "other"
     other.mkdir()
     (other / "SKILL.md").write_text("---\nname: other\n---\n")
