@@ -33,10 +33,7 @@ _LISTING = {
 }
 _SEARCH = {
     "image": Unsupported("describe the image in the query"),
-    "include_provenance": Unsupported("the reasons of a hit say why it was found"),
-    "search_type": Unsupported("every search uses words and meaning", ("hybrid", "auto", "default")),
     "time_field": Unsupported("use created_at", ("created_at", "updated_at")),
-    "quotas": Unsupported("use limit, or one search for each context_type"),
     "peer_scope": Unsupported("name the person in the query", ("all", "auto")),
 }
 UNSUPPORTED: dict[type[Operation[Any]], dict[str, Unsupported]] = {
