@@ -39,10 +39,11 @@ _SEARCH = {
 UNSUPPORTED: dict[type[Operation[Any]], dict[str, Unsupported]] = {
     CreateAccount: {
         "seed": _SEED,
+        "user_config": Unsupported("a user has no settings; use those of the server"),
         "isolate_user_scope_by_agent": Unsupported("users are always isolated, agents of a user never"),
         "isolate_agent_scope_by_user": Unsupported("users are always isolated, agents of a user never", (True,)),
     },
-    CreateUser: {"seed": _SEED},
+    CreateUser: {"seed": _SEED, "user_config": Unsupported("a user has no settings; use those of the server")},
     CreateKey: {"seed": _SEED},
     RotateKey: {"seed": _SEED},
     ListFiles: _LISTING,
