@@ -29,6 +29,7 @@ _LISTING = {
     "tags": Unsupported(_OMIT),
     "include_abstract": Unsupported("use output=agent, which has abstracts"),
     "include_overview": Unsupported("read the overview of each entry"),
+    "include_tags": Unsupported(_OMIT),
     "extra_fields": Unsupported(_OMIT),
 }
 _SEARCH = {
@@ -61,10 +62,3 @@ def refuse_unsupported(cls: type[Operation[Any]], fields: Mapping[str, Any]) -> 
             continue
         if value not in unsupported.allowed and value not in [str(each).lower() for each in unsupported.allowed]:
             raise InvalidArgumentError(name, f"{short_repr(value)} is not supported; {unsupported.remedy}")
-
-
-def refuse_misplaced(cls: type[Operation[Any]], query: Mapping[str, Any]) -> None:
-    """Raise an error if the query of a request with a body has a field of the operation, except `owner`."""
-    for name in query:
-        if name in cls.__struct_fields__ and name != "owner":
-            raise InvalidArgumentError(name, "is in the query, where it has no effect; send it in the body")
