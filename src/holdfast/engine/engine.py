@@ -23,6 +23,7 @@ from holdfast.engine.gate.operation_handler import CallContext, CallSignals, Eng
 from holdfast.engine.gate.search_statistics import SearchStatistics
 from holdfast.engine.gate.user_ids import UserIds
 from holdfast.engine.kinds import QUEUES, TASK_KINDS
+from holdfast.engine.processing import reindexing
 from holdfast.engine.recall import search
 from holdfast.engine.recall.embeddings import reembedding
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
@@ -59,6 +60,7 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **history.HANDLERS,
     **moving.HANDLERS,
     **writing.HANDLERS,
+    **reindexing.HANDLERS,
     **uploads.HANDLERS,
     **byte_reading.HANDLERS,
     **search.HANDLERS,
