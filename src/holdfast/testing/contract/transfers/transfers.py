@@ -43,9 +43,7 @@ class TransferContract:
         uploaded = client.upload(tmp_path / "empty.txt")
         assert (uploaded.size, uploaded.sha256) == (0, hashlib.sha256().hexdigest())
 
-    def test_an_upload_belongs_to_its_user(
-        self, client: Any, connect_as: Callable[..., Any], tmp_path: Path
-    ) -> None:
+    def test_an_upload_belongs_to_its_user(self, client: Any, connect_as: Callable[..., Any], tmp_path: Path) -> None:
         (tmp_path / "plan.md").write_text("secret", "utf-8")
         uploaded = client.upload(tmp_path / "plan.md")
         for other in (connect_as("acme", "bob", "user"), connect_as("rival", "alice")):
