@@ -8,10 +8,13 @@ from holdfast.engine.recall.embeddings.embedding import EMBEDDING_KIND, EMBEDDIN
 from holdfast.engine.recall.embeddings.reembedding import REEMBEDDING_KIND
 from holdfast.engine.recall.embeddings.vector_index_kind import VECTOR_INDEX_KIND
 from holdfast.engine.recall.index_kind import INDEX_KIND, INDEX_QUEUE
+from holdfast.engine.resources.add_kind import ADD_KIND
+from holdfast.engine.resources.watching import WATCH_QUEUE
 from holdfast.engine.sessions.deletion import DELETION_KIND
 from holdfast.engine.tasks.backfill import BACKFILL_KIND
 from holdfast.engine.tasks.task_kind import TASK_KINDS
 from holdfast.model.tasks import (
+    ADD_RESOURCE,
     BACKFILL,
     COMMIT,
     DELETION,
@@ -36,10 +39,11 @@ TASK_KINDS.update(
         INDEX: INDEX_KIND,
         PROCESSING: PROCESSING_KIND,
         REINDEXING: REINDEXING_KIND,
+        ADD_RESOURCE: ADD_KIND,
     }
 )
 
-QUEUES = (INDEX_QUEUE, PROCESSING_QUEUE, EMBEDDING_QUEUE)
+QUEUES = (INDEX_QUEUE, PROCESSING_QUEUE, EMBEDDING_QUEUE, WATCH_QUEUE)
 """The queues of accounts that workers start tasks for."""
 
 __all__ = ["QUEUES", "TASK_KINDS"]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from holdfast.engine.gate import access
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
 from holdfast.engine.gate.polling import poll
-from holdfast.engine.tree import changes, files, stored_texts
+from holdfast.engine.tree import changes, mounts, stored_texts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, require_place
 from holdfast.errors import AlreadyExistsError, ConflictError, InvalidArgumentError, NotFoundError, TooLargeError
@@ -57,7 +57,7 @@ def _write_batch(
     tx: Tx, principal: Principal, op: WriteFiles, names: list[Names], context: CallContext
 ) -> BatchWritten:
     root_names, *file_names = names
-    folder = files.require_folder(tx, principal, op.root_uri, root_names)
+    folder = mounts.require_folder(tx, principal, op.root_uri, root_names)
     places = [require_place(principal, each.uri, found) for each, found in zip(op.operations, file_names, strict=True)]
     for number, place in enumerate(places):
         if not place.uri.startswith(f"{folder.uri.rstrip('/')}/"):
