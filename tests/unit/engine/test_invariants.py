@@ -43,7 +43,17 @@ from holdfast.ops.commits import (
     ResummariseSession,
     RetryArchive,
 )
-from holdfast.ops.file_changes import CopyFile, MakeFolder, MoveFile, ReadHistory, RemoveFile, RestoreFile, WriteFile
+from holdfast.ops.file_changes import (
+    BatchOperation,
+    CopyFile,
+    MakeFolder,
+    MoveFile,
+    ReadHistory,
+    RemoveFile,
+    RestoreFile,
+    WriteFile,
+    WriteFiles,
+)
 from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
 from holdfast.ops.patterns import Glob, Grep
 from holdfast.ops.search import Find, Search
@@ -88,6 +98,7 @@ from holdfast.ops.system import (
 )
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
+from holdfast.ops.uploads import AppendUpload, CancelUpload, FinishUpload, ReadBytes, StartUpload
 from holdfast.ops.vectors import ReembedDocuments
 from holdfast.store.access import audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
@@ -204,6 +215,12 @@ def all_operations() -> list[Operation[Any]]:
         ResummariseSession(session_id="a"),
         ReadAbstract(uri="viking://session/a"),
         ReadOverview(uri="viking://session/a/history/archive_001"),
+        StartUpload(name="notes.md"),
+        AppendUpload(upload_id=LISTED, number=0, data=b"hello"),
+        FinishUpload(upload_id=LISTED),
+        CancelUpload(upload_id=LISTED),
+        WriteFiles(root_uri="viking://resources", operations=[BatchOperation(uri="viking://resources/a.md")]),
+        ReadBytes(uri="viking://resources/a.md"),
         *tree_operations(),
         Find(query="hello"),
         Search(query="hello", session_id="a", target_uri="viking://user/alice/sessions"),
@@ -232,6 +249,7 @@ ID_OF_FIRST: dict[type[Operation[Any]], Callable[[Any], str]] = {
     ListKeys: lambda keys: keys[0].key_id,
     ListShareLinks: lambda page: page.links[0].id,
     ListTasks: lambda tasks: tasks[0].task_id,
+    StartUpload: lambda upload: upload.upload_id,
     ListAudit: lambda page: page.records[0].id,
 }
 """The id of the first item of a list, which a later operation of the sequence uses."""
@@ -244,7 +262,7 @@ def run_all_operations(
     calls: list[tuple[Operation[Any], Any]] = []
     listed = ""
     for op in all_operations():
-        for field in ("tool_result_id", "key_id", "task_id", "link_id"):
+        for field in ("tool_result_id", "key_id", "task_id", "link_id", "upload_id"):
             if getattr(op, field, None) == LISTED:
                 op = msgspec.structs.replace(op, **{field: listed})  # noqa: PLW2901 - fills in the id
         if isinstance(op, EraseAudit):
@@ -301,7 +319,8 @@ def is_maintenance(sql: str) -> bool:
     """Whether a statement reads only due or expired rows, which workers read in all accounts.
 
     `watches` has the scheduled checks for automatic commits, `appends` the results of appends for retries, `unindexed`
-    the logs that are to be indexed, `unembedded` the owners of documents that are to be embedded.
+    the logs that are to be indexed, `unembedded` the owners of documents that are to be embedded, `uploads` those that
+    expire.
     """
     not_a_table = "SKIP"  # of FOR UPDATE SKIP LOCKED
     return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {not_a_table} <= {
@@ -312,6 +331,7 @@ def is_maintenance(sql: str) -> bool:
         "audit_unsealed",
         "unindexed",
         "unembedded",
+        "uploads",
     }
 
 
@@ -483,8 +503,8 @@ def test_only_one_module_registers_hooks_for_forks() -> None:
     assert calls == [package / "forking.py"]
 
 
-RECORDED_ELSEWHERE = {"AddMessage", "AddMessages", "RecordUse"}
-"""Not audited: the rows that they add say who added them."""
+RECORDED_ELSEWHERE = {"AddMessage", "AddMessages", "RecordUse", "AppendUpload"}
+"""Not audited: the rows that they add say who added them. The records of an upload are its beginning and its end."""
 
 
 def audit_records(engine: Engine) -> set[tuple[str, str]]:
@@ -560,4 +580,5 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
             }
             searches = type(op).__name__ in {"Find", "Search"} or (isinstance(op, GetMessages) and op.q is not None)
             opens_embedder = isinstance(op, ReembedDocuments)
-            assert call.may_wait == (waits_for_account or seals_first or searches or opens_embedder), op
+            hashes = isinstance(op, FinishUpload)
+            assert call.may_wait == (waits_for_account or seals_first or searches or opens_embedder or hashes), op
