@@ -94,7 +94,9 @@ def _advice(skill: SkillDefinition) -> list[SkillProblem]:
     found = []
     lines = count_lines(skill.body)
     if not lines:
-        found.append(SkillProblem(rule="body", message="the skill has no instructions below its front matter", field="content"))
+        found.append(
+            SkillProblem(rule="body", message="the skill has no instructions below its front matter", field="content")
+        )
     if lines > MAX_BODY_LINES:
         message = f"the body has {lines:,} lines; move details to other files if it has more than {MAX_BODY_LINES}"
         found.append(SkillProblem(rule="body_length", message=message, field="content"))

@@ -57,7 +57,9 @@ def _check(_context: CallContext, op: AddResource) -> None:
     if op.args:
         raise InvalidArgumentError("args", f"{min(op.args)} is not known; leave it out")
     if op.acl:
-        raise InvalidArgumentError("acl", "is not supported; add the resource to viking://~/resources to keep it private")
+        raise InvalidArgumentError(
+            "acl", "is not supported; add the resource to viking://~/resources to keep it private"
+        )
     if op.add_type not in {None, "", "auto", "git"}:
         raise InvalidArgumentError("add_type", f"{short_repr(op.add_type)} is not supported; use git, or leave it out")
     if op.watch_interval > 0 and op.temp_file_id:
@@ -135,14 +137,18 @@ def _find_source(tx: Tx, principal: Principal, op: AddResource, settings: Settin
             "this server fetches no Git repositories; its operator can allow it with the setting fetch_git"
         )
     if not is_git and not settings.fetch_urls:
-        raise PermissionDeniedError("this server fetches no URLs; its operator can allow it with the setting fetch_urls")
+        raise PermissionDeniedError(
+            "this server fetches no URLs; its operator can allow it with the setting fetch_urls"
+        )
     if not urlsplit(path).hostname or not _WEB.match(path):
         raise InvalidArgumentError("path", f"{short_repr(path)} is not an http or https URL with a host")
     name = naming.name_of_url(path)
     if is_git:
         return ResourceSource(kind="git", location=path, name=name.removesuffix(".git") or name)
     is_archive = name.lower().endswith(naming.ARCHIVE_SUFFIX)
-    return ResourceSource(kind="url", location=path, name=naming.file_name(op.source_name or name), is_archive=is_archive)
+    return ResourceSource(
+        kind="url", location=path, name=naming.file_name(op.source_name or name), is_archive=is_archive
+    )
 
 
 def allowed_folders(settings: Settings) -> list[PurePath]:

@@ -58,6 +58,8 @@ class BlobFile(io.RawIOBase):
                 self._chunks.pop(next(iter(self._chunks)))
             chunk = self._read(lambda tx: next(blobs.read_chunks(tx, self._digest, number), None))
             if not chunk:
-                raise FailedPreconditionError("the uploaded bytes were deleted before they were used; upload them again")
+                raise FailedPreconditionError(
+                    "the uploaded bytes were deleted before they were used; upload them again"
+                )
             self._chunks[number] = chunk
         return self._chunks[number]

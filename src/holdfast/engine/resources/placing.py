@@ -41,9 +41,7 @@ def require_resource_place(principal: Principal, field: str, uri: str) -> Place:
     return place
 
 
-def choose_place(
-    tx: Tx, principal: Principal, op: AddResource, source: ResourceSource, context: CallContext
-) -> Place:
+def choose_place(tx: Tx, principal: Principal, op: AddResource, source: ResourceSource, context: CallContext) -> Place:
     """Return the place of a resource. Its root is locked from then on."""
     if op.to:
         place = require_resource_place(principal, "to", op.to)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from holdfast.engine.gate.access import ensure_account
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
 from holdfast.engine.tree import changes, stored_texts
 from holdfast.engine.tree.mounts import Names
@@ -59,6 +60,7 @@ def _require_expected(op: WriteFile, node: Node | None) -> None:
 
 
 def _create(tx: Tx, principal: Principal, op: WriteFile, place: Place, context: CallContext) -> Content:
+    ensure_account(tx, principal, context)
     changes.ensure_folders(tx, context, place)
     node_id = context.ids.log_id()
     tags = changes.encode_tags(op.tags or [])
@@ -111,6 +113,7 @@ def _make_folder(tx: Tx, principal: Principal, op: MakeFolder, names: Names, con
     if node is not None and not node.is_folder:
         raise AlreadyExistsError(f"{place.uri} is a file; use another address", resource=place.uri, type="file")
     if node is None:
+        ensure_account(tx, principal, context)
         changes.ensure_folders(tx, context, place)
         node_id = changes.insert_folder(tx, context, place.root, place.path)
         if op.description:

@@ -50,6 +50,8 @@ from holdfast.testing.contract.tenants.revocation import RevocationContract
 from holdfast.testing.contract.tenants.sharing import SharingContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
+from holdfast.testing.contract.tree.changes import FileChangeContract
+from holdfast.testing.contract.tree.patterns import PatternContract
 
 
 class ClientContract(
@@ -68,6 +70,8 @@ class ClientContract(
     UpkeepContract,
     EventContract,
     FileContract,
+    FileChangeContract,
+    PatternContract,
     LongSessionContract,
     BackgroundContract,
     IndexingContract,
