@@ -28,7 +28,8 @@ from holdfast.engine.recall.embeddings import reembedding
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
-from holdfast.engine.tree import attributes, files, history, links, moving, writing
+from holdfast.engine.tree import files, history, moving, writing
+from holdfast.engine.tree.attributes import links, tags
 from holdfast.engine.tree.patterns import glob, grep
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.identity import NO_ORIGIN, Origin, Principal
@@ -55,7 +56,7 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **resummaries.HANDLERS,
     **tasks.HANDLERS,
     **files.HANDLERS,
-    **attributes.HANDLERS,
+    **tags.HANDLERS,
     **links.HANDLERS,
     **grep.HANDLERS,
     **glob.HANDLERS,

@@ -19,7 +19,7 @@ FOLDER = None
 Tree = dict[str, list[str] | None]
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The code of the error that the tree must answer with."""
 
 
@@ -34,9 +34,9 @@ class TreeModel:
         self._require_folders(path)
         versions = self.live.get(path, [])
         if path in self.live and mode == "create":
-            raise Refused("ALREADY_EXISTS")
+            raise RefusedError("ALREADY_EXISTS")
         if versions is FOLDER:
-            raise Refused("INVALID_ARGUMENT")
+            raise RefusedError("INVALID_ARGUMENT")
         content = versions[-1] + text if versions and mode == "append" else text
         if not versions or versions[-1] != content:
             self._make_folders(path)
@@ -46,7 +46,7 @@ class TreeModel:
     def mkdir(self, path: str) -> None:
         self._require_folders(path)
         if self.live.get(path, FOLDER) is not FOLDER:
-            raise Refused("ALREADY_EXISTS")
+            raise RefusedError("ALREADY_EXISTS")
         self._make_folders(path)
         self.live[path] = FOLDER
 
@@ -61,7 +61,7 @@ class TreeModel:
     def cp(self, source: str, target: str) -> int:
         self._require(source)
         if source == target:
-            raise Refused("INVALID_ARGUMENT")
+            raise RefusedError("INVALID_ARGUMENT")
         self._replace(source, target)
         copied = {target + path[len(source) :]: self.live[path] for path in self._at_or_below(source)}
         self.live |= {path: versions and versions[-1:] for path, versions in copied.items()}
@@ -70,17 +70,17 @@ class TreeModel:
     def rm(self, path: str, recursive: bool) -> int:
         paths = self._at_or_below(path)
         if len(paths) > 1 and not recursive:
-            raise Refused("FAILED_PRECONDITION")
+            raise RefusedError("FAILED_PRECONDITION")
         if paths:
             self.removed.append({each: self.live.pop(each) for each in paths})
         return len(paths)
 
     def restore(self, path: str) -> int:
         if path in self.live:
-            raise Refused("INVALID_ARGUMENT")
+            raise RefusedError("INVALID_ARGUMENT")
         group = next((group for group in reversed(self.removed) if path in group), None)
         if group is None:
-            raise Refused("NOT_FOUND")
+            raise RefusedError("NOT_FOUND")
         self._require_folders(path)
         self._make_folders(path)
         restored = [each for each in group if each == path or each.startswith(f"{path}/")]
@@ -91,9 +91,9 @@ class TreeModel:
         self._require(path)
         versions = self.live[path]
         if versions is FOLDER:
-            raise Refused("INVALID_ARGUMENT")
+            raise RefusedError("INVALID_ARGUMENT")
         if version > len(versions):
-            raise Refused("NOT_FOUND")
+            raise RefusedError("NOT_FOUND")
         if version < len(versions):
             self.live[path] = versions = [*versions, versions[version - 1]]
         return len(versions)
@@ -101,9 +101,9 @@ class TreeModel:
     def _replace(self, source: str, target: str) -> None:
         """Remove the file at the target, and make the folders above it."""
         if self.live[source] is FOLDER and target.startswith(f"{source}/"):
-            raise Refused("INVALID_ARGUMENT")
+            raise RefusedError("INVALID_ARGUMENT")
         if target in self.live and FOLDER in (self.live[source], self.live[target]):
-            raise Refused("ALREADY_EXISTS")
+            raise RefusedError("ALREADY_EXISTS")
         self._require_folders(target)
         if target in self.live:
             self.removed.append({target: self.live.pop(target)})
@@ -111,11 +111,11 @@ class TreeModel:
 
     def _require(self, path: str) -> None:
         if path not in self.live:
-            raise Refused("NOT_FOUND")
+            raise RefusedError("NOT_FOUND")
 
     def _require_folders(self, path: str) -> None:
         if any(self.live.get(folder, FOLDER) is not FOLDER for folder in _folders(path)):
-            raise Refused("FAILED_PRECONDITION")
+            raise RefusedError("FAILED_PRECONDITION")
 
     def _make_folders(self, path: str) -> None:
         for folder in _folders(path):
@@ -210,7 +210,7 @@ def test_random_operations_on_the_tree_give_the_answers_of_a_dictionary(
         expected: Any
         try:
             expected = getattr(model, name)(*arguments)
-        except Refused as refused:
+        except RefusedError as refused:
             expected = str(refused)
         try:
             answer = real(name, *arguments)

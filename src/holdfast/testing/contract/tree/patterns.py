@@ -81,9 +81,9 @@ class PatternContract:
         (entry,) = client.glob("*.md", GUIDE, extra_fields=["size"]).matches
         assert (entry.uri, entry.rel_path, entry.size) == (f"{GUIDE}/intro.md", "intro.md", 38)
         assert client.glob("**", node_limit=2).truncated
-        for call in (lambda: client.glob(""), lambda: client.glob("[z-a]", GUIDE)):
+        for pattern in ("", "[z-a]"):
             with pytest.raises(InvalidArgumentError):
-                call()
+                client.glob(pattern, GUIDE)
         with pytest.raises(NotFoundError):
             client.glob("*", f"{GUIDE}/missing")
         with pytest.raises(FailedPreconditionError):
