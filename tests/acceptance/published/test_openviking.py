@@ -258,12 +258,13 @@ def test_ov_manages_accounts_and_users(operator: ClientConfig, ov: Callable[...,
     assert ov(operator, "status")["is_healthy"] is True
 
 
-def test_ov_shows_the_state_of_every_component(alice: ClientConfig, ov: Callable[..., Any], tmp_path: Path) -> None:
+def test_ov_shows_the_state_of_every_component(
+    alice: ClientConfig, ov: Callable[..., Any], ov_program: Path, tmp_path: Path
+) -> None:
     ov(alice, "session", "add-message", "chat_001", "--role", "user", "--content", "The code of the safe is 4711.")
     ov(alice, "wait")
     ov(alice, "search", "code of the safe")
-    program = install_once("ov-0.5.2", lambda _folder: None) / "openviking/bin/ov"
-    printed = run_command([program, "status"], home=tmp_path / "home")
+    printed = run_command([ov_program, "status"], home=tmp_path / "home")
     state = printed.partition("System")[2]  # before it are the settings of ov itself
     assert "Connected (Healthy)" in state
     assert "unknown" not in state.lower()

@@ -319,11 +319,17 @@ def is_maintenance(sql: str) -> bool:
     """Whether a statement reads only due or expired rows, which workers read in all accounts.
 
     `watches` has the scheduled checks for automatic commits, `appends` the results of appends for retries, `unindexed`
-    the logs that are to be indexed, `unembedded` the owners of documents that are to be embedded, `uploads` those that
-    expire.
+    the logs that are to be indexed, `unembedded` the owners of documents that are to be embedded, `unprocessed` the
+    files and folders that are to be processed, `uploads` those that expire. Bytes of files that nothing refers to are
+    deleted in all accounts.
     """
     not_a_table = "SKIP"  # of FOR UPDATE SKIP LOCKED
     return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {not_a_table} <= {
+        "unprocessed",
+        "file_blobs",
+        "file_chunks",
+        "contents",
+        "due",
         "tasks",
         "watches",
         "appends",

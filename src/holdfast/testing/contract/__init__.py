@@ -51,6 +51,8 @@ from holdfast.testing.contract.tenants.sharing import SharingContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
 from holdfast.testing.contract.transfers.transfers import TransferContract
+from holdfast.testing.contract.tree.changes import FileChangeContract
+from holdfast.testing.contract.tree.patterns import PatternContract
 from holdfast.testing.contract.tree.processing import ProcessingContract
 
 
@@ -71,6 +73,8 @@ class ClientContract(
     EventContract,
     FileContract,
     TransferContract,
+    FileChangeContract,
+    PatternContract,
     LongSessionContract,
     BackgroundContract,
     IndexingContract,
