@@ -186,7 +186,7 @@ def test_a_part_can_be_a_target_and_one_file_is_returned_with_all_its_parts(fill
 def test_kinds_levels_tags_and_times_limit_a_search(filled: Engine) -> None:
     result = find(filled, "pump", context_type="skill")
     assert result.resources == []
-    assert [hit.uri for hit in result.skills][0] == "viking://system/skills/grease/SKILL.md#1"
+    assert result.skills[0].uri == "viking://system/skills/grease/SKILL.md#1"
     overviews = find(filled, "pump", level=1).resources
     assert {hit.level for hit in overviews} == {1}
     assert all(hit.part is None for hit in overviews)
@@ -230,7 +230,8 @@ def test_a_use_of_a_part_or_a_call_of_a_skill_raises_a_file(filled: Engine) -> N
     def use(tx: Tx) -> None:
         usages.count(tx, "alice", {"viking://resources/manual/manual.pdf#2": used_at})
         tx.execute(
-            "INSERT INTO skill_uses (account_id, owner_id, uri, calls, successes, last_used_at) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO skill_uses (account_id, owner_id, uri, calls, successes, last_used_at)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
             ("acme", "alice", "viking://system/skills/grease", 4, 4, used_at),
         )
 

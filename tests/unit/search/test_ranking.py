@@ -33,7 +33,7 @@ def document(number: int, text: str, role: str = "user", speaker: str = "", age_
     dates = str([list(each) for each in analysis.dates])
     words = " ".join(analysis.words)
     return Document(
-        number, "message", "alice", 1, number, 2, role, speaker, created_at, words, dates, analysis.flags, "[]", None
+        number, "message", "alice", 1, number, 2, role, speaker, created_at, words, dates, analysis.flags, "[]"
     )
 
 
@@ -67,6 +67,7 @@ def pool_of(
         idf=chosen.idf,
         cosines=np.full(count, np.nan, np.float32) if cosines is None else np.array(cosines, np.float32),
         hotness=np.zeros(count) if hot is None else np.array(hot),
+        folder=np.zeros(count),
         now=NOW,
         average_length=8.0,
     )
