@@ -1,6 +1,6 @@
 """Searches of stored files: what they find, what a hit says, and where they look."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from holdfast.model.identity import Principal
 from holdfast.ops.search import Find, Search
 from holdfast.store.database import Tx
 from holdfast.store.tables import usages
-from holdfast.store.tables.tree import nodes, roots
+from holdfast.store.tables.tree import blobs, nodes, roots
 from holdfast.testing.stored_files import StoredFile, store_file
 
 ALICE = Principal("acme", "alice", "user", internal_id="alice")
@@ -99,7 +99,7 @@ def test_search_returns_files_beside_messages_and_packs_them_into_a_context(
     assert result.messages
     assert result.resources[0].uri.endswith("manual.pdf#2")
     assert result.resources[0].content is None
-    assert "red cartridge" in result.rendered
+    assert "red cartridge" in (result.rendered or "")
     assert {"resource", "skill"} <= set(result.query_plan.kinds)
     assert any(entry.category == "resource" for entry in result.entries)
 
@@ -133,7 +133,7 @@ def test_a_moved_removed_restored_or_overwritten_file_is_right_at_once(filled: E
         return found
 
     word = "cartridge"
-    only = {"context_type": "resource", "limit": 1}
+    only: dict[str, Any] = {"context_type": "resource", "limit": 1}
     assert uris(filled, word, **only) == ["viking://resources/manual/manual.pdf#2"]
     change(lambda tx: nodes.move(tx, node(tx), "resources", "old.pdf", "old.pdf"))
     assert uris(filled, word, **only) == ["viking://resources/old.pdf#2"]
@@ -222,7 +222,8 @@ def test_a_strong_folder_raises_what_is_in_it_and_the_reasons_say_so(filled: Eng
 def test_a_use_of_a_part_or_a_call_of_a_skill_raises_a_file(filled: Engine) -> None:
     def score(suffix: str) -> float:
         result = find(filled, "pump", limit=50, as_of="2026-01-01")
-        return next(hit.score for hit in [*result.resources, *result.skills] if hit.uri.endswith(suffix))
+        scores: Iterator[float] = (hit.score for hit in [*result.resources, *result.skills] if hit.uri.endswith(suffix))
+        return next(scores)
 
     before = score("manual.pdf#4"), score("grease/SKILL.md#1")
     used_at = 1_767_200_000_000_000
@@ -255,13 +256,13 @@ def test_a_part_of_a_large_text_is_read_without_the_rest(filled: Engine, monkeyp
     big = StoredFile(root="resources", path="big.md", parts=[*parts, "the last needle"], abstract="Big")
     filled.db.write("acme", lambda tx: store_file(tx, big, 50, NOW))
     read = list[int]()
-    original = part_texts.blobs.read_chunks
+    original = blobs.read_chunks
 
     def counted(tx: Tx, digest: str, first: int = 0) -> Any:
         read.append(first)
         return original(tx, digest, first)
 
-    monkeypatch.setattr(part_texts.blobs, "read_chunks", counted)
+    monkeypatch.setattr(blobs, "read_chunks", counted)
     for _ in range(2):
         read.clear()
         (hit,) = find(filled, "needle", limit=1, read_content=True).resources

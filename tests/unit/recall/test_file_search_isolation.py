@@ -1,6 +1,7 @@
 """What a search of files finds, and how it ranks, depends only on the files that the caller may read."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -39,7 +40,7 @@ def store(engine: Engine, account: str, files: list[StoredFile], first_id: int) 
 
 def answers(engine: Engine) -> list[bytes]:
     """The whole answers as bytes: hits, scores, reasons, and the counts of the receipt."""
-    found = []
+    found = list[Any]()
     for query in QUERIES:
         found.append(engine.call(ALICE, Find(query=query, as_of=AS_OF, limit=30, read_content=True)))
         found.append(engine.call(ALICE, Search(query=query, as_of=AS_OF, limit=30, mode="context")))

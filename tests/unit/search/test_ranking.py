@@ -241,6 +241,7 @@ def test_the_weights_are_those_that_were_fitted() -> None:
         "names_time": 0.21,
         "has_time": 0.18,
         "recency": 0.03,
+        "folder": 0.30,
     }, "state in `weights.py` on which data the new weights were fitted, and the figures of `holdfast eval` here"
     measured = measure(parse_query("boat", NOW), pool_of([document(1, "boat")], "boat"), Vocabulary(no_vectors))
     assert {weight.feature for weight in WEIGHTS} | {"use"} == set(measured.features)
