@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.engine import Engine
-from holdfast.engine.recall.contents import part_texts, stored_roots
+from holdfast.engine.recall.files import part_texts, stored_roots
 from holdfast.engine.tree.mounts import MOUNTS
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.identity import Principal

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from holdfast.engine.recall.contents import part_texts
+from holdfast.engine.recall.files import part_texts
 from holdfast.engine.recall.retrieval import DocumentKey, DocumentText, RankedDocument
 from holdfast.model.archives import archive_id
 from holdfast.model.messages import Message

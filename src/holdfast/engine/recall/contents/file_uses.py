@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holdfast.engine.recall.contents.stored_roots import canonical_roots
+from holdfast.engine.recall.files.stored_roots import canonical_roots
 from holdfast.model.identity import Principal
 from holdfast.search import hotness as formula
 from holdfast.store.access import file_uses

@@ -9,7 +9,7 @@ from holdfast.engine.recall.contents import content_tables, current_nodes
 from holdfast.engine.recall.contents.content_tables import ContentTable
 from holdfast.engine.recall.contents.current_nodes import CurrentNodes
 from holdfast.engine.recall.contents.remembered import Remembered
-from holdfast.engine.recall.contents.stored_roots import readable_roots
+from holdfast.engine.recall.files.stored_roots import readable_roots
 from holdfast.engine.recall.retrieval import FilePlace, RetrievalRequest
 from holdfast.model.identity import Principal
 from holdfast.store.access import readable_nodes

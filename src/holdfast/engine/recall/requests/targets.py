@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
-from holdfast.engine.recall.contents.stored_roots import places_of
+from holdfast.engine.recall.files.stored_roots import places_of
 from holdfast.engine.recall.retrieval import Target
 from holdfast.errors import InvalidUriError
 from holdfast.model.access import RIGHT_BITS

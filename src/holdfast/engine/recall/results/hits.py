@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
-from holdfast.engine.recall.contents.stored_roots import readable_roots
 from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, read_document_texts
+from holdfast.engine.recall.files.stored_roots import readable_roots
 from holdfast.engine.recall.requests.targets import Place, find_forks, is_in_places
 from holdfast.engine.recall.results.live_messages import is_message_in
 from holdfast.engine.recall.results.message_reading import FoundMessage, read_found
