@@ -17,12 +17,14 @@ from holdfast.cli.commands import (
     files,
     messages,
     reembed,
+    resources,
     resummarise,
     search,
     sessions,
     sharing,
     system,
     tasks,
+    watches,
     worker,
 )
 from holdfast.config import limit_computing_threads
@@ -54,11 +56,13 @@ sessions.app.add_typer(commits.app)
 sessions.app.add_typer(exchange.session)
 app.add_typer(sessions.app, name="session")
 app.add_typer(sharing.app, name="share")
+tasks.app.add_typer(watches.app, name="watch")
 app.add_typer(tasks.app, name="task")
 app.add_typer(resummarise.app)
 app.add_typer(reembed.app)
 app.add_typer(search.app)
 app.add_typer(files.app)
+app.add_typer(resources.app)
 app.add_typer(exchange.app)
 app.add_typer(evaluation.app, name="eval")
 app.add_typer(backups.app)
