@@ -22,6 +22,7 @@ from holdfast.cli.commands import (
     search,
     sessions,
     sharing,
+    skills,
     system,
     tasks,
     watches,
@@ -56,6 +57,7 @@ sessions.app.add_typer(commits.app)
 sessions.app.add_typer(exchange.session)
 app.add_typer(sessions.app, name="session")
 app.add_typer(sharing.app, name="share")
+app.add_typer(skills.app, name="skills")
 tasks.app.add_typer(watches.app, name="watch")
 app.add_typer(tasks.app, name="task")
 app.add_typer(resummarise.app)

@@ -3,6 +3,7 @@
 from holdfast.engine.commits.commit_kind import COMMIT_KIND
 from holdfast.engine.commits.resummaries import RESUMMARY_KIND
 from holdfast.engine.processing.process_kind import PROCESSING_KIND, PROCESSING_QUEUE
+from holdfast.engine.processing.reindexing import REINDEXING_KIND
 from holdfast.engine.recall.embeddings.embedding import EMBEDDING_KIND, EMBEDDING_QUEUE
 from holdfast.engine.recall.embeddings.reembedding import REEMBEDDING_KIND
 from holdfast.engine.recall.embeddings.vector_index_kind import VECTOR_INDEX_KIND
@@ -21,6 +22,7 @@ from holdfast.model.tasks import (
     INDEX,
     PROCESSING,
     REEMBEDDING,
+    REINDEXING,
     RESUMMARY,
     VECTOR_INDEX,
 )
@@ -36,6 +38,7 @@ TASK_KINDS.update(
         VECTOR_INDEX: VECTOR_INDEX_KIND,
         INDEX: INDEX_KIND,
         PROCESSING: PROCESSING_KIND,
+        REINDEXING: REINDEXING_KIND,
         ADD_RESOURCE: ADD_KIND,
     }
 )

@@ -20,6 +20,9 @@ _EXAMPLE_VALUES = {
     "data": b"hello",
     "root_uri": "viking://resources",
     "operations": [{"uri": "viking://resources/notes.md", "content": "hello"}],
+    "from_uri": "viking://resources/notes/a.md",
+    "to_uri": "viking://resources/notes/b.md",
+    "to_uris": ["viking://resources/notes/b.md"],
 }
 
 

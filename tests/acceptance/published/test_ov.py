@@ -163,7 +163,8 @@ FILE: dict[str, Steps] = {
     "tree": [
         *WRITTEN,
         ("tree viking://resources -L 2 -n 50", [{"rel_path": "notes"}, {"rel_path": "notes/tea.md"}]),
-        ("tree viking://resources --directories-only --include-overview=true", "no /tea.md/"),
+        ("-o table tree viking://resources -s --directories-only", ["/notes/", "no /tea.md/"]),
+        ("tree viking://resources --include-overview=true", [{"rel_path": "notes", "overview": str}]),
         ("-o table tree viking://resources -f name,size,tags", ["/tea.md/"]),
     ],
     "stat": [*WRITTEN, (f"stat {NOTES}/tea.md", {"name": "tea.md", "size": 21, "isDir": False, "modTime": str})],
@@ -418,7 +419,7 @@ OBSERVER: dict[str, Steps] = {
     ],
 }
 NOT_YET = {
-    *("tree", "attrs get", "attrs set-tags", "set-tags", "get"),
+    *("attrs get", "attrs set-tags", "set-tags", "get"),
     *("abstract", "overview", "reindex", "add-resource", "export", "import", "backup", "restore"),
     *("add-skill", "skills add", "skills list", "skills find", "skills show", "skills update", "skills remove"),
     *("find", "search", "grep", "glob", "system consistency", "wait", "system wait"),

@@ -1,6 +1,7 @@
 """`holdfast add-resource`: files, folders, archives and pages as resources."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -111,7 +112,7 @@ def _add_all(
     ctx: typer.Context,
     client: "Client",
     paths: list[str],
-    settings: dict[str, object],
+    settings: Mapping[str, Any],
     timeout: float | None,
     *,
     waits: bool,
@@ -121,9 +122,7 @@ def _add_all(
     for path in paths:
         try:
             with progress_bar(path) as progress:
-                added.append(
-                    client.add_resource(path, wait=waits, timeout=timeout, on_progress=progress, **settings)  # type: ignore[arg-type]
-                )
+                added.append(client.add_resource(path, wait=waits, timeout=timeout, on_progress=progress, **settings))
         except HoldfastError as error:
             if len(paths) == 1:
                 raise

@@ -10,9 +10,11 @@ from holdfast.client.generated.audit import AsyncAudit
 from holdfast.client.generated.commits import AsyncCommits
 from holdfast.client.generated.file_changes import FileChanges
 from holdfast.client.generated.files import AsyncFiles
+from holdfast.client.generated.patterns import Patterns
 from holdfast.client.generated.resources import Resources
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
+from holdfast.client.generated.skills import Skills
 from holdfast.client.generated.system import AsyncSystem
 from holdfast.client.generated.tool_results import AsyncToolResults
 from holdfast.model.messages import (
@@ -64,7 +66,17 @@ def _as_list(value: Any) -> Any:
 
 
 class AsyncOperations(
-    AsyncCommits, AsyncFiles, FileChanges, Resources, Searches, AsyncSharing, AsyncToolResults, AsyncAudit, AsyncSystem
+    AsyncCommits,
+    AsyncFiles,
+    FileChanges,
+    Skills,
+    Patterns,
+    Resources,
+    Searches,
+    AsyncSharing,
+    AsyncToolResults,
+    AsyncAudit,
+    AsyncSystem,
 ):
     """One method per operation, through a transport.
 

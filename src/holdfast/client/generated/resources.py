@@ -105,6 +105,9 @@ class Resources(Transfers):
             added = await self._transport.call(structs.replace(op, path=str(Path(source).absolute())))
         else:
             with _open_source(source, name, op) as packed:
+                if strict and packed.problems:
+                    problem = packed.problems[0]
+                    raise InvalidArgumentError("source", f"{problem.file} cannot be added: {problem.message}")
                 upload = await self.upload(packed.path, name=packed.name)
                 named = structs.replace(op, temp_file_id=upload.temp_file_id, source_name=name or packed.source_name)
                 added = await self._transport.call(named)

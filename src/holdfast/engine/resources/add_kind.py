@@ -46,6 +46,4 @@ def discard_staged(tx: Tx, root: str) -> None:
         unprocessed.delete(tx, node_ids[first : first + nodes.MAX_IDS])
 
 
-ADD_KIND = TaskKind(
-    perform=_perform, failed=_discard, cancelled=_discard, lock=_lock, queued_stage=ADD_STAGES[0]
-)
+ADD_KIND = TaskKind(perform=_perform, failed=_discard, cancelled=_discard, lock=_lock, queued_stage=ADD_STAGES[0])

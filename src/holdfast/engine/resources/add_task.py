@@ -4,15 +4,16 @@ All progress is in the staged nodes: a restarted task skips those that are store
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from holdfast.documents import FileSummary
 from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.processing.files import FileToProcess, process_file, read_file, write_file
-from holdfast.engine.processing.folders import read_folder, summarise, write_folder
+from holdfast.engine.processing.folders import FolderToSummarise, read_folder, summarise, write_folder
 from holdfast.engine.resources import naming
 from holdfast.engine.resources.chunk_writing import require_held
 from holdfast.engine.resources.placement import Placement
@@ -117,9 +118,7 @@ class Addition:
 
     def _advance(self, tx: Tx, context: CallContext, stage: str, done: int, total: int) -> None:
         require_held(tx, self._claimed)
-        tasks.advance(
-            tx, self._claimed.claim, stage=stage, done=done, total=max(1, total), worked=0, now=context.now
-        )
+        tasks.advance(tx, self._claimed.claim, stage=stage, done=done, total=max(1, total), worked=0, now=context.now)
 
     def _process_files(self, root: str, total: int) -> list[FileProblem]:
         """Process the staged files. Those that cannot be read are deleted from the staging root, and returned."""
@@ -169,8 +168,14 @@ class Addition:
                 continue
             folder = self._claimed.read(partial(read_folder, node=node))
             summary = summarise(folder)
-            write: Callable[[Tx, CallContext], None] = partial(write_folder, folder=folder, summary=summary)
-            self._claimed.write(lambda tx, context, write=write: (require_held(tx, self._claimed), write(tx, context)))  # type: ignore[misc]
+            self._claimed.write(partial(self._write_summary, folder=folder, summary=summary))
+            self._claimed.observe("folder is written")
+
+    def _write_summary(
+        self, tx: Tx, context: CallContext, folder: FolderToSummarise, summary: FileSummary | None
+    ) -> None:
+        require_held(tx, self._claimed)
+        write_folder(tx, context, folder, summary)
 
     def _finish(
         self,

@@ -65,13 +65,7 @@ class Placement:
             after = page[-1].name
 
     def _count_files(self, folder: Node) -> int:
-        return sum(not is_folder for _, is_folder in self._paths(folder))
-
-    def _paths(self, folder: Node) -> Iterable[tuple[str, bool]]:
-        after = ""
-        while page := nodes.paths(self._tx, folder.root, folder.path, after, 2_000):
-            yield from page
-            after = page[-1][0]
+        return sum(not node.is_folder for node in nodes.walk(self._tx, folder.root, folder.path))
 
     def _replace(self, node: Node, target: Node) -> None:
         """Make the content of a staged file the newest version of a file."""

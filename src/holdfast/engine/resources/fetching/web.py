@@ -129,7 +129,9 @@ def _copy(response: Any, url: str, settings: Settings, deadline: float, file: IO
     for chunk in response.iter_bytes(64 * 1024):
         size += len(chunk)
         if size > limit or response.num_bytes_downloaded > limit:
-            raise TooLargeError(f"{_shown(url)} has more than {limit:,} bytes; the limit is max_fetch_bytes", limit=limit)
+            raise TooLargeError(
+                f"{_shown(url)} has more than {limit:,} bytes; the limit is max_fetch_bytes", limit=limit
+            )
         if time.monotonic() > deadline:
             raise _too_slow(url, settings)
         file.write(chunk)
@@ -159,5 +161,3 @@ def _name_of(url: str, media_type: str) -> str:
     if not wanted or (has_suffix and media_type == "text/plain"):
         return name
     return name if has_suffix and f".{suffix.lower()}" == wanted else f"{name}{wanted}"
-
-
