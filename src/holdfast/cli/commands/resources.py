@@ -26,6 +26,40 @@ COLUMNS = (
 )
 MAX_MISSING = 10
 """How many files that a source does not have any more are named."""
+ToOption = Annotated[
+    str | None,
+    typer.Option("--to", metavar="URI", help="The address of the resource: new, or to be updated.", show_default=False),
+]
+ParentOption = Annotated[
+    str | None, typer.Option("--parent", metavar="URI", help="The folder for new resources.", show_default=False)
+]
+NameOption = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="Another name for the source.", show_default=False)
+]
+IncludeOption = Annotated[
+    str | None, typer.Option("--include", metavar="PATTERNS", help="Only such files.", show_default=False)
+]
+ExcludeOption = Annotated[
+    str | None, typer.Option("--exclude", metavar="PATTERNS", help="No such files.", show_default=False)
+]
+IgnoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ignore-dirs",
+        metavar="NAMES",
+        help="Folders to leave out; by default .git,node_modules,__pycache__.",
+        show_default=False,
+    ),
+]
+TagOption = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="A tag; may be repeated.", show_default=False)
+]
+TimeoutOption = Annotated[
+    float | None, typer.Option("--timeout", metavar="SECONDS", help="How long to wait.", show_default=False)
+]
+IntervalOption = Annotated[
+    float, typer.Option("--watch-interval", metavar="MINUTES", help="Read the source again and again.")
+]
 
 
 @app.command(
@@ -41,45 +75,20 @@ def add_resource(
     paths: Annotated[
         list[str], typer.Argument(metavar="PATH...", help="Files, folders, zip archives or URLs.", show_default=False)
     ],
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="URI", help="The address of the resource: new, or to be updated."),
-    ] = None,
-    parent: Annotated[
-        str | None, typer.Option("--parent", metavar="URI", help="The folder for new resources.", show_default=False)
-    ] = None,
+    to: ToOption = None,
+    parent: ParentOption = None,
     create_parent: Annotated[bool, typer.Option("--create-parent", "-p", help="Make the folder, too.")] = False,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Another name for the source.", show_default=False)
-    ] = None,
+    name: NameOption = None,
     sync: Annotated[bool, typer.Option("--sync", help="Remove files that the source does not have any more.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Add nothing if one file cannot be read.")] = False,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it is added.")] = "",
     instruction: Annotated[str, typer.Option("--instruction", metavar="TEXT", help="What matters in it.")] = "",
-    include: Annotated[
-        str | None, typer.Option("--include", metavar="PATTERNS", help="Only such files.", show_default=False)
-    ] = None,
-    exclude: Annotated[
-        str | None, typer.Option("--exclude", metavar="PATTERNS", help="No such files.", show_default=False)
-    ] = None,
-    ignore_dirs: Annotated[
-        str | None,
-        typer.Option(
-            "--ignore-dirs",
-            metavar="NAMES",
-            help="Folders to leave out; by default .git,node_modules,__pycache__.",
-            show_default=False,
-        ),
-    ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="A tag; may be repeated.", show_default=False)
-    ] = None,
-    watch_interval: Annotated[
-        float, typer.Option("--watch-interval", metavar="MINUTES", help="Read the source again and again.")
-    ] = 0,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="How long to wait.", show_default=False)
-    ] = None,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
+    ignore_dirs: IgnoreOption = None,
+    tag: TagOption = None,
+    watch_interval: IntervalOption = 0,
+    timeout: TimeoutOption = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Return at once; a background task goes on.")] = False,
 ) -> None:
     """Add files, folders, zip archives or URLs to the tree as resources.

@@ -99,20 +99,23 @@ class Resources(Transfers):
             tags=None if tags is None else list(tags),
             watch_interval=watch_interval,
         )
-        if isinstance(source, str) and source.startswith(REMOTE):
-            added = await self._transport.call(structs.replace(op, path=source))
-        elif watch_interval > 0 and not isinstance(source, bytes):
-            added = await self._transport.call(structs.replace(op, path=str(Path(source).absolute())))
-        else:
-            with _open_source(source, name, op) as packed:
-                if strict and packed.problems:
-                    problem = packed.problems[0]
-                    raise InvalidArgumentError("source", f"{problem.file} cannot be added: {problem.message}")
-                upload = await self.upload(packed.path, name=packed.name)
-                named = structs.replace(op, temp_file_id=upload.temp_file_id, source_name=name or packed.source_name)
-                added = await self._transport.call(named)
-                added = structs.replace(added, errors=packed.problems or None)
+        added = await self._start(source, name, op)
         return await self._wait_until_added(added, timeout, on_progress or ignore_progress) if wait else added
+
+    async def _start(self, source: str | Path | bytes, name: str | None, op: AddResource) -> ResourceAdded:
+        """Upload the source if it is on this machine, and start the task that adds it."""
+        if isinstance(source, str) and source.startswith(REMOTE):
+            return await self._transport.call(structs.replace(op, path=source))
+        if op.watch_interval > 0 and not isinstance(source, bytes):
+            return await self._transport.call(structs.replace(op, path=str(Path(source).absolute())))
+        with _open_source(source, name, op) as packed:
+            if op.strict and packed.problems:
+                problem = packed.problems[0]
+                raise InvalidArgumentError("source", f"{problem.file} cannot be added: {problem.message}")
+            upload = await self.upload(packed.path, name=packed.name)
+            named = structs.replace(op, temp_file_id=upload.temp_file_id, source_name=name or packed.source_name)
+            added = await self._transport.call(named)
+        return structs.replace(added, errors=packed.problems or None)
 
     async def _wait_until_added(
         self, added: ResourceAdded, seconds: float | None, on_progress: ProgressCallback

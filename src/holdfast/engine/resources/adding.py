@@ -61,6 +61,11 @@ def _check(_context: CallContext, op: AddResource) -> None:
         raise InvalidArgumentError(
             "path", f"{short_repr(op.path)} is not a URL; a server reads no local files: upload a file or a text"
         )
+    _check_options(op)
+
+
+def _check_options(op: AddResource) -> None:
+    """Refuse what would change the result and is not supported."""
     if op.args:
         raise InvalidArgumentError("args", f"{min(op.args)} is not known; leave it out")
     if op.acl:
