@@ -18,6 +18,7 @@ import pytest
 import schemathesis
 
 from holdfast.config import AuthMode
+from holdfast.http.routes import TRANSFER_ROUTES
 from holdfast.ops.table import OPERATIONS
 from holdfast.testing.server import running_server
 
@@ -141,6 +142,7 @@ def test_the_document_has_every_operation_and_every_page(document: dict[str, Any
         for verb, operation in verbs.items()
     }
     operations = {cls.__name__: (entry.verb, entry.path) for cls, entry in OPERATIONS.items()}
+    operations |= {route.name: (route.verb, route.path) for route in TRANSFER_ROUTES}
     pages = {f"Get{name.capitalize()}": ("GET", f"/{name}") for name in ("health", "ready", "metrics")}
     assert described == operations | pages | {"GetOpenapi": ("GET", "/openapi.json")}
 

@@ -33,7 +33,7 @@ class HashedUpload(msgspec.Struct, frozen=True):
     digest: str
 
 
-def _start(tx: Tx, principal: Principal, op: StartUpload, upload_id: str, context: CallContext) -> UploadProgress:
+def _start(tx: Tx, principal: Principal, op: StartUpload, _checked: None, context: CallContext) -> UploadProgress:
     access.ensure_account(tx, principal, context)
     count, size = uploads.count_open(tx, principal.internal_id)
     settings = context.settings
@@ -43,6 +43,7 @@ def _start(tx: Tx, principal: Principal, op: StartUpload, upload_id: str, contex
             f" (at most {settings.max_open_uploads} uploads and {settings.max_open_upload_bytes:,} bytes)",
             limit=settings.max_open_uploads,
         )
+    upload_id = _new_id(context, op)
     uploads.insert(tx, upload_id, principal.internal_id, op.name)
     return UploadProgress(upload_id=upload_id, size=0, parts=0)
 
@@ -143,7 +144,7 @@ def require_complete(tx: Tx, principal: Principal, temp_file_id: str) -> tuple[U
 
 
 HANDLERS: dict[type, OperationHandler] = {
-    StartUpload: OperationHandler(_start, writes=always, check=_new_id),
+    StartUpload: OperationHandler(_start, writes=always),
     AppendUpload: OperationHandler(_append, writes=always),
     FinishUpload: OperationHandler(_finish, writes=always, prepare=_hash),
     CancelUpload: OperationHandler(_cancel, writes=always),

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from holdfast.engine.gate import access
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
 from holdfast.engine.gate.polling import poll
 from holdfast.engine.tree import changes, mounts, stored_texts
@@ -23,6 +24,7 @@ from holdfast.store.tables.tree.nodes import NewNode, Node
 
 def _write(tx: Tx, principal: Principal, op: WriteFile, names: Names, context: CallContext) -> FileWritten:
     place = require_place(principal, op.uri, names)
+    access.ensure_account(tx, principal, context)
     roots.lock(tx, [place.root])
     return _write_at(tx, principal, op, place, context)
 
@@ -62,6 +64,7 @@ def _write_batch(
             raise InvalidArgumentError(
                 f"operations[{number}].uri", f"{place.uri} is not below {folder.uri}; use an address in it"
             )
+    access.ensure_account(tx, principal, context)
     roots.lock(tx, [place.root for place in places])
     results: list[FileWritten] = []
     skipped: list[str] = []
@@ -164,6 +167,7 @@ def _is_processed(tx: Tx, place: Place) -> bool:
 
 def _make_folder(tx: Tx, principal: Principal, op: MakeFolder, names: Names, context: CallContext) -> FolderMade:
     place = require_place(principal, op.uri, names)
+    access.ensure_account(tx, principal, context)
     roots.lock(tx, [place.root])
     node = nodes.find(tx, place.root, place.path)
     if node is not None and not node.is_folder:

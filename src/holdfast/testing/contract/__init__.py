@@ -50,6 +50,7 @@ from holdfast.testing.contract.tenants.revocation import RevocationContract
 from holdfast.testing.contract.tenants.sharing import SharingContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
+from holdfast.testing.contract.transfers.transfers import TransferContract
 
 
 class ClientContract(
@@ -68,6 +69,7 @@ class ClientContract(
     UpkeepContract,
     EventContract,
     FileContract,
+    TransferContract,
     LongSessionContract,
     BackgroundContract,
     IndexingContract,
