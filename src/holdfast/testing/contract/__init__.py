@@ -51,6 +51,7 @@ from holdfast.testing.contract.tenants.sharing import SharingContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
 from holdfast.testing.contract.transfers.transfers import TransferContract
+from holdfast.testing.contract.tree.processing import ProcessingContract
 
 
 class ClientContract(
@@ -76,6 +77,7 @@ class ClientContract(
     SearchContract,
     SharedSearchContract,
     SearchContextContract,
+    ProcessingContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 
