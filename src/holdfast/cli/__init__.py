@@ -21,13 +21,12 @@ from holdfast.cli.commands import (
     search,
     sessions,
     sharing,
-    skills,
     system,
     tasks,
     watches,
     worker,
 )
-from holdfast.cli.commands.tree import file_changes, files, patterns
+from holdfast.cli.commands.tree import file_changes, files, patterns, skills
 from holdfast.config import limit_computing_threads
 
 EXIT_OUTPUT_CLOSED = 141

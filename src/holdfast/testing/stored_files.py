@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.engine.recall.content_documents import IndexedPart, analyse_parts, write_documents
+from holdfast.model.files import FilePart
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import blobs, contents, nodes, roots
-from holdfast.store.tables.tree.contents import Content, Part
+from holdfast.store.tables.tree.contents import Content
 from holdfast.store.tables.tree.nodes import NewNode
 
 SEPARATOR = "\n\n"
@@ -35,15 +36,15 @@ def store_file(tx: Tx, file: StoredFile, node_id: int, now: int, content_id: int
     """Store a file, or another version of one that exists. Return its content."""
     content_id = content_id or node_id
     text = SEPARATOR.join(file.parts)
-    outline, start = list[Part](), 0
+    outline, start = list[FilePart](), 0
     for number, part in enumerate(file.parts):
         title = file.titles[number] if number < len(file.titles) else ""
-        outline.append(Part(title=title, page=number + 1, start=start, end=start + len(part)))
+        outline.append(FilePart(title=title, page=number + 1, start=start, end=start + len(part), abstract=""))
         start += len(part) + len(SEPARATOR)
     data = text.encode()
     is_folder = not file.parts
-    digest = None if is_folder else blobs.insert(tx, b"%PDF" + data if file.extracted else data, now)
-    text_blob = blobs.insert(tx, data, now) if file.extracted else None
+    digest = None if is_folder else blobs.insert(tx, b"%PDF" + data if file.extracted else data)
+    text_blob = blobs.insert(tx, data) if file.extracted else None
     media_type = "application/pdf" if file.extracted else "text/markdown"
     roots.lock(tx, [file.root])
     known = nodes.find_by_id(tx, node_id)

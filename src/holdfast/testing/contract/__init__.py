@@ -43,6 +43,7 @@ from holdfast.testing.contract.sessions.messages import MessageContract
 from holdfast.testing.contract.sessions.providers import ProviderContract
 from holdfast.testing.contract.sessions.sessions import SessionContract
 from holdfast.testing.contract.sessions.tool_results import ToolResultContract
+from holdfast.testing.contract.skills.skills import PublishedSkillContract, SkillContract
 from holdfast.testing.contract.store import StoreContract
 from holdfast.testing.contract.tenants.access import AccessContract
 from holdfast.testing.contract.tenants.audit import AuditContract
@@ -81,6 +82,8 @@ class ClientContract(
     SearchContract,
     SharedSearchContract,
     SearchContextContract,
+    SkillContract,
+    PublishedSkillContract,
     ProcessingContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.

@@ -10,9 +10,10 @@ import msgspec
 
 from holdfast import forking
 from holdfast.engine.recall.retrieval import DocumentText
+from holdfast.model.files import FilePart
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import blobs, contents
-from holdfast.store.tables.tree.contents import Content, Part
+from holdfast.store.tables.tree.contents import Content
 
 MAX_PART_CHARS = 64 * 1024
 """How much of a part is read. A longer one is shortened."""
@@ -53,7 +54,7 @@ def read_texts(tx: Tx, content_id: int, numbers: Sequence[int]) -> dict[int, Doc
     return found
 
 
-def _text_of(reader: "_TextReader", part: Part) -> DocumentText:
+def _text_of(reader: "_TextReader", part: FilePart) -> DocumentText:
     text = reader.read(part.start, min(part.end, part.start + MAX_PART_CHARS))
     abstract = part.abstract or " ".join(text[: 2 * ABSTRACT_CHARS].split())[:ABSTRACT_CHARS]
     return DocumentText(abstract, text, part.title or None, part.page)
