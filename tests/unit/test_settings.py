@@ -26,6 +26,7 @@ NOT_IN_DISCOVERED_FILES = {
     *("auth_mode", "root_api_key", "key_cache_seconds", "max_message_bytes", "max_body_bytes"),
     *("request_timeout_seconds", "slow_client_seconds", "rate_limit_per_second", "rate_limit_burst", "max_streams"),
     *("max_response_bytes", "max_buffered_bytes"),
+    *("max_upload_bytes", "max_open_uploads", "max_open_upload_bytes"),
     *("max_streams_per_user", "stream_heartbeat_seconds", "stream_poll_seconds", "log_level"),
     # settings that cost money: more, larger or repeated calls
     *("model_timeout_seconds", "model_concurrency", "model_requests_per_minute", "model_tokens_per_minute"),

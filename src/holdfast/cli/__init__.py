@@ -21,6 +21,7 @@ from holdfast.cli.commands import (
     search,
     sessions,
     sharing,
+    skills,
     system,
     tasks,
     worker,
@@ -54,6 +55,7 @@ sessions.app.add_typer(commits.app)
 sessions.app.add_typer(exchange.session)
 app.add_typer(sessions.app, name="session")
 app.add_typer(sharing.app, name="share")
+app.add_typer(skills.app, name="skills")
 app.add_typer(tasks.app, name="task")
 app.add_typer(resummarise.app)
 app.add_typer(reembed.app)

@@ -23,13 +23,17 @@ from holdfast.engine.gate.operation_handler import CallContext, CallSignals, Eng
 from holdfast.engine.gate.search_statistics import SearchStatistics
 from holdfast.engine.gate.user_ids import UserIds
 from holdfast.engine.kinds import QUEUES, TASK_KINDS
+from holdfast.engine.processing import reindexing
 from holdfast.engine.recall import search
 from holdfast.engine.recall.embeddings import reembedding
+from holdfast.engine.resources import adding, watching
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
+from holdfast.engine.skills import handlers as skills
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.transfers import byte_reading, uploads
-from holdfast.engine.tree import files, history, moving, writing
+from holdfast.engine.tree import attributes, files, history, links, moving, writing
+from holdfast.engine.tree.patterns import glob, grep
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.identity import NO_ORIGIN, Origin, Principal
 from holdfast.model.system import Backup
@@ -56,11 +60,19 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **resummaries.HANDLERS,
     **tasks.HANDLERS,
     **files.HANDLERS,
+    **attributes.HANDLERS,
+    **links.HANDLERS,
+    **grep.HANDLERS,
+    **glob.HANDLERS,
     **history.HANDLERS,
     **moving.HANDLERS,
     **writing.HANDLERS,
+    **reindexing.HANDLERS,
+    **adding.HANDLERS,
+    **watching.HANDLERS,
     **uploads.HANDLERS,
     **byte_reading.HANDLERS,
+    **skills.HANDLERS,
     **search.HANDLERS,
     **accounts.HANDLERS,
     **audit.HANDLERS,

@@ -161,7 +161,10 @@ class Endpoint:
             ):
                 if in_query:
                     parsed = _parse_query(scope["query_string"])
-                else:
+                if in_query and route.entry.verb == "DELETE" and _has_body(headers):
+                    body = await read_body(receive, headers, MAX_INLINE_BYTES, buffer)
+                    parsed |= parse_body(body)
+                elif not in_query:
                     body = await read_body(receive, headers, self._max_body_bytes, buffer)
                     is_received, body_size = True, len(body)
                     if body_size <= MAX_INLINE_BYTES:
@@ -269,6 +272,10 @@ def _parse_query(query: bytes) -> dict[str, Any]:
         return dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100))
     except ValueError as error:
         raise InvalidArgumentError("query", f"cannot be parsed: {error}; percent-encode it as UTF-8") from None
+
+
+def _has_body(headers: Headers) -> bool:
+    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
 def _address_fields(query: bytes, route: Route) -> dict[str, Any]:

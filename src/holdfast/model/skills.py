@@ -73,10 +73,9 @@ class SkillSource(WireStruct, frozen=True, kw_only=True):
     path: str = ""
 
 
-class Skill(SkillEntry, frozen=True, kw_only=True, omit_defaults=True):
-    """A skill, with what was asked for."""
+class Skill(SkillEntry, frozen=True, kw_only=True):
+    """A skill, with what was asked for. What was not is None."""
 
-    type: Literal["skill"] = msgspec.field(default_factory=lambda: "skill")
     license: str = ""
     compatibility: str = ""
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)

@@ -20,6 +20,7 @@ VECTOR_INDEX = "index_vectors"
 INDEX = "index"
 ADD_RESOURCE = "add_resource"
 PROCESSING = "process"
+REINDEXING = "reindex"
 
 
 class TotalUsage(WireStruct, frozen=True):

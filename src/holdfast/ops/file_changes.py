@@ -41,7 +41,9 @@ class WriteFile(Operation[FileWritten], frozen=True, kw_only=True):
     tags: Tags | None = None
     """Replace the tags of the file."""
     wait: bool = False
-    """Return when the file can be searched."""
+    """Return when the file can be searched by its words."""
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=86_400)] | None = None
+    """The seconds to wait. A server ends the wait before the request times out."""
 
 
 class BatchOperation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,6 +10,7 @@ from holdfast.skills.simple_yaml import YamlError
 MAX_PARAMETER_DEPTH = 6
 """How deep nested parameters are described. The schema below them has all of it."""
 MAX_PARAMETERS = 500
+MAX_PARAMETER_NAME = 200
 _SCHEMA_NAMES = ("inputSchema", "input_schema")
 _TEXT_FIELDS = ("description", "license", "compatibility")
 _CONTENT_NAMES = ("content", "body", "instructions")
@@ -65,10 +66,8 @@ def _fields_of(data: dict[str, Any]) -> tuple[dict[str, Any], str]:
         if value:
             fields[name] = value
     tools = data.get("allowed-tools", data.get("allowed_tools", data.get("allowedTools")))
-    for name, value in (("allowed-tools", tools), ("tags", data.get("tags")), ("metadata", data.get("metadata"))):
-        if value:
-            fields[name] = value
-    return {**given, **fields}, content
+    others = {"allowed-tools": tools, "tags": data.get("tags"), "metadata": data.get("metadata")}
+    return {**given, **fields, **{name: value for name, value in others.items() if value}}, content
 
 
 def _field_lines(name: str, value: Any) -> str:
@@ -112,7 +111,8 @@ def _parameter_lines(schema: dict[str, Any], depth: int) -> list[str]:
             break
         definition = value if isinstance(value, dict) else {}
         kind = ", ".join([_type_name(definition), *(["required"] if name in required else [])])
-        lines.append(f"{'  ' * depth}- `{name}` ({kind}){_explanation(definition)}")
+        shown = " ".join(name.split())[:MAX_PARAMETER_NAME]
+        lines.append(f"{'  ' * depth}- `{shown}` ({kind}){_explanation(definition)}")
         items = definition.get("items")
         inner = items if isinstance(items, dict) and "properties" not in definition else definition
         lines += _parameter_lines(inner, depth + 1)

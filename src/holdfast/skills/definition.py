@@ -55,6 +55,14 @@ def read_definition(text: str) -> SkillDefinition:
     )
 
 
+def empty_definition(body: str = "") -> SkillDefinition:
+    """Return what a file without front matter says about a skill: nothing."""
+    return SkillDefinition(
+        name="", description="", tags=[], allowed_tools=[], license="", compatibility="", metadata={}, fields={},
+        notes=[], body=body,
+    )  # fmt: skip
+
+
 def split_tools(text: str) -> list[str]:
     """Split a list of tools at spaces and commas. What is in brackets stays whole.
 

@@ -1,7 +1,7 @@
 """The part of YAML that front matter uses: mappings, lists, and texts of all kinds.
 
-Every scalar is a text, and null is None. Anchors, aliases and tags are refused, so that the values are never larger than
-the text. Every line is read once.
+Every scalar is a text, and null is None. Anchors, aliases and tags are refused, so that the values are never larger
+than the text. Every line is read once.
 """
 
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ def parse_mapping(lines: list[str]) -> tuple[Mapping, list[str]]:
 
 class _Reader:
     def __init__(self, lines: list[str]) -> None:
-        self._raw = lines
+        self._raw = ["", *lines]  # the first line is `---`, so that the numbers of lines are those of the file
         self._at = 0
         self.notes: list[str] = []
 

@@ -46,6 +46,11 @@ def validate(data: Any, *, strict: bool = False, folder_name: str = "") -> Skill
     )
 
 
+def warnings_of(skill: SkillDefinition, folder_name: str = "") -> list[SkillProblem]:
+    """Return what is not wrong with a skill, but other readers may refuse."""
+    return [*_demands(skill, folder_name), *_advice(skill)]
+
+
 def count_lines(body: str) -> int:
     """Count the lines of a text, without empty ones at its beginning and end."""
     stripped = body.strip("\r\n")

@@ -6,13 +6,14 @@ from typing import Any
 from holdfast.errors import short_repr
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+"""Stands for a character that cannot be stored."""
 _ESCAPES = {
-    "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
+    "0": _REPLACEMENT, "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
     " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
 _CODE_DIGITS = {"x": 2, "u": 4, "U": 8}
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
-_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HEADER = re.compile(r"[|>][-+1-9]{0,2}\Z")
 
 
@@ -56,13 +57,13 @@ def unquote(text: str, quote: str, number: int) -> str:
             value = int(code[1:], 16)
             if value > 0x10FFFF:  # noqa: PLR2004 - the last character
                 raise YamlError(f"line {number} has the escape \\{code}, which is no character")
-            return chr(value)
+            return chr(value) if value else _REPLACEMENT
         if code not in _ESCAPES:
             raise YamlError(f"line {number} has the unknown escape {short_repr(match[0])}; write \\\\ for a backslash")
         return _ESCAPES[code]
 
     unescaped = _ESCAPE.sub(escape, text)
-    return _SURROGATES.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), unescaped)
+    return unescaped.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")  # joins pairs of surrogates
 
 
 def fold(lines: list[str]) -> str:

@@ -15,6 +15,14 @@ _EXAMPLE_VALUES = {
     "link_id": "0" * 16,
     "ids": ["aud_1"],
     "query": "hello",
+    "upload_id": "upload_0",
+    "number": 0,
+    "data": b"hello",
+    "root_uri": "viking://resources",
+    "operations": [{"uri": "viking://resources/notes.md", "content": "hello"}],
+    "from_uri": "viking://resources/notes/a.md",
+    "to_uri": "viking://resources/notes/b.md",
+    "to_uris": ["viking://resources/notes/b.md"],
 }
 
 

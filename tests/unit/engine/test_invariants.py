@@ -32,6 +32,7 @@ from holdfast.ops.administration import (
     RotateKey,
     SetRole,
 )
+from holdfast.ops.attributes import LinkFiles, ListRelations, ReadAttributes, SetTags, UnlinkFiles
 from holdfast.ops.audit import EraseAudit, ExportAudit, ExportOperatorAudit, ListAudit, ListOperatorAudit, RecordExport
 from holdfast.ops.commits import (
     CommitSession,
@@ -42,7 +43,9 @@ from holdfast.ops.commits import (
     ResummariseSession,
     RetryArchive,
 )
+from holdfast.ops.file_changes import CopyFile, MakeFolder, MoveFile, ReadHistory, RemoveFile, RestoreFile, WriteFile
 from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
+from holdfast.ops.patterns import Glob, Grep
 from holdfast.ops.search import Find, Search
 from holdfast.ops.sessions import (
     AddMessage,
@@ -99,6 +102,32 @@ ALICE = Principal("acme", "alice", "root")
 LARGE = "word " * 4_000
 LISTED = "listed"
 """A placeholder for the id that was listed last: of a tool result, a key or a task."""
+
+
+def tree_operations() -> list[Operation[Any]]:
+    """Calls that change stored files and search them by patterns."""
+    notes = "viking://resources/notes"
+    return [
+        MakeFolder(uri=notes, description="Notes of the team."),
+        WriteFile(uri=f"{notes}/a.md", content="hello\nworld\n", tags=["team=ops"]),
+        WriteFile(uri=f"{notes}/a.md", content="again\n", mode="append"),
+        ReadHistory(uri=f"{notes}/a.md"),
+        ReadFile(uri=f"{notes}/a.md", version=1),
+        RestoreFile(uri=f"{notes}/a.md", version=1),
+        CopyFile(from_uri=notes, to_uri="viking://~/resources/notes", recursive=True),
+        MoveFile(from_uri=f"{notes}/a.md", to_uri=f"{notes}/b.md"),
+        Grep(uri="viking://", pattern="^hel+o", before_context=1),
+        Glob(pattern="**/*.md", include_tags=True),
+        SetTags(uri=notes, tags="x=1,y", mode="append", recursive=True),
+        ReadAttributes(uri=notes),
+        LinkFiles(from_uri=f"{notes}/b.md", to_uris=["viking://session/a", notes], reason="said there"),
+        ListRelations(uri=f"{notes}/b.md"),
+        ReadFile(uri=f"{notes}/.relations.json"),
+        UnlinkFiles(from_uri=f"{notes}/b.md", to_uri=notes),
+        ListFiles(uri=notes, sort_by="mtime"),
+        RemoveFile(uri=notes, recursive=True),
+        RestoreFile(uri=notes),
+    ]
 
 
 def all_operations() -> list[Operation[Any]]:
@@ -175,6 +204,7 @@ def all_operations() -> list[Operation[Any]]:
         ResummariseSession(session_id="a"),
         ReadAbstract(uri="viking://session/a"),
         ReadOverview(uri="viking://session/a/history/archive_001"),
+        *tree_operations(),
         Find(query="hello"),
         Search(query="hello", session_id="a", target_uri="viking://user/alice/sessions"),
         ReembedDocuments(),

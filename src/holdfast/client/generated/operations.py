@@ -10,8 +10,10 @@ from holdfast.client.generated.audit import AsyncAudit
 from holdfast.client.generated.commits import AsyncCommits
 from holdfast.client.generated.file_changes import FileChanges
 from holdfast.client.generated.files import AsyncFiles
+from holdfast.client.generated.patterns import Patterns
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
+from holdfast.client.generated.skills import Skills
 from holdfast.client.generated.system import AsyncSystem
 from holdfast.client.generated.tool_results import AsyncToolResults
 from holdfast.client.generated.transfers import Transfers
@@ -64,7 +66,17 @@ def _as_list(value: Any) -> Any:
 
 
 class AsyncOperations(
-    AsyncCommits, AsyncFiles, FileChanges, Transfers, Searches, AsyncSharing, AsyncToolResults, AsyncAudit, AsyncSystem
+    AsyncCommits,
+    AsyncFiles,
+    FileChanges,
+    Skills,
+    Patterns,
+    Transfers,
+    Searches,
+    AsyncSharing,
+    AsyncToolResults,
+    AsyncAudit,
+    AsyncSystem,
 ):
     """One method per operation, through a transport.
 

@@ -14,6 +14,7 @@ from holdfast.model.file_changes import (
     FolderMade,
     History,
 )
+from holdfast.model.reindexing import Reindexed
 from holdfast.ops.file_changes import (
     BatchOperation,
     CopyFile,
@@ -25,6 +26,7 @@ from holdfast.ops.file_changes import (
     WriteFile,
     WriteFiles,
 )
+from holdfast.ops.reindexing import ReindexFiles
 
 
 class FileChanges:
@@ -98,6 +100,17 @@ class FileChanges:
     def restore(self, uri: str, version: int | None = None) -> FileRestored:
         """Restore a version of a file as its newest one, or what was removed last at an address."""
         return self._transport.call(RestoreFile(uri=uri, version=version))
+
+    def reindex(
+        self,
+        uri: str,
+        *,
+        mode: Literal["vectors_only", "semantic_and_vectors"] = "vectors_only",
+        wait: bool = True,
+        timeout: float | None = None,
+    ) -> Reindexed:
+        """Index a stored file again, or all files below a folder. `semantic_and_vectors` also parses them again."""
+        return self._transport.call(ReindexFiles(uri=uri, mode=mode, wait=wait, timeout=timeout))
 
     def history(self, uri: str, *, limit: int = 100, before: int | None = None) -> History:
         """List the versions of a file, the newest first, also of one that was removed."""

@@ -140,7 +140,9 @@ def write_file(tx: Tx, processed: ProcessedFile) -> bool:
 
 
 def register_parent(tx: Tx, node: Node) -> None:
-    """Let the folder of a node be summarised again."""
+    """Let the folder of a node be summarised again. The task that stages nodes summarises their folders itself."""
+    if roots.is_staging(node.root):
+        return
     parent = nodes.find(tx, node.root, node.parent) if node.parent else None
     if parent is not None:
         unprocessed.add(tx, [parent.node_id], unprocessed.FOLDER_DELAY)

@@ -33,7 +33,7 @@ def store_bytes(claimed: ClaimedTask, name: str, data: Iterable[bytes]) -> str:
             pending, number = pending[blobs.CHUNK_BYTES :], number + 1
     if pending:
         _write_chunk(claimed, key, number, pending)
-    claimed.write(lambda tx, context: _finish(tx, context, claimed, key, digest.hexdigest(), size))
+    claimed.write(lambda tx, _context: _finish(tx, claimed, key, digest.hexdigest(), size))
     return digest.hexdigest()
 
 
@@ -50,6 +50,6 @@ def _write_chunk(claimed: ClaimedTask, key: str, number: int, chunk: bytes) -> N
     claimed.write(write)
 
 
-def _finish(tx: Tx, context: CallContext, claimed: ClaimedTask, key: str, digest: str, size: int) -> None:
+def _finish(tx: Tx, claimed: ClaimedTask, key: str, digest: str, size: int) -> None:
     require_held(tx, claimed)
     blobs.adopt_chunks(tx, key, digest, size)

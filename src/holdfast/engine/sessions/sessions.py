@@ -14,6 +14,7 @@ from holdfast.engine.gate.session_access import (
     require_unchanged,
 )
 from holdfast.engine.gate.streams import Page, as_result
+from holdfast.engine.recall.skill_uses import count_skill_use
 from holdfast.engine.sessions.deletion import delete_session
 from holdfast.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from holdfast.model.identity import Principal
@@ -211,6 +212,7 @@ def _record_use(
     used = {"contexts": [use.uri for use in uses if use.kind == "context"]}
     if op.skill is not None:
         used["skill"] = [op.skill.uri]
+        count_skill_use(tx, principal, op.skill, at)
     if uses:
         changes.record(tx, session, "used", principal.user_id, context.now, used)
     return UseRecorded(session.session_id, len(uses) - skill_count, skill_count)

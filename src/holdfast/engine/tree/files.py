@@ -24,22 +24,19 @@ from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, 
 from holdfast.store import read_memory
 from holdfast.store.database import Tx
 
-SESSION_DEPTH = 4
-"""The number of names in the path of a session: `user/{owner}/sessions/{id}`."""
-
 
 def _list(tx: Tx, principal: Principal, op: ListFiles, names: Names, context: CallContext) -> FilePage:
-    folder = require_folder(tx, principal, op.uri, names)
+    folder = mounts.require_folder(tx, principal, op.uri, names)
     return _page(folder, op, listing.walk(folder, op), response_bytes(context))
 
 
 def _tree(tx: Tx, principal: Principal, op: ShowTree, names: Names, context: CallContext) -> FilePage:
-    folder = require_folder(tx, principal, op.uri, names)
+    folder = mounts.require_folder(tx, principal, op.uri, names)
     return _page(folder, op, listing.walk(folder, op), response_bytes(context))
 
 
 def _stat(tx: Tx, principal: Principal, op: StatFile, names: Names, _context: CallContext) -> FileEntry:
-    node = _require_node(tx, principal, op.uri, names)
+    node = mounts.require(tx, principal, op.uri, names)
     return listing.entry(node, node.name, STAT)
 
 
@@ -72,35 +69,17 @@ def require_version(tx: Tx, principal: Principal, op: ReadFile, names: Names) ->
 
 
 def _abstract(tx: Tx, principal: Principal, op: ReadAbstract, names: Names, _context: CallContext) -> str:
-    return read_abstract(_require_node(tx, principal, op.uri, names))
+    return read_abstract(mounts.require(tx, principal, op.uri, names))
 
 
 def _overview(tx: Tx, principal: Principal, op: ReadOverview, names: Names, _context: CallContext) -> str:
-    return read_overview(_require_node(tx, principal, op.uri, names))
-
-
-def _require_node(tx: Tx, principal: Principal, uri: str, names: Names) -> Node:
-    node = mounts.find(tx, principal, names)
-    if node is not None:
-        return node
-    mounts.require_scope(uri, names)
-    error = NotFoundError("file", uri)
-    is_of_another = names[0] == mounts.USERS and names[1:2] not in {(), ("",), (principal.user_id,)}
-    error.denies_access = is_of_another and mounts.find(tx, principal, names[:SESSION_DEPTH]) is None
-    raise error
+    return read_overview(mounts.require(tx, principal, op.uri, names))
 
 
 def _require_file(tx: Tx, principal: Principal, uri: str, names: Names) -> File:
-    node = _require_node(tx, principal, uri, names)
+    node = mounts.require(tx, principal, uri, names)
     if isinstance(node, Folder):
         raise FailedPreconditionError(f"{uri} is a folder; list it, or read a file in it", resource=uri)
-    return node
-
-
-def require_folder(tx: Tx, principal: Principal, uri: str, names: Names) -> Folder:
-    node = _require_node(tx, principal, uri, names)
-    if isinstance(node, File):
-        raise FailedPreconditionError(f"{uri} is a file; read it, or list its folder", resource=uri)
     return node
 
 

@@ -10,20 +10,30 @@ from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.tree.nodes import Folder, Node, small_folder
 from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
 from holdfast.engine.tree.stored_nodes import stored_folder
-from holdfast.errors import InvalidUriError
+from holdfast.errors import FailedPreconditionError, InvalidUriError, NotFoundError
+from holdfast.model.attributes import Relation, RelationsFile
 from holdfast.model.identity import Principal
-from holdfast.model.uris import AGENT_FOLDERS, CALLER, PUBLISHED_SCOPES, build_uri
+from holdfast.model.uris import AGENT_FOLDERS, CALLER, PUBLISHED_SCOPES, build_uri, parse_uri
+from holdfast.session_files import encode_pretty
 from holdfast.store.access import shared_sessions
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
-from holdfast.store.tables.tree import roots
+from holdfast.store.tables.tree import relations, roots
+from holdfast.store.timestamps import from_micros
 
 Names = tuple[str, ...]
 FolderBuilder = Callable[[Tx, Principal, str], Folder]
 """Builds a folder for the caller. The last argument is its URI."""
 USERS = "user"
 """The top-level folder with the folders of users."""
+OWN_SKILLS = (USERS, CALLER, "skills")
+PUBLISHED_SKILLS = ("system", "skills")
+"""A skill that the caller does not have is looked for here, if its address names no user."""
 OWNERS_PAGE = 100
+MAX_SHOWN_RELATIONS = 1_000
+"""How many relations at and below a folder `.relations.json` is made from."""
+SESSION_DEPTH = 4
+"""The number of names in the path of a session: `user/{owner}/sessions/{id}`."""
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -56,7 +66,7 @@ def _agent_folder(_tx: Tx, _principal: Principal, uri: str) -> Folder:
 
 def _stored(path: str, root: Callable[[str], str], write_role: Literal["user", "admin"] = "user") -> Mount:
     def folder(tx: Tx, principal: Principal, uri: str) -> Folder:
-        return stored_folder(tx, root(principal.internal_id), uri)
+        return stored_folder(tx, root(principal.internal_id), uri, partial(_relations_text, tx, principal))
 
     return Mount(path, folder, root=root, write_role=write_role)
 
@@ -116,9 +126,30 @@ def _own_path(principal: Principal, names: Names) -> Names:
 def find(tx: Tx, principal: Principal, names: Names) -> Node | None:
     """Return the node at the path `names`. An empty name means the caller's user id."""
     node = _find(tx, principal, names)
+    if node is None and _is_in(names, OWN_SKILLS) and _find(tx, principal, names[: len(OWN_SKILLS) + 1]) is None:
+        return _find(tx, principal, (*PUBLISHED_SKILLS, *names[len(OWN_SKILLS) :]))  # viking://agent/skills/{name}
     own_sessions = (USERS, CALLER, "sessions")
     if node is None and _is_in(names, (*own_sessions, principal.user_id)):  # viking://session/{user}/{id}
         return _find(tx, principal, (*own_sessions, *names[len(own_sessions) + 1 :]))
+    return node
+
+
+def require(tx: Tx, principal: Principal, uri: str, names: Names) -> Node:
+    """Return the node at an address. Raise an error if there is none, or none that the caller may read."""
+    node = find(tx, principal, names)
+    if node is not None:
+        return node
+    require_scope(uri, names)
+    error = NotFoundError("file", uri)
+    is_of_another = names[0] == USERS and names[1:2] not in {(), ("",), (principal.user_id,)}
+    error.denies_access = is_of_another and find(tx, principal, names[:SESSION_DEPTH]) is None
+    raise error
+
+
+def require_folder(tx: Tx, principal: Principal, uri: str, names: Names) -> Folder:
+    node = require(tx, principal, uri, names)
+    if not isinstance(node, Folder):
+        raise FailedPreconditionError(f"{uri} is a file; read it, or list its folder", resource=uri)
     return node
 
 
@@ -193,6 +224,26 @@ def _user_folder(tx: Tx, principal: Principal, newest: StoredSession) -> Folder:
         return _folder_at(tx, principal, _shared_mounts(newest.owner_id), path).children()
 
     return small_folder(newest.owner_id, build_uri(path), newest.changed_at, children)
+
+
+def readable_relations(tx: Tx, principal: Principal, found: list[relations.Relation]) -> list[Relation]:
+    """Return the relations to addresses that exist and that the caller may read."""
+    return [
+        Relation(uri=each.to_uri, reason=each.reason, created_at=from_micros(each.created_at))
+        for each in found
+        if find(tx, principal, parse_uri(each.to_uri)) is not None
+    ]
+
+
+def _relations_text(tx: Tx, principal: Principal, uri: str) -> str:
+    """Return the JSON of the relations of a folder and of what is in it, or an empty text if there are none."""
+    by_address: dict[str, list[relations.Relation]] = {}
+    for each in relations.list_below(tx, uri, MAX_SHOWN_RELATIONS):
+        if "/" not in each.from_uri[len(uri) + 1 :]:
+            by_address.setdefault(each.from_uri, []).append(each)
+    shown = {each: readable_relations(tx, principal, found) for each, found in by_address.items()}
+    listed = {each: found for each, found in shown.items() if found}
+    return encode_pretty(RelationsFile(listed)).decode() if listed else ""
 
 
 def _is_in(path: Names, folder: Names) -> bool:

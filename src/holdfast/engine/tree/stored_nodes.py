@@ -8,7 +8,7 @@ import msgspec
 from holdfast.engine.tree import stored_texts
 from holdfast.engine.tree.nodes import File, Folder, Node, text_file
 from holdfast.engine.tree.reading import Selection, select_from_lines, select_from_text
-from holdfast.model.files import ABSTRACT, OVERVIEW, SortKey
+from holdfast.model.files import ABSTRACT, OVERVIEW, RELATIONS, SortKey
 from holdfast.model.uris import encode_path
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import contents, nodes
@@ -18,17 +18,25 @@ PAGE_SIZE = 500
 _decode_tags = msgspec.json.Decoder(list[str]).decode
 
 
-def stored_folder(tx: Tx, root: str, uri: str) -> Folder:
+RelationsReader = Callable[[str], str]
+"""Returns what `.relations.json` of a folder shows, or an empty text."""
+
+
+def no_relations(_uri: str) -> str:
+    return ""
+
+
+def stored_folder(tx: Tx, root: str, uri: str, relations: RelationsReader = no_relations) -> Folder:
     """Return the top of a root as a folder."""
     name = uri.rpartition("/")[2]
-    return _folder(tx, root, "", name, uri, nodes.last_change(tx, root))
+    return _folder(tx, root, "", name, uri, nodes.last_change(tx, root), None, relations)
 
 
-def build_node(tx: Tx, mount_uri: str, node: StoredNode) -> Node:
+def build_node(tx: Tx, mount_uri: str, node: StoredNode, relations: RelationsReader = no_relations) -> Node:
     """Return a stored node as a node of the tree."""
     uri = f"{mount_uri}/{node.path}"
     if node.is_folder:
-        return _folder(tx, node.root, node.path, node.name, uri, node.changed_at, node)
+        return _folder(tx, node.root, node.path, node.name, uri, node.changed_at, node, relations)
     return File(
         name=node.name,
         uri=uri,
@@ -45,19 +53,27 @@ def build_node(tx: Tx, mount_uri: str, node: StoredNode) -> Node:
 
 
 def _folder(
-    tx: Tx, root: str, path: str, name: str, uri: str, changed_at: int, node: StoredNode | None = None
+    tx: Tx,
+    root: str,
+    path: str,
+    name: str,
+    uri: str,
+    changed_at: int,
+    node: StoredNode | None,
+    relations: RelationsReader,
 ) -> Folder:
     mount_uri = uri[: len(uri) - len(path) - 1] if path else uri
-    views: dict[str, Callable[[], str]] = {}
+    views: dict[str, Callable[[], str]] = {RELATIONS: partial(relations, uri)}
     if node is not None and node.content_id is not None:
-        views = {ABSTRACT: lambda: node.abstract, OVERVIEW: partial(_overview, tx, node.content_id)}
+        views |= {ABSTRACT: lambda: node.abstract, OVERVIEW: partial(_overview, tx, node.content_id)}
 
     def children() -> Iterator[Node]:
-        for view, text in views.items():
-            yield text_file(uri, view, changed_at, text())
+        for view, read_text in sorted(views.items()):
+            if (text := read_text()) or view != RELATIONS:
+                yield text_file(uri, view, changed_at, text)
         after = ""
         while page := nodes.children(tx, root, path, after, PAGE_SIZE):
-            yield from (build_node(tx, mount_uri, child) for child in page)
+            yield from (build_node(tx, mount_uri, child, relations) for child in page)
             after = page[-1].name
 
     def sorted_children(sort_by: SortKey, descending: bool) -> Iterator[Node]:
@@ -65,14 +81,15 @@ def _folder(
         while page := nodes.sorted_children(
             tx, root, path, sort_by, descending=descending, offset=offset, limit=PAGE_SIZE
         ):
-            yield from (build_node(tx, mount_uri, child) for child in page)
+            yield from (build_node(tx, mount_uri, child, relations) for child in page)
             offset += len(page)
 
     def child(child_name: str) -> Node | None:
         if child_name in views:
-            return text_file(uri, child_name, changed_at, views[child_name]())
+            text = views[child_name]()
+            return text_file(uri, child_name, changed_at, text) if text or child_name != RELATIONS else None
         found = nodes.find(tx, root, f"{path}/{encode_path([child_name])}" if path else encode_path([child_name]))
-        return None if found is None else build_node(tx, mount_uri, found)
+        return None if found is None else build_node(tx, mount_uri, found, relations)
 
     return Folder(
         name=name,

@@ -1,6 +1,6 @@
 """Reading a file of any length as pages of text, each in a transaction of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
@@ -28,6 +28,18 @@ def text_page(tx: Tx, find: FileFinder, selection: Selection) -> Page[str]:
     return Page([text], lambda tx: _next_page(tx, find, following))
 
 
+def read_pieces(file: File) -> Iterator[str]:
+    """Read a file of any length, piece by piece. A piece may end inside of a line."""
+    selection: Selection | None = Selection()
+    while selection is not None:
+        limited = replace(selection, char_limit=PAGE_CHARS)
+        text, following = _read_part(file, limited)
+        yield text
+        if following is None and len(text) == PAGE_CHARS:
+            following = _after(limited, text)
+        selection = following
+
+
 def _next_page(tx: Tx, find: FileFinder, selection: Selection) -> Page[str]:
     read_memory.require(PAGE_CHARS)
     text, following = _read_part(find(tx), selection)
@@ -41,6 +53,11 @@ def _read_part(file: File, selection: Selection) -> tuple[str, Selection | None]
     text = file.read(replace(selection, char_limit=chars))
     if len(text) < chars or chars == selection.char_limit:
         return text, None
+    return text, _after(selection, text)
+
+
+def _after(selection: Selection, text: str) -> Selection:
+    """Return the selection of what follows a text that was read."""
     following = replace(
         selection,
         char_offset=selection.char_offset + len(text),
@@ -54,7 +71,7 @@ def _read_part(file: File, selection: Selection) -> tuple[str, Selection | None]
             limit=None if selection.limit is None else selection.limit - lines,
             char_offset=len(text) - text.rindex("\n") - 1,
         )
-    return text, following
+    return following
 
 
 def _require_readable(file: File, text: str, following: Selection | None) -> None:

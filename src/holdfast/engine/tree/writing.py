@@ -1,9 +1,13 @@
 """Writing files and making folders."""
 
+from collections.abc import Generator
 from typing import Any
 
-from holdfast.engine.gate.operation_handler import CallContext, OperationHandler, always
-from holdfast.engine.tree import changes, files, stored_texts
+from msgspec.structs import replace
+
+from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
+from holdfast.engine.gate.polling import poll
+from holdfast.engine.tree import changes, mounts, stored_texts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, require_place
 from holdfast.errors import AlreadyExistsError, ConflictError, InvalidArgumentError, NotFoundError, TooLargeError
@@ -12,7 +16,7 @@ from holdfast.model.identity import Principal
 from holdfast.model.uris import parse_uri
 from holdfast.ops.file_changes import MAX_CONTENT_CHARS, MakeFolder, WriteFile, WriteFiles
 from holdfast.store.database import Tx
-from holdfast.store.tables.tree import blobs, contents, nodes, roots
+from holdfast.store.tables.tree import blobs, contents, nodes, roots, unprocessed
 from holdfast.store.tables.tree.contents import Content
 from holdfast.store.tables.tree.nodes import NewNode, Node
 
@@ -51,7 +55,7 @@ def _write_batch(
     tx: Tx, principal: Principal, op: WriteFiles, names: list[Names], context: CallContext
 ) -> BatchWritten:
     root_names, *file_names = names
-    folder = files.require_folder(tx, principal, op.root_uri, root_names)
+    folder = mounts.require_folder(tx, principal, op.root_uri, root_names)
     places = [require_place(principal, each.uri, found) for each, found in zip(op.operations, file_names, strict=True)]
     for number, place in enumerate(places):
         if not place.uri.startswith(f"{folder.uri.rstrip('/')}/"):
@@ -138,6 +142,26 @@ def context_type(root: str) -> Any:
     return "skill" if root.endswith("/skills") else "resource"
 
 
+def _follow(
+    resources: EngineResources, principal: Principal, op: WriteFile, written: FileWritten
+) -> Generator[float, None, FileWritten]:
+    """Wait until the file is processed, if the caller asked for it."""
+    if not op.wait:
+        return written
+    place = require_place(principal, op.uri, parse_uri(op.uri))
+
+    def is_processed() -> bool:
+        return resources.db.read(principal.account_id, lambda tx: _is_processed(tx, place))
+
+    yield from poll(resources, is_processed, op.timeout, f"the processing of {place.uri}")
+    return replace(written, semantic_status="complete")
+
+
+def _is_processed(tx: Tx, place: Place) -> bool:
+    node = nodes.find(tx, place.root, place.path)
+    return node is None or not unprocessed.has(tx, node.node_id)
+
+
 def _make_folder(tx: Tx, principal: Principal, op: MakeFolder, names: Names, context: CallContext) -> FolderMade:
     place = require_place(principal, op.uri, names)
     roots.lock(tx, [place.root])
@@ -178,7 +202,7 @@ def require_node(tx: Tx, place: Place) -> Node:
 
 
 HANDLERS: dict[type, OperationHandler] = {
-    WriteFile: OperationHandler(_write, writes=always, check=_parse_uri),
+    WriteFile: OperationHandler(_write, writes=always, check=_parse_uri, follow=_follow),
     WriteFiles: OperationHandler(_write_batch, writes=always, check=_parse_batch),
     MakeFolder: OperationHandler(_make_folder, writes=always, check=_parse_uri),
 }

@@ -84,9 +84,9 @@ class Uploading:
 
 
 def _base_name(name: str) -> str:
-    """Return the name of a file without folders and control characters, and not longer than a name may be.
+    r"""Return the name of a file without folders and control characters, and not longer than a name may be.
 
-    >>> _base_name("C:\\\\notes\\\\plan.md"), _base_name("../../etc/passwd"), _base_name("")
+    >>> _base_name("C:\\notes\\plan.md"), _base_name("../../etc/passwd"), _base_name("")
     ('plan.md', 'passwd', 'file')
     """
     last = name.replace("\\", "/").rpartition("/")[2]

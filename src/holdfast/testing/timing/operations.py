@@ -26,8 +26,10 @@ from holdfast.model.archives import archive_id
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
 from holdfast.ops.administration import CreateAccount, CreateUser, ListKeys
+from holdfast.ops.attributes import LinkFiles, SetTags
 from holdfast.ops.audit import ListAudit
 from holdfast.ops.commits import CommitSession
+from holdfast.ops.file_changes import MakeFolder, ReadHistory, RemoveFile, RestoreFile, WriteFile
 from holdfast.ops.files import ReadAbstract, ReadOverview
 from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
 from holdfast.ops.sharing import CreateShareLink, ShareSession
@@ -45,6 +47,18 @@ BATCH = 100
 OTHER_ACCOUNT = "other"
 WAITING = {WaitUntilIdle}
 """Operations that wait for tasks. Only their fields are measured."""
+FILE = "viking://resources/notes/a.md"
+OTHER_FILE = "viking://resources/notes/b.md"
+REMOVED_FILE = "viking://resources/notes/c.md"
+FILE_OPERATIONS: dict[type, str] = {
+    WriteFile: FILE,
+    RemoveFile: FILE,
+    ReadHistory: FILE,
+    SetTags: FILE,
+    RestoreFile: REMOVED_FILE,
+    MakeFolder: "viking://resources/notes/folder",
+}
+"""Operations that need the address of a stored file, not of a session."""
 Call = Callable[[], object]
 
 _encode = msgspec.json.encode
@@ -96,6 +110,7 @@ def calls_on_conversation(engine: Engine, messages: list[dict[str, Any]]) -> Ite
     engine.call(CALLER, CreateAccount(account_id=OTHER_ACCOUNT))
     _store(engine, messages)
     engine.call(CALLER, ShareSession(session_id=SESSION, user_id="admin"))
+    _store_files(engine, messages)
     values = {
         "limit": 1_000,
         "token_budget": 10_000_000,
@@ -122,6 +137,8 @@ def _variants(cls: type[Operation[Any]]) -> list[dict[str, Any]]:
     if "q" in names:
         words = " ".join(f"w{number:x}" for number in range(90))
         return [{"q": q} for q in ("a" * 900 + "b", words, "a_" * 15 + "a", "不要" * 400, "a é不", "never tabs")]
+    if cls in FILE_OPERATIONS:
+        return [{"uri": FILE_OPERATIONS[cls]}]
     if "uri" in names and cls not in {ReadAbstract, ReadOverview}:
         files = ("", "/messages.jsonl", "/history/archive_001/messages.jsonl", "/tools/call_0/tool.json", "/.meta.json")
         return [{"uri": f"viking://session/{SESSION}{file}"} for file in files]
@@ -184,6 +201,16 @@ def _store(engine: Engine, messages: list[dict[str, Any]]) -> None:
             engine.call(CALLER, CommitSession(session_id=SESSION))
         if engine.workers is None:
             _run_due_tasks(engine)
+
+
+def _store_files(engine: Engine, messages: list[dict[str, Any]]) -> None:
+    """Store a conversation in files, with a version, a relation and a removed file."""
+    text = _encode(messages).decode()
+    for uri in (FILE, OTHER_FILE, REMOVED_FILE):
+        engine.call(CALLER, WriteFile(uri=uri, content=text))
+    engine.call(CALLER, WriteFile(uri=FILE, content="\n", mode="append"))
+    engine.call(CALLER, RemoveFile(uri=REMOVED_FILE))
+    engine.call(CALLER, LinkFiles(from_uri=FILE, to_uris=OTHER_FILE))
 
 
 def _run_due_tasks(engine: Engine) -> None:

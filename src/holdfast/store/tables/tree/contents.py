@@ -7,6 +7,8 @@ import msgspec
 
 from holdfast.model.files import FilePart
 from holdfast.store.database import Tx
+from holdfast.store.tables import documents
+from holdfast.store.tables.tree.nodes import subtree_range
 
 Change = Literal["create", "replace", "append", "restore", "add", "import", "copy", "summary"]
 State = Literal["pending", "done", "failed"]
@@ -16,6 +18,10 @@ _COLUMNS = (
     " abstract, overview, error"
 )
 _OF_CONTENT = "account_id = ? AND content_id = ?"
+_CURRENT_BELOW = (
+    "SELECT n.content_id FROM nodes n WHERE n.account_id = ? AND n.root = ? AND n.removed_at IS NULL"
+    " AND n.is_folder = 0 AND (n.path = ? OR (n.path >= ? AND n.path < ?))"
+)
 
 
 class Content(NamedTuple):
@@ -137,3 +143,17 @@ def indexed_before(tx: Tx, node_id: int, content_id: int) -> list[int]:
         (tx.account, node_id, content_id),
     )
     return [row[0] for row in rows]
+
+
+def parse_again(tx: Tx, root: str, path: str) -> None:
+    """Let the files at and below a path be parsed again. They are found as before until then."""
+    tx.execute(
+        f"UPDATE contents SET state = 'pending' WHERE account_id = ? AND content_id IN ({_CURRENT_BELOW})",
+        (tx.account, tx.account, root, path, *subtree_range(path)),
+    )
+
+
+def forget_documents(tx: Tx, root: str, path: str) -> None:
+    """Delete the documents of the files at and below a path."""
+    for (content_id,) in tx.all(_CURRENT_BELOW, (tx.account, root, path, *subtree_range(path))):
+        documents.delete_of_content(tx, content_id)

@@ -141,14 +141,64 @@ def walk(tx: Tx, root: str, path: str, page: int = 500) -> Iterator[Node]:
         after = found[-1].path
 
 
-def paths(tx: Tx, root: str, path: str, after: str, limit: int) -> list[tuple[str, bool]]:
-    """List the paths below a path, and whether each is a folder, in order. It reads the index of paths only."""
+def paths(tx: Tx, root: str, path: str, after: str, limit: int) -> list[str]:
+    """List the paths below a path in order. It reads the index of paths only."""
     first, end = subtree_range(path)
     rows = tx.all(
-        f"SELECT n.path, n.is_folder FROM nodes n WHERE {_LIVE} AND n.path > ? AND n.path < ? ORDER BY n.path LIMIT ?",
+        f"SELECT n.path FROM nodes n WHERE {_LIVE} AND n.path > ? AND n.path < ? ORDER BY n.path LIMIT ?",
         (tx.account, root, max(first, after), end, limit),
     )
-    return [(found, bool(is_folder)) for found, is_folder in rows]
+    return [row[0] for row in rows]
+
+
+class TextFile(NamedTuple):
+    """A file, and where its text is: its own bytes, or what was extracted from them."""
+
+    path: str
+    tags: str
+    media_type: str
+    blob: str | None
+    text_blob: str | None
+    size: int
+    """Of the text, in bytes."""
+
+
+def text_files(tx: Tx, root: str, path: str, after: str, limit: int) -> list[TextFile]:
+    """List the files below a path in the order of their paths, from the one after a path on."""
+    first, end = subtree_range(path)
+    return _text_files(tx, root, "n.path > ? AND n.path < ?", (max(first, after), end), limit)
+
+
+def text_file(tx: Tx, root: str, path: str) -> TextFile | None:
+    """Find the file at a path."""
+    found = _text_files(tx, root, "n.path = ?", (path,), 1)
+    return found[0] if found else None
+
+
+def _text_files(tx: Tx, root: str, condition: str, params: tuple[str, ...], limit: int) -> list[TextFile]:
+    text_size = "SELECT b.size FROM file_blobs b WHERE b.account_id = c.account_id AND b.hash = c.text_blob"
+    rows = tx.all(
+        "SELECT n.path, n.tags, c.media_type, c.blob, c.text_blob,"
+        f" CASE WHEN c.text_blob IS NULL THEN c.size ELSE COALESCE(({text_size}), 0) END"
+        " FROM nodes n JOIN contents c ON c.account_id = n.account_id AND c.content_id = n.content_id"
+        f" WHERE {_LIVE} AND n.is_folder = 0 AND {condition} ORDER BY n.path LIMIT ?",
+        (tx.account, root, *params, limit),
+    )
+    return [TextFile(*row) for row in rows]
+
+
+def find_many(tx: Tx, root: str, paths: Sequence[str]) -> list[Node]:
+    """Find the nodes at some paths, in the order of their paths."""
+    found: list[Node] = []
+    for first in range(0, len(paths), MAX_IDS):
+        chunk = sorted(paths[first : first + MAX_IDS])
+        marks = ", ".join("?" * len(chunk))
+        rows = tx.all(
+            f"SELECT {_COLUMNS} {_FROM} WHERE {_LIVE} AND n.path IN ({marks}) ORDER BY n.path",
+            (tx.account, root, *chunk),
+        )
+        found += [Node(*row) for row in rows]
+    return found
 
 
 def count_subtree(tx: Tx, root: str, path: str) -> int:
@@ -210,6 +260,27 @@ def touch(tx: Tx, root: str, path: str, now: int) -> int | None:
 
 def set_tags(tx: Tx, node_id: int, tags: str) -> None:
     tx.execute("UPDATE nodes SET tags = ? WHERE account_id = ? AND node_id = ?", (tags, tx.account, node_id))
+
+
+def set_tags_of(tx: Tx, root: str, paths: Sequence[str], tags: str) -> None:
+    """Give the same tags to the nodes at some paths."""
+    for first in range(0, len(paths), MAX_IDS):
+        chunk = paths[first : first + MAX_IDS]
+        marks = ", ".join("?" * len(chunk))
+        tx.execute(
+            f"UPDATE nodes SET tags = ? WHERE account_id = ? AND root = ? AND removed_at IS NULL AND path IN ({marks})",
+            (tags, tx.account, root, *chunk),
+        )
+
+
+def tags_below(tx: Tx, root: str, path: str, after: str, limit: int) -> list[tuple[str, str]]:
+    """List the paths below a path with their tags, in order, from the one after a path on."""
+    first, end = subtree_range(path)
+    rows = tx.all(
+        f"SELECT n.path, n.tags FROM nodes n WHERE {_LIVE} AND n.path > ? AND n.path < ? ORDER BY n.path LIMIT ?",
+        (tx.account, root, max(first, after), end, limit),
+    )
+    return [(found, tags) for found, tags in rows]
 
 
 def set_meta(tx: Tx, node_id: int, meta: str) -> None:
@@ -329,7 +400,8 @@ def delete_staged(tx: Tx, limit: int) -> int:
     rows = tx.all(
         "DELETE FROM nodes WHERE (account_id, node_id) IN (SELECT n.account_id, n.node_id FROM nodes n"
         " WHERE n.root >= 'staging/' AND n.root < 'staging0' AND NOT EXISTS (SELECT 1 FROM tasks t"
-        " WHERE t.account_id = n.account_id AND 'staging/' || t.task_id = n.root"
+        " WHERE t.account_id = n.account_id AND n.root > 'staging/' || t.task_id || '/'"
+        " AND n.root < 'staging/' || t.task_id || '0'"
         " AND t.status IN ('pending', 'running')) LIMIT ?) RETURNING account_id, node_id",
         (limit,),
     )

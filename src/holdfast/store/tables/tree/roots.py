@@ -20,16 +20,23 @@ def of_user(internal_id: str, folder: str) -> str:
     return f"{_USERS}{internal_id}/{folder}"
 
 
-def staging(task_id: str) -> str:
-    return f"{STAGING}{task_id}"
+def staging(task_id: str, owner_id: str) -> str:
+    """Return the root of what a task prepares. `owner_id` will own the documents when it is placed."""
+    return f"{STAGING}{task_id}/{owner_id}"
+
+
+def is_staging(root: str) -> bool:
+    return root.startswith(STAGING)
 
 
 def owner_of(root: str) -> str:
     """Return who owns the documents of a root: the internal id of a user, or `EVERYONE`.
 
-    >>> owner_of("resources"), owner_of("user/alice/skills")
-    ('*', 'alice')
+    >>> owner_of("resources"), owner_of("user/alice/skills"), owner_of("staging/task_1/alice")
+    ('*', 'alice', 'alice')
     """
+    if is_staging(root):
+        return root.rpartition("/")[2]
     return root.split("/")[1] if root.startswith(_USERS) else EVERYONE
 
 

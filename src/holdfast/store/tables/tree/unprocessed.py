@@ -82,6 +82,23 @@ def micros_until_due(tx: Tx) -> int | None:
     return row[0] if row else None
 
 
+def count_subtree(tx: Tx, root: str, path: str) -> int:
+    """Count the nodes at and below a path that are to be processed."""
+    first, end = subtree_range(path)
+    row = tx.one(
+        "SELECT COUNT(*) FROM unprocessed u JOIN nodes n ON n.account_id = u.account_id AND n.node_id = u.node_id"
+        " WHERE u.account_id = ? AND n.root = ? AND n.removed_at IS NULL"
+        " AND (n.path = ? OR (n.path >= ? AND n.path < ?))",
+        (tx.account, root, path, first, end),
+    )
+    return int(row[0]) if row else 0
+
+
+def has(tx: Tx, node_id: int) -> bool:
+    """Whether a node is to be processed."""
+    return tx.one("SELECT 1 FROM unprocessed WHERE account_id = ? AND node_id = ?", (tx.account, node_id)) is not None
+
+
 def count(tx: Tx, account: str | None) -> int:
     """Count the nodes of an account, or of all accounts, that are to be processed."""
     condition, params = ("TRUE", ()) if account is None else ("account_id = ?", (account,))

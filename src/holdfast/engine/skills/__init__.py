@@ -1,0 +1,1 @@
+"""Skills: folders of the tree with a file SKILL.md."""

@@ -1,0 +1,1 @@
+"""Searching the tree by patterns: `grep` for lines of files, `glob` for names."""
