@@ -19,6 +19,8 @@ OnConflict = Literal["fail", "overwrite", "skip"]
 PackKind = Literal["folder", "file", "backup"]
 
 MAX_NODES = 100_000
+MAX_ENTRIES = 100_000
+"""How many entries the archive may have: files, and earlier versions with other bytes."""
 MAX_VERSIONS = 200_000
 MAX_VERSIONS_OF_FILE = 1_000
 """How many versions of one file a pack has: the newest ones."""

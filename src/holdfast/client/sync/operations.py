@@ -10,13 +10,13 @@ from holdfast.client.sync.audit import Audit
 from holdfast.client.sync.commits import Commits
 from holdfast.client.sync.file_changes import FileChanges
 from holdfast.client.sync.files import Files
+from holdfast.client.sync.packs import Packs
 from holdfast.client.sync.patterns import Patterns
 from holdfast.client.sync.search import Searches
 from holdfast.client.sync.sharing import Sharing
 from holdfast.client.sync.skills import Skills
 from holdfast.client.sync.system import System
 from holdfast.client.sync.tool_results import ToolResults
-from holdfast.client.sync.transfers import Transfers
 from holdfast.model.messages import (
     Appended,
     MessagePage,
@@ -65,9 +65,7 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class Operations(
-    Commits, Files, FileChanges, Skills, Patterns, Transfers, Searches, Sharing, ToolResults, Audit, System
-):
+class Operations(Commits, Files, FileChanges, Skills, Patterns, Packs, Searches, Sharing, ToolResults, Audit, System):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.
