@@ -28,6 +28,7 @@ from holdfast.model.packs import (
     PackManifest,
     PackNode,
     PackNodes,
+    PackRelation,
     PackVersion,
     entry_name,
 )
@@ -80,7 +81,7 @@ def plan_pack(subtrees: Sequence[Subtree], kind: PackKind) -> PackPlan:
     """Return the manifest and the entries of a pack. The bytes of an earlier version are in it once."""
     name = BACKUP_NAME if kind == "backup" else subtrees[0].first.name
     nodes: list[PackNode] = []
-    relations = []
+    relations: list[PackRelation] = []
     current: dict[str, PackEntry] = {}
     earlier: dict[str, PackEntry] = {}
     prefix = f"{entry_name(encode_path([name]))}/"
@@ -98,6 +99,7 @@ def plan_pack(subtrees: Sequence[Subtree], kind: PackKind) -> PackPlan:
         for each in subtree.first.relations:
             to_path = None if each.to_path is None else f"{inside}{each.to_path}"
             relations.append(msgspec.structs.replace(each, from_path=f"{inside}{each.from_path}", to_path=to_path))
+    paths = {node.path for node in nodes} | ({""} if kind == "folder" else set())
     hashes = {entry.version.sha256 for entry in current.values()}
     manifest = PackManifest(
         format=FORMAT,
@@ -107,12 +109,17 @@ def plan_pack(subtrees: Sequence[Subtree], kind: PackKind) -> PackPlan:
         uri=SCHEME if kind == "backup" else subtrees[0].first.uri,
         exported_at=datetime.now(UTC),
         nodes=nodes,
-        relations=[each for each in relations if kind != "backup" or each.from_path in current],
+        relations=[each for each in relations if _is_inside(each, paths)],
     )
     blobs = [earlier[digest] for digest in sorted(earlier) if digest not in hashes]
     plan = PackPlan(manifest, [*current.values(), *blobs])
     _require_small(plan)
     return plan
+
+
+def _is_inside(relation: PackRelation, paths: set[str]) -> bool:
+    """Whether the pack has what is related. An address may be one of a file that was removed."""
+    return relation.from_path in paths and (relation.to_path is None or relation.to_path in paths)
 
 
 def _require_small(plan: PackPlan) -> None:
