@@ -27,6 +27,8 @@ from holdfast.engine.processing import reindexing
 from holdfast.engine.recall import search
 from holdfast.engine.recall.embeddings import reembedding
 from holdfast.engine.resources import adding, watching
+from holdfast.engine.resources.packs import importing as pack_importing
+from holdfast.engine.resources.packs import listing as pack_listing
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.skills import handlers as skills
 from holdfast.engine.tasks import operations as tasks
@@ -71,6 +73,8 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **reindexing.HANDLERS,
     **adding.HANDLERS,
     **watching.HANDLERS,
+    **pack_listing.HANDLERS,
+    **pack_importing.HANDLERS,
     **uploads.HANDLERS,
     **byte_reading.HANDLERS,
     **skills.HANDLERS,

@@ -28,6 +28,7 @@ from holdfast.http.server_state import ServerState
 from holdfast.http.streaming.event_stream import SessionStream
 from holdfast.http.streaming.response_stream import ResponseStream
 from holdfast.http.transfers.downloading import Downloading
+from holdfast.http.transfers.packing import PackExporting
 from holdfast.http.transfers.request import TransferRequest
 from holdfast.http.transfers.uploading import Uploading
 from holdfast.http.unsupported_fields import refuse_unsupported
@@ -209,12 +210,26 @@ class Endpoint:
         headers: Headers,
     ) -> None:
         query = _parse_query(scope["query_string"])
+        if route.transfer in {"export", "backup"}:
+            query |= await self._read_small_body(receive, headers)
         request = TransferRequest(route, caller, headers, query, scope["record"], _address(scope))
+        if route.transfer in {"export", "backup"}:
+            await PackExporting(self._state, request).run(receive, send)
+            return
         if route.transfer == "upload":
             await Uploading(self._state, request).run(receive, send)
             return
         with self._state.responses_memory.new_reservation(caller.principal) as reservation:
             await Downloading(self._state, request, reservation).run(receive, send)
+
+    async def _read_small_body(self, receive: Receive, headers: Headers) -> dict[str, Any]:
+        try:
+            with self._state.deadlines, self._state.body_memory.buffer() as buffer:
+                return parse_body(await read_body(receive, headers, MAX_INLINE_BYTES, buffer))
+        except TimeoutError:
+            raise TooSlowError(
+                f"the request was not received within {self._state.deadlines.seconds:g} s; send it again"
+            ) from None
 
     async def _stream(
         self,

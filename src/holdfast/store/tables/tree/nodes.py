@@ -76,6 +76,17 @@ def find(tx: Tx, root: str, path: str) -> Node | None:
     return None if row is None else Node(*row)
 
 
+def find_all(tx: Tx, root: str, paths: Sequence[str]) -> list[Node]:
+    """Find the nodes at some paths. Paths without a node are left out."""
+    found: list[Node] = []
+    for first in range(0, len(paths), MAX_IDS):
+        chunk = paths[first : first + MAX_IDS]
+        marks = ", ".join("?" * len(chunk))
+        rows = tx.all(f"SELECT {_COLUMNS} {_FROM} WHERE {_LIVE} AND n.path IN ({marks})", (tx.account, root, *chunk))
+        found += [Node(*row) for row in rows]
+    return found
+
+
 def find_by_id(tx: Tx, node_id: int) -> Node | None:
     """Find a node, also if it is removed."""
     found = read(tx, [node_id])
