@@ -82,7 +82,7 @@ def find_all(tx: Tx, root: str, paths: Sequence[str]) -> list[Node]:
     for first in range(0, len(paths), MAX_IDS):
         chunk = paths[first : first + MAX_IDS]
         marks = ", ".join("?" * len(chunk))
-        rows = tx.all(f"SELECT {_COLUMNS} {_FROM} WHERE {_LIVE} AND n.path IN ({marks})", (tx.account, root, *chunk))
+        rows = tx.all(f"SELECT {_COLUMNS} {_FROM} WHERE {LIVE} AND n.path IN ({marks})", (tx.account, root, *chunk))
         found += [Node(*row) for row in rows]
     return found
 
