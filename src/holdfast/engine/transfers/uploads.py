@@ -104,7 +104,7 @@ def _read_chunk(db: Database, account: str, upload_id: str, number: int) -> byte
 
 
 def _finish(
-    tx: Tx, principal: Principal, op: FinishUpload, hashed: HashedUpload | None, context: CallContext
+    tx: Tx, principal: Principal, op: FinishUpload, hashed: HashedUpload | None, _context: CallContext
 ) -> TempFile:
     tx.allow_long_statements()
     upload = require_upload(tx, principal, op.upload_id, locks=True)
