@@ -79,8 +79,12 @@ def _write_batch(
     return BatchWritten(root_uri=folder.uri, results=results, skipped=skipped)
 
 
-def _parse_batch(context: CallContext, op: WriteFiles) -> list[Names]:
-    return [parse_uri(op.root_uri), *(_parse_uri(context, each) for each in op.operations)]
+def _parse_batch(_context: CallContext, op: WriteFiles) -> list[Names]:
+    names = [parse_uri(op.root_uri), *(parse_uri(each.uri) for each in op.operations)]
+    if () in names[1:]:
+        number = names.index((), 1) - 1
+        raise InvalidArgumentError(f"operations[{number}].uri", "is the root of the tree; name a file")
+    return names
 
 
 def _require_expected(op: WriteFile, node: Node | None) -> None:
