@@ -6,7 +6,10 @@ from holdfast.documents import ChildSummary, parse, summarise_file, summarise_fo
 from sample_files import SAMPLE_MAIL, make_docx, make_epub, make_pdf, make_png, make_xlsx
 
 PROSE = "The gateway restarts every night and writes a report about it. " * 8
-GUIDE = f"# Guide\n\nHow to run the gateway. {PROSE}\n\n## Install\n\nUse apt. {PROSE}\n\n## Billing\n\nPay in euros. {PROSE}"
+GUIDE = (
+    f"# Guide\n\nHow to run the gateway. {PROSE}\n\n## Install\n\nUse apt. {PROSE}\n\n"
+    f"## Billing\n\nPay in euros. {PROSE}"
+)
 FILES = {
     "guide.md": GUIDE.encode(),
     "long.md": b"".join(b"# Chapter %d\n\n%b\n\n" % (number, PROSE.encode()) for number in range(300)),

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from holdfast.engine.gate import access
+from holdfast.engine.gate.access import ensure_account
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
 from holdfast.engine.gate.polling import poll
 from holdfast.engine.tree import changes, mounts, stored_texts
@@ -24,7 +24,7 @@ from holdfast.store.tables.tree.nodes import NewNode, Node
 
 def _write(tx: Tx, principal: Principal, op: WriteFile, names: Names, context: CallContext) -> FileWritten:
     place = require_place(principal, op.uri, names)
-    access.ensure_account(tx, principal, context)
+    ensure_account(tx, principal, context)
     roots.lock(tx, [place.root])
     return _write_at(tx, principal, op, place, context)
 
@@ -64,7 +64,7 @@ def _write_batch(
             raise InvalidArgumentError(
                 f"operations[{number}].uri", f"{place.uri} is not below {folder.uri}; use an address in it"
             )
-    access.ensure_account(tx, principal, context)
+    ensure_account(tx, principal, context)
     roots.lock(tx, [place.root for place in places])
     results: list[FileWritten] = []
     skipped: list[str] = []
@@ -104,6 +104,7 @@ def _require_expected(op: WriteFile, node: Node | None) -> None:
 
 
 def _create(tx: Tx, principal: Principal, op: WriteFile, place: Place, context: CallContext) -> Content:
+    ensure_account(tx, principal, context)
     changes.ensure_folders(tx, context, place)
     node_id = context.ids.log_id()
     tags = changes.encode_tags(op.tags or [])
@@ -186,12 +187,13 @@ def _is_processed(tx: Tx, place: Place) -> bool:
 
 def _make_folder(tx: Tx, principal: Principal, op: MakeFolder, names: Names, context: CallContext) -> FolderMade:
     place = require_place(principal, op.uri, names)
-    access.ensure_account(tx, principal, context)
+    ensure_account(tx, principal, context)
     roots.lock(tx, [place.root])
     node = nodes.find(tx, place.root, place.path)
     if node is not None and not node.is_folder:
         raise AlreadyExistsError(f"{place.uri} is a file; use another address", resource=place.uri, type="file")
     if node is None:
+        ensure_account(tx, principal, context)
         changes.ensure_folders(tx, context, place)
         node_id = changes.insert_folder(tx, context, place.root, place.path)
         if op.description:
