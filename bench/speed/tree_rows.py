@@ -1,5 +1,7 @@
 """A large stored tree, inserted directly: writing its files one by one takes long."""
 
+from functools import partial
+
 import msgspec
 
 from holdfast.store.access import accounts
@@ -56,9 +58,7 @@ def insert(database: Database, entries: int, files: int) -> list[str]:
     for folder, count in ((LARGE, entries), (SMALL, min(entries, SMALL_ENTRIES)), (FILES, files)):
         for first in range(0, count, PAGE):
             last = min(count, first + PAGE)
-            database.write(
-                ACCOUNT, lambda tx, folder=folder, first=first, last=last: insert_some(tx, folder, first, last)
-            )
+            database.write(ACCOUNT, partial(insert_some, folder=folder, first=first, count=last))
     return hashes
 
 
