@@ -138,7 +138,7 @@ class SearchContract:
     def test_a_search_looks_only_at_and_below_its_target(self, filled: Any, target: Any, sessions: set[str]) -> None:
         assert {hit.session_id for hit in filled.search("remind me", target_uri=target).messages} == sessions
 
-    @pytest.mark.parametrize("target", ["https://example.org", "trip", "viking://temp/x", "viking://user/../x"])
+    @pytest.mark.parametrize("target", ["https://example.org", "trip", "viking://temp/x", "viking://user//x"])
     def test_an_invalid_target_is_an_error(self, client: Any, target: str) -> None:
         with pytest.raises(InvalidUriError):
             client.search("hello", target_uri=target)
