@@ -56,7 +56,7 @@ def show_documents(client: holdfast.Client) -> None:
         (folder / "tides.csv").write_text(TIDES)
         (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing else")
         added = _add(client, folder)
-        for error in added.errors:
+        for error in added.errors or []:
             print_line(f"left out: {error.message}")
         print_line(f"{added.added} files are in {added.root_uri}: {client.abstract(added.root_uri)}")
         _ask(client, "From which wind is the bridge closed?")

@@ -73,7 +73,7 @@ def choose(
     for each, weight in zip(words, idf.tolist(), strict=True):
         text[each.rows] += weight
     order = standardised(text) + _MEANING * standardised(with_mean(cosines)) + raised
-    best = np.argsort(-order, kind="stable")[: _SPREAD * MAX_CANDIDATES]
+    best = _highest(order, _SPREAD * MAX_CANDIDATES)
     best = best[_occurrences(contents[best]) < MAX_PARTS][:MAX_CANDIDATES]
     fitting = np.cumsum(lengths[best]) <= MAX_WORDS
     fitting[:MIN_CANDIDATES] = True
@@ -82,6 +82,16 @@ def choose(
     for number, each in enumerate(words):
         presence[:, number] = np.isin(chosen, each.rows)
     return ChosenParts(chosen, presence)
+
+
+def _highest(values: "Array", count: int) -> "Array":
+    """Return the positions of the highest values, the highest one first. Of equal ones, the first are taken."""
+    if len(values) <= count:
+        return np.argsort(-values, kind="stable")
+    least = np.partition(values, len(values) - count)[-count]
+    better, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
+    found = np.concatenate([better, equal[: count - len(better)]])
+    return found[np.argsort(-values[found], kind="stable")]
 
 
 def _occurrences(values: "Array") -> "Array":

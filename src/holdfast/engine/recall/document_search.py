@@ -15,6 +15,7 @@ from holdfast.engine.recall import search_scope, selection, vector_search
 from holdfast.engine.recall.contents.content_search import ContentRequest, FoundContents, search_contents
 from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, MESSAGE
 from holdfast.engine.recall.document_pool import DocumentReader, build_pool, cached_messages
+from holdfast.engine.recall.files.stored_roots import readable_roots
 from holdfast.engine.recall.indexing import new_document
 from holdfast.engine.recall.owner_tables import OwnerTable, tables_of
 from holdfast.engine.recall.pending import Pending, index_now, read_pending
@@ -34,7 +35,7 @@ from holdfast.search.query import Query, parse_query, without_speakers
 from holdfast.search.terms import Vocabulary
 from holdfast.search.times.periods import MICROSECONDS_PER_DAY
 from holdfast.search.times.ranges import TimeRange
-from holdfast.store.access import readable_documents, search_state, text_hits
+from holdfast.store.access import readable_documents, readable_nodes, search_state, text_hits
 from holdfast.store.access.readable_documents import DocumentFilter
 from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
@@ -79,16 +80,16 @@ def search(resources: EngineResources, principal: Principal, request: RetrievalR
     read = partial(resources.db.read, principal.account_id)
     in_logs = [kind for kind in request.kinds if kind in DOCUMENT_KINDS and not DOCUMENT_KINDS[kind].is_of_files]
     of_files = [kind for kind in request.kinds if kind in DOCUMENT_KINDS and DOCUMENT_KINDS[kind].is_of_files]
-    speakers, spaces = read(lambda tx: _read_speakers_and_spaces(tx, resources, principal.internal_id, in_logs))
+    known = read(lambda tx: _read_known(tx, resources, principal, in_logs, of_files))
     asked_for = parse_query(request.query, request.now + request.utc_offset)
-    query = without_speakers(asked_for, _words_of(speakers))
-    vector, notes = embed_query(resources, None if request.by_words else spaces, " ".join(query.words))
+    query = without_speakers(asked_for, _words_of(known.speakers))
+    vector, notes = embed_query(resources, None if request.by_words else known.spaces, " ".join(query.words))
     retrieval = NOTHING
     if in_logs:
         limited = msgspec.structs.replace(request, kinds=in_logs)
         retrieval, unread_notes = _search_logs(resources, _Asked(principal, limited, query, vector))
         notes += unread_notes
-    if of_files:
+    if known.has_files:
         asked = ContentRequest(principal, request, asked_for, vector)
         found = read(lambda tx: search_contents(tx, resources, asked, of_files, _rank_pool))
         retrieval = _with_contents(retrieval, found)
@@ -131,13 +132,23 @@ def _search_logs(resources: EngineResources, asked: _Asked) -> tuple[Retrieval, 
     return retrieval, notes
 
 
-def _read_speakers_and_spaces(
-    tx: Tx, resources: EngineResources, owner_id: str, in_logs: Sequence[str]
-) -> tuple[tuple[str, ...], Spaces | None]:
-    if not in_logs:
-        return (), vectors.find_spaces(tx)
-    table = tables_of(resources.db).read(tx, owner_id, documents.statistics(tx, owner_id))
-    return table.speaker_names, vectors.find_spaces(tx)
+class _Known(NamedTuple):
+    """What must be known before the query is parsed and embedded."""
+
+    speakers: tuple[str, ...]
+    spaces: Spaces | None
+    has_files: bool
+    """Whether the caller may read roots in which files are, or were."""
+
+
+def _read_known(
+    tx: Tx, resources: EngineResources, principal: Principal, in_logs: Sequence[str], of_files: Sequence[str]
+) -> _Known:
+    owner_id, speakers = principal.internal_id, tuple[str, ...]()
+    if in_logs:
+        speakers = tables_of(resources.db).read(tx, owner_id, documents.statistics(tx, owner_id)).speaker_names
+    has_files = bool(of_files) and bool(readable_nodes.read_versions(tx, list(readable_roots(principal))))
+    return _Known(speakers, vectors.find_spaces(tx), has_files)
 
 
 def _words_of(speakers: Sequence[str]) -> frozenset[str]:

@@ -36,6 +36,8 @@ MAX_HITS = 20_000
 """A word that so many documents have is counted but not looked up."""
 RAISING_FOLDERS = 3
 """How many folders let more of their documents be ranked."""
+_SPREAD = 8
+"""How many times as many parts are ranked as are returned, because few of each file are."""
 HIERARCHICAL = "files were compared by their meaning from the best folders down"
 RankPool = Callable[[Query, Pool, int], list[Ranked]]
 
@@ -104,7 +106,7 @@ def _search_kind(
     at = rows[chosen.rows]
     pool = _pool(tx, resources, asked, visible, at, chosen.presence, idf, folders, compared.values)
     pool = pool._replace(average_length=max(float(visible.lengths[rows].mean()), MIN_AVERAGE_LENGTH))
-    ranked = rank(asked.query, pool, len(at)) if pool.candidates else []
+    ranked = rank(asked.query, pool, _SPREAD * asked.request.limit) if pool.candidates else []
     row_of = dict(zip(visible.numbers[at].tolist(), at.tolist(), strict=True))
     best = [(row_of[pool.documents[each.position].n], each) for each in ranked]
     is_one_file = len(np.unique(visible.contents[rows])) == 1
