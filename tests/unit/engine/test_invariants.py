@@ -648,7 +648,9 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
                 "ExportOperatorAudit",
                 "EraseAudit",
             }
-            searches = type(op).__name__ in {"Find", "Search"} or (isinstance(op, GetMessages) and op.q is not None)
+            searches = type(op).__name__ in {"Find", "Search", "FindSkills"} or (
+                isinstance(op, GetMessages) and op.q is not None
+            )
             opens_embedder = isinstance(op, ReembedDocuments)
             hashes = isinstance(op, FinishUpload)
             assert call.may_wait == (waits_for_account or seals_first or searches or opens_embedder or hashes), op

@@ -199,5 +199,5 @@ def test_validation_names_what_the_specification_demands() -> None:
     }
     assert {problem.rule for problem in strict.warnings} == {"body_length", "unknown_field"}
     assert lenient.body_lines == 501
-    for bad in ({}, [], {"name": " "}, {"name": "../x"}, {"name": "x", "content": "---\nbroken"}):
-        assert not validate(bad).valid
+    invalid: list[Any] = [{}, [], {"name": " "}, {"name": "../x"}, {"name": "x", "content": "---\nbroken"}]
+    assert not any(validate(bad).valid for bad in invalid)

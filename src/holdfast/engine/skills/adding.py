@@ -21,7 +21,7 @@ from holdfast.model.skills import InstalledSkill, SkillAdded, SkillRemoved
 from holdfast.model.uris import encode_path
 from holdfast.ops.skills import AddSkill, RemoveSkill, SkillFields, UpdateSkill
 from holdfast.store.database import Tx
-from holdfast.store.tables.tree import blobs, nodes, roots, skill_nodes
+from holdfast.store.tables.tree import blobs, nodes, roots, skill_nodes, unprocessed
 
 _DONE = {"processed": 1, "requeue_count": 0, "error_count": 0, "errors": []}
 """The state of a queue, as published clients read it, when a skill is processed."""
@@ -141,6 +141,9 @@ def _follow(
             lambda tx: any(skill_nodes.has_unprocessed(tx, root.root, path) for path in paths),
         )
 
+    if not is_processed():  # the caller waits, so that the end of a burst of changes is not waited for
+        resources.db.write(principal.account_id, lambda tx: unprocessed.make_due(tx, principal.account_id))
+        resources.wake_workers()
     yield from poll(resources, is_processed, op.timeout, f"the processing of {added.uri}")
     return msgspec.structs.replace(added, queue_status={"Semantic": _DONE, "Embedding": _DONE})
 

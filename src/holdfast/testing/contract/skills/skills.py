@@ -91,11 +91,12 @@ class SkillContract:
         client.add_skill(REVIEW)
         removed = client.remove_skill("code-review")
         assert (removed.name, removed.estimated_deleted_count) == ("code-review", 2)
-        for attempt in (
+        attempts: list[Callable[[], Any]] = [
             lambda: client.remove_skill("code-review"),
             lambda: client.get_skill("code-review"),
             lambda: client.update_skill("code-review", REVIEW),
-        ):
+        ]
+        for attempt in attempts:
             with pytest.raises(NotFoundError, match="code-review"):
                 attempt()
         client.restore(removed.uri)
@@ -209,12 +210,13 @@ class PublishedSkillContract:
         assert carol.get_skill("code-review").content == REVIEW
         assert carol.read("viking://agent/skills/code-review/SKILL.md") == REVIEW
         assert rival.list_skills().skills == []
-        for change in (
+        changes: list[Callable[[], Any]] = [
             lambda: carol.remove_skill("code-review", target_uri="viking://system/skills"),
             lambda: carol.write(f"{published.uri}/SKILL.md", "x"),
             lambda: carol.rm(published.uri, recursive=True),
             lambda: carol.unpublish_skill("code-review"),
-        ):
+        ]
+        for change in changes:
             with pytest.raises(PermissionDeniedError):
                 change()
         actions = [(each.action, each.user_id) for each in client.admin.list_audit(limit=50).records]
@@ -243,12 +245,13 @@ class PublishedSkillContract:
         client.add_skill(REVIEW)
         bob = connect_as("acme", "bob", "user")
         assert bob.list_skills().skills == []
-        for attempt in (
+        attempts: list[Callable[[], Any]] = [
             lambda: bob.get_skill("code-review"),
             lambda: bob.list_skills(target_uri="viking://user/alice/skills"),
             lambda: bob.remove_skill("code-review", target_uri="viking://user/alice/skills"),
             lambda: bob.read("viking://user/alice/skills/code-review/SKILL.md"),
-        ):
+        ]
+        for attempt in attempts:
             with pytest.raises(NotFoundError):
                 attempt()
 
