@@ -50,6 +50,7 @@ from holdfast.testing.contract.tenants.revocation import RevocationContract
 from holdfast.testing.contract.tenants.sharing import SharingContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
+from holdfast.testing.contract.tree.packs import PackContract
 
 
 class ClientContract(
@@ -74,6 +75,7 @@ class ClientContract(
     SearchContract,
     SharedSearchContract,
     SearchContextContract,
+    PackContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 

@@ -1,0 +1,1 @@
+"""Contracts of the stored part of the tree."""
