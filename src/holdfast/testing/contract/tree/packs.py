@@ -15,9 +15,7 @@ from holdfast.errors import (
     HoldfastError,
     InvalidArgumentError,
     NotFoundError,
-    PermissionDeniedError,
 )
-from holdfast.ops.packs import ImportPack
 
 GUIDE = "viking://resources/guide"
 BYTES = bytes(range(256)) * 20
@@ -66,6 +64,7 @@ def make_guide(client: Any, folder: Path) -> None:
     client.write(f"{GUIDE}/install.md", "# Install\n\nUse dnf.\n")
     client.write(f"{GUIDE}/install.md", "# Install\n\nUse apt.\n")
     client.write(f"{GUIDE}/deep/er/a.md", "one")
+    client.write("viking://resources/other.md", "other")
     client.link(f"{GUIDE}/install.md", [f"{GUIDE}/deep/er", "viking://resources/other.md"], reason="see also")
 
 
@@ -73,7 +72,6 @@ class PackContract:
     def test_a_pack_brings_back_files_of_all_sorts_with_their_history(
         self, client: Any, connect_as: Callable[..., Any], tmp_path: Path
     ) -> None:
-        client.write("viking://resources/other.md", "other")
         make_guide(client, tmp_path)
         done = client.export_pack(GUIDE, tmp_path / "guide.ovpack")
         assert (done.files, done.folders, done.versions) == (7, 5, 9)
@@ -194,9 +192,6 @@ class PackContract:
             with pytest.raises(HoldfastError) as refused:
                 bob.import_pack(pack, parent)
             assert refused.value.status in {400, 403, 404}
-        upload = client.upload(pack)
-        with pytest.raises(PermissionDeniedError):
-            bob._transport.call(ImportPack(temp_file_id=upload.temp_file_id, parent="viking://resources"))
 
     def test_a_hostile_pack_is_refused_with_the_reason_and_changes_nothing(self, client: Any, tmp_path: Path) -> None:
         client.write(f"{GUIDE}/a.md", "one")
@@ -251,7 +246,7 @@ def hostile_packs(good: dict[str, bytes]) -> dict[str, dict[str, bytes | str] | 
         "which its manifest does not name": {**good, "guide/files/b.md": "extra"},
         "twice": node(),
         "'../a.md', which is not a path below the pack": node(path="../a.md"),
-        "'%2E%2E/a.md', which is not a path": node(path="%2E%2E/a.md"),
+        "'%2e%2e/a.md', which is not a path": node(path="%2e%2e/a.md"),
         "'/a.md', which is not a path": node(path="/a.md"),
         "whose folder is missing or a file": node(path="a.md/b.md"),
         "'.abstract.md', which cannot be stored": node(path=".abstract.md", **folder),
