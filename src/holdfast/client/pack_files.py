@@ -3,7 +3,6 @@
 import hashlib
 import zipfile
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self
@@ -107,7 +106,7 @@ def plan_pack(subtrees: Sequence[Subtree], kind: PackKind) -> PackPlan:
         kind=kind,
         name=name,
         uri=SCHEME if kind == "backup" else subtrees[0].first.uri,
-        exported_at=datetime.now(UTC),
+        exported_at=subtrees[0].first.listed_at,
         nodes=nodes,
         relations=[each for each in relations if _is_inside(each, paths)],
     )
@@ -144,6 +143,8 @@ class PackFile(DownloadedFile):
     def __init__(self, target: Path, progress: ProgressCallback | None, *, overwrite: bool) -> None:
         super().__init__(target, progress, overwrite=overwrite)
         self._total = 0
+        self.archive_bytes = 0
+        """The size of the pack, when it is complete."""
         self._entry: IO[bytes] | None = None
         self._expected: PackEntry | None = None
         self._digest = hashlib.sha256()
@@ -167,6 +168,7 @@ class PackFile(DownloadedFile):
     def _close_zip(self) -> None:
         try:
             self._zip.close()
+            self.archive_bytes = self._opened.tell()
         except OSError as error:
             raise self._disk_error(error) from error
 

@@ -1,4 +1,4 @@
-"""Packs: the manifest of a pack, what a pack is made of, and what an import has done. `docs/packs.md` has the format."""
+"""Packs: their manifest, and what an export and an import have done. `docs/packs.md` describes the format."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -97,6 +97,7 @@ class PackNodes(WireStruct, frozen=True, kw_only=True):
     uri: str
     name: str
     is_folder: bool
+    listed_at: datetime
     nodes: list[PackNode]
     """In the order of their paths. The path of a file that is listed itself is its name."""
     relations: list[PackRelation]

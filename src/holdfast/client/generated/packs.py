@@ -104,7 +104,7 @@ class Packs(Transfers):
         return PackExported(
             uri=plan.manifest.uri,
             target=str(target),
-            size=Path(target).stat().st_size,
+            size=file.archive_bytes,
             files=sum(not node.is_folder for node in nodes),
             folders=sum(node.is_folder for node in nodes),
             versions=sum(len(node.versions) for node in nodes),

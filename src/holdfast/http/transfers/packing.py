@@ -1,4 +1,4 @@
-"""The export of a pack: a thread writes it to a temporary file, which is then sent as fast as the client receives it."""
+"""The export of a pack: a thread writes it to a temporary file, which is then sent in parts."""
 
 import asyncio
 import tempfile

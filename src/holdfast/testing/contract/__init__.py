@@ -53,6 +53,7 @@ from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
 from holdfast.testing.contract.transfers.transfers import TransferContract
 from holdfast.testing.contract.tree.changes import FileChangeContract
+from holdfast.testing.contract.tree.packs import PackContract
 from holdfast.testing.contract.tree.patterns import PatternContract
 from holdfast.testing.contract.tree.processing import ProcessingContract
 
@@ -85,6 +86,7 @@ class ClientContract(
     SkillContract,
     PublishedSkillContract,
     ProcessingContract,
+    PackContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 

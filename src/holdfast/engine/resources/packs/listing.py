@@ -35,7 +35,7 @@ class _Notes(msgspec.Struct, frozen=True):
 _decode_notes = msgspec.json.Decoder(_Notes).decode
 
 
-def _list(tx: Tx, principal: Principal, op: ListPackNodes, names: Names, _context: CallContext) -> PackNodes:
+def _list(tx: Tx, principal: Principal, op: ListPackNodes, names: Names, context: CallContext) -> PackNodes:
     place = _require_stored(tx, principal, op.uri, names)
     top = nodes.find(tx, place.root, place.path) if place.path else None
     if place.path and top is None:
@@ -56,6 +56,7 @@ def _list(tx: Tx, principal: Principal, op: ListPackNodes, names: Names, _contex
         uri=place.uri,
         name=place.name,
         is_folder=top is None or bool(top.is_folder),
+        listed_at=from_micros(context.now),
         nodes=listed,
         relations=[] if op.after else _relations(tx, principal, place, top),
         next_after=_relative(place, last) if has_more else None,
