@@ -420,7 +420,7 @@ OBSERVER: dict[str, Steps] = {
 }
 NOT_YET = {
     *("attrs get", "attrs set-tags", "set-tags", "get"),
-    *("abstract", "overview", "reindex", "add-resource", "export", "import", "backup", "restore"),
+    *("abstract", "overview", "reindex", "add-resource"),
     *("add-skill", "skills add", "skills list", "skills find", "skills show", "skills update", "skills remove"),
     *("find", "search", "grep", "glob", "system consistency", "wait", "system wait"),
     *("task watch ls", "task watch show", "task watch pause", "task watch resume"),

@@ -379,7 +379,6 @@ NOT_YET = {
     "add_resource",
     *("add_skill", "list_skills", "find_skills", "get_skill", "update_skill", "validate_skill"),
     "delete_skill",
-    *("export_ovpack", "import_ovpack", "backup_ovpack", "restore_ovpack"),
     *("find", "search", "search_context", "grep", "glob"),
     *("admin_get_account", "admin_list_accounts", "admin_get_user", "admin_list_users"),
     *("is_healthy", "wait_processed", "get_status", "queue_status", "vikingdb_status", "models_status"),

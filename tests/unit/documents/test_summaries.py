@@ -45,7 +45,7 @@ def test_an_overview_has_the_title_what_it_is_about_and_an_outline() -> None:
     summary = summarise_file(parse("guide.md", FILES["guide.md"]))
     assert summary.abstract.startswith("Guide: How to run the gateway.")
     assert summary.overview.startswith("# Guide\n\nHow to run the gateway.")
-    assert "- Guide > Install: Use apt." in summary.overview
+    assert "\n\n- Install: Use apt." in summary.overview
     assert "- Page 2: Two." in summarise_file(parse("a.pdf", make_pdf(["One. " * 99, "Two."]))).overview
 
 

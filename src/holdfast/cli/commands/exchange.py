@@ -1,4 +1,4 @@
-"""`holdfast import` and `export`: conversations from other programs, and sessions as files."""
+"""`holdfast import`, `export` and `pack`: conversations of other programs, sessions as files, and packs."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,9 +9,13 @@ from holdfast import lazy
 from holdfast.cli import arguments, help_texts, options, output
 from holdfast.cli.output import Column
 from holdfast.cli.progress import progress_bar
+from holdfast.model.packs import PackExported, PackImported
 
 app = typer.Typer()
 session = typer.Typer()
+pack = help_texts.group(
+    "Export files and folders to a pack, one file with their versions, tags and relations, and import packs."
+)
 
 EXPORTED = (
     Column("session", lambda row: row.session_id),
@@ -29,6 +33,19 @@ IMPORTED = (
 Folder = Annotated[
     Path,
     typer.Argument(metavar="FOLDER", help="The folder to write to. It is created if missing.", show_default=False),
+]
+
+PackTarget = Annotated[Path, typer.Argument(metavar="FILE", help="The pack to write.", show_default=False)]
+PackSource = Annotated[Path, typer.Argument(metavar="FILE", help="The pack to read.", show_default=False)]
+CurrentOnly = Annotated[bool, typer.Option("--current-only", help="Leave out earlier versions of files.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")]
+OnConflict = Annotated[
+    Literal["fail", "overwrite", "skip"],
+    typer.Option(
+        "--on-conflict",
+        metavar="fail|overwrite|skip",
+        help="What to do if an address exists: fail, add a version to existing files, or leave them as they are.",
+    ),
 ]
 
 
@@ -99,6 +116,64 @@ def export(
 def export_session(ctx: typer.Context, session_id: help_texts.SessionId, folder: Folder) -> None:
     """Export one of your own sessions as files."""
     _export(ctx, folder, [session_id])
+
+
+@pack.command(name="export", epilog=help_texts.example("pack export viking://resources/guide guide.ovpack"))
+def export_pack(
+    ctx: typer.Context,
+    uri: Annotated[str, typer.Argument(metavar="URI", help="A stored file or folder.", show_default=False)],
+    file: PackTarget,
+    current_only: CurrentOnly = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a file or a folder to a pack."""
+    with options.get(ctx).open_client() as client, progress_bar("exporting") as progress:
+        done = client.export_pack(uri, file, versions=not current_only, overwrite=overwrite, on_progress=progress)
+    output.print_result(ctx, done, f"{_counted(done)} of {done.uri} were written to {file}.")
+
+
+@pack.command(name="backup", epilog=help_texts.example("pack backup all.ovpack"))
+def back_up_pack(
+    ctx: typer.Context, file: PackTarget, current_only: CurrentOnly = False, overwrite: Overwrite = False
+) -> None:
+    """Write all that you may change to one pack: the account's resources, your own resources and skills."""
+    with options.get(ctx).open_client() as client, progress_bar("exporting") as progress:
+        done = client.backup_pack(file, versions=not current_only, overwrite=overwrite, on_progress=progress)
+    output.print_result(ctx, done, f"{_counted(done)} were written to {file}.")
+
+
+@pack.command(
+    name="import", epilog=help_texts.example("pack import guide.ovpack viking://resources/copies --on-conflict skip")
+)
+def import_pack(
+    ctx: typer.Context,
+    file: PackSource,
+    parent: Annotated[str, typer.Argument(metavar="PARENT", help="The folder to import into.", show_default=False)],
+    on_conflict: OnConflict = "fail",
+) -> None:
+    """Import a pack into a folder: all of it, or nothing if there is an error."""
+    with options.get(ctx).open_client() as client, progress_bar("importing") as progress:
+        done = client.import_pack(file, parent, on_conflict=on_conflict, on_progress=progress)
+    output.print_result(ctx, done, _imported(done))
+
+
+@pack.command(name="restore", epilog=help_texts.example("pack restore all.ovpack --on-conflict skip"))
+def restore_pack(ctx: typer.Context, file: PackSource, on_conflict: OnConflict = "fail") -> None:
+    """Bring back what a backup has, at the addresses where it was."""
+    with options.get(ctx).open_client() as client, progress_bar("importing") as progress:
+        done = client.restore_pack(file, on_conflict=on_conflict, on_progress=progress)
+    output.print_result(ctx, done, _imported(done))
+
+
+def _counted(done: PackExported) -> str:
+    return f"{done.files:,} files in {done.folders:,} folders with {done.versions:,} versions"
+
+
+def _imported(done: PackImported) -> str:
+    return (
+        f"{done.files:,} files and {done.folders:,} folders were imported to {done.uri};"
+        f" {done.updated:,} files got a new version, {done.skipped:,} stay as they are."
+    )
 
 
 def _export(ctx: typer.Context, folder: Path, session_ids: list[str] | None) -> None:

@@ -10,13 +10,14 @@ from holdfast.client.sync.audit import Audit
 from holdfast.client.sync.commits import Commits
 from holdfast.client.sync.file_changes import FileChanges
 from holdfast.client.sync.files import Files
+from holdfast.client.sync.packs import Packs
 from holdfast.client.sync.patterns import Patterns
+from holdfast.client.sync.resources import Resources
 from holdfast.client.sync.search import Searches
 from holdfast.client.sync.sharing import Sharing
 from holdfast.client.sync.skills import Skills
 from holdfast.client.sync.system import System
 from holdfast.client.sync.tool_results import ToolResults
-from holdfast.client.sync.transfers import Transfers
 from holdfast.model.messages import (
     Appended,
     MessagePage,
@@ -66,7 +67,7 @@ def _as_list(value: Any) -> Any:
 
 
 class Operations(
-    Commits, Files, FileChanges, Skills, Patterns, Transfers, Searches, Sharing, ToolResults, Audit, System
+    Commits, Files, FileChanges, Packs, Skills, Patterns, Resources, Searches, Sharing, ToolResults, Audit, System
 ):
     """One method per operation, through a transport.
 

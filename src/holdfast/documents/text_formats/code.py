@@ -112,8 +112,9 @@ def parse_code(text: str, extension: str) -> Extracted:
         is_attached, previous = attaches, short
     head = sections[0].start if sections else len(text)
     tiled = [_until(section, following.start) for section, following in pairwise(sections)]
-    tiled = [Section((), 0, head), *tiled, *sections[-1:]]
-    about = first_comment(text[:head]) or (f"Source code with {', '.join(dict.fromkeys(names[:12]))}." if names else "")
+    described = first_comment(text[:head])
+    tiled = [Section((), 0, head, None, -1, described), *tiled, *sections[-1:]]
+    about = described or (f"Source code with {', '.join(dict.fromkeys(names[:12]))}." if names else "")
     return Extracted(text, tiled, "", {"description": about} if about else {})
 
 

@@ -6,13 +6,12 @@ All progress is in the staged nodes: a restarted task skips those that are store
 import hashlib
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 
 from holdfast.documents import FileSummary
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.engine.processing.files import FileToProcess, process_file, read_file, write_file
+from holdfast.engine.processing.files import FileToProcess, ProcessedFile, process_file, read_file, write_file
 from holdfast.engine.processing.folders import FolderToSummarise, read_folder, summarise, write_folder
 from holdfast.engine.resources import naming
 from holdfast.engine.resources.chunk_writing import require_held
@@ -131,14 +130,17 @@ class Addition:
             self._claimed.observe("files are read")
             processed = [process_file(self._claimed.compute, file) for file in read if file is not None]
 
-            def write(tx: Tx, context: CallContext, processed: Sequence[Any] = processed) -> None:
-                self._advance(tx, context, PARSING, total - len(pending), total)
-                for each in processed:
-                    write_file(tx, each)
-
-            self._claimed.write(write)
+            done = total - len(pending)
+            self._claimed.write(partial(self._write_files, processed=processed, done=done, total=total))
             self._claimed.observe("files are written")
         return self._claimed.write(partial(self._drop_failed, root=root))
+
+    def _write_files(
+        self, tx: Tx, context: CallContext, processed: Sequence[ProcessedFile], done: int, total: int
+    ) -> None:
+        self._advance(tx, context, PARSING, done, total)
+        for each in processed:
+            write_file(tx, each)
 
     def _drop_failed(self, tx: Tx, _context: CallContext, root: str) -> list[FileProblem]:
         """Delete staged files that cannot be read. Recordings and videos are kept, although they have no text."""
@@ -169,6 +171,7 @@ class Addition:
             folder = self._claimed.read(partial(read_folder, node=node))
             summary = summarise(folder)
             self._claimed.write(partial(self._write_summary, folder=folder, summary=summary))
+            self._claimed.observe("folder is written")
 
     def _write_summary(
         self, tx: Tx, context: CallContext, folder: FolderToSummarise, summary: FileSummary | None

@@ -51,6 +51,10 @@ from holdfast.testing.contract.tenants.revocation import RevocationContract
 from holdfast.testing.contract.tenants.sharing import SharingContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
+from holdfast.testing.contract.transfers.transfers import TransferContract
+from holdfast.testing.contract.tree.changes import FileChangeContract
+from holdfast.testing.contract.tree.packs import PackContract
+from holdfast.testing.contract.tree.patterns import PatternContract
 from holdfast.testing.contract.tree.processing import ProcessingContract
 
 
@@ -70,6 +74,9 @@ class ClientContract(
     UpkeepContract,
     EventContract,
     FileContract,
+    TransferContract,
+    FileChangeContract,
+    PatternContract,
     LongSessionContract,
     BackgroundContract,
     IndexingContract,
@@ -79,6 +86,7 @@ class ClientContract(
     SkillContract,
     PublishedSkillContract,
     ProcessingContract,
+    PackContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 

@@ -1,1 +1,1 @@
-"""Commands for what is stored in the `viking://` tree."""
+"""Commands for the `viking://` tree."""
