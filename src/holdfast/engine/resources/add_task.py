@@ -196,6 +196,8 @@ class Addition:
         missing = [] if staging.is_file else [path for path in existing if path not in staging.found]
         if payload.options.sync:
             placement.remove(missing)
+        elif missing:
+            meta = msgspec.structs.replace(meta, source_hash="")  # the next addition may have to remove them
         conflicts = [FileProblem(file=path, message="was changed while it was added") for path in placement.conflicts]
         if not conflicts:
             meta = msgspec.structs.replace(meta, tree_hash=self._tree_hash(tx))

@@ -52,6 +52,7 @@ from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
 from holdfast.testing.contract.transfers.transfers import TransferContract
 from holdfast.testing.contract.tree.processing import ProcessingContract
+from holdfast.testing.contract.tree.resources import ResourceContract
 
 
 class ClientContract(
@@ -78,6 +79,7 @@ class ClientContract(
     SharedSearchContract,
     SearchContextContract,
     ProcessingContract,
+    ResourceContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 

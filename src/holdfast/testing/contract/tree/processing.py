@@ -8,7 +8,9 @@ import pytest
 from holdfast.errors import FailedPreconditionError, NotFoundError
 
 GUIDE = "# Mooring\n\nA bowline holds a boat.\n\n" + "".join(
-    f"## Berth {number}\n\n" + f"The berth {number} is {number * 3} metres long and has a yellow bollard. " * 20 + "\n\n"
+    f"## Berth {number}\n\n"
+    + f"The berth {number} is {number * 3} metres long and has a yellow bollard. " * 20
+    + "\n\n"
     for number in range(1, 5)
 )
 
