@@ -66,7 +66,7 @@ def resolve(url: str, settings: Settings) -> Destination:
 
 def is_allowed_host(host: str, port: int, settings: Settings) -> bool:
     """Whether the operator allows a host, whatever its address is."""
-    allowed = {each.strip().lower() for each in settings.allowed_fetch_hosts.split(",") if each.strip()}
+    allowed = {each.strip().lower() for each in (settings.allowed_fetch_hosts or "").split(",") if each.strip()}
     written = f"[{host}]" if ":" in host else host
     return bool({host.lower(), f"{written.lower()}:{port}"} & allowed)
 

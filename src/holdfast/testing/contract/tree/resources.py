@@ -16,6 +16,7 @@ from holdfast.errors import (
     InvalidArgumentError,
     NotFoundError,
     PermissionDeniedError,
+    ProcessingError,
 )
 
 DOCS = {
@@ -133,8 +134,10 @@ class ResourceContract:
         assert "pipe" in problems["pipe"]
         assert "broken.pdf" in problems["broken.pdf"]
         assert paths_below(client, added.root_uri) == set(DOCS)
-        with pytest.raises(InvalidArgumentError):
+        with pytest.raises(InvalidArgumentError, match="link"):
             client.add_resource(docs, to="viking://resources/strict", strict=True, wait=True)
+        with pytest.raises(ProcessingError, match=r"broken\.pdf"):
+            client.add_resource(docs, to="viking://resources/strict", include="*.pdf,*.md", strict=True, wait=True)
         with pytest.raises(NotFoundError):
             client.stat("viking://resources/strict")
 
