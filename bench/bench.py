@@ -13,7 +13,7 @@ from measure import Figure
 from quality import parts as quality
 from scale import FULL, QUICK, Scale, Setup
 from server import commits_under_load, http_appends, postgres
-from speed import appends, audits, commits, deletions, length, reads, recall, sharing, startup, threads
+from speed import appends, audits, commits, deletions, length, reads, recall, sharing, startup, threads, tree
 
 T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"
@@ -27,6 +27,7 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "commits": commits.measure,
     "deletions": deletions.measure,
     "sharing": sharing.measure,
+    "tree": tree.measure,
     "recall": recall.measure,
     "recall-scale": recall.measure_scale,
     "startup": startup.measure,
@@ -53,6 +54,8 @@ parts:
   deletions an append to another session while 60,000 messages are deleted, in slices and in one transaction
   sharing   a session with 1,000 collaborators, compared with one that is not shared; lists and reads of a user with
             100,000 sessions that others share, compared with users without; on both databases
+  tree      the first page of a folder of 100,000 files, a tree with a limit, glob over 100,000 names and grep over
+            10,000 files of 10 KB, compared with small folders and with reading the same rows, on both databases
   recall    searches in 10,000 messages, compared with a numpy scan of the same vectors, on both databases;
             hostile queries; the first search of a process; messages that are appended, indexed and embedded
   recall-scale

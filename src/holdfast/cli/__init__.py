@@ -14,7 +14,6 @@ from holdfast.cli.commands import (
     commits,
     evaluation,
     exchange,
-    files,
     messages,
     reembed,
     resources,
@@ -22,12 +21,12 @@ from holdfast.cli.commands import (
     search,
     sessions,
     sharing,
-    skills,
     system,
     tasks,
     watches,
     worker,
 )
+from holdfast.cli.commands.tree import file_changes, files, patterns, skills
 from holdfast.config import limit_computing_threads
 
 EXIT_OUTPUT_CLOSED = 141
@@ -64,6 +63,9 @@ app.add_typer(resummarise.app)
 app.add_typer(reembed.app)
 app.add_typer(search.app)
 app.add_typer(files.app)
+app.add_typer(file_changes.app)
+app.add_typer(patterns.app)
+app.add_typer(patterns.tags, name="tags")
 app.add_typer(resources.app)
 app.add_typer(exchange.app)
 app.add_typer(evaluation.app, name="eval")

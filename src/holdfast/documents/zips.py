@@ -29,16 +29,18 @@ DAMAGE = (zipfile.BadZipFile, ZlibError, EOFError, OSError, ValueError, NotImple
 """What a damaged zip file raises."""
 
 
-def open_zip(file: BinaryIO) -> zipfile.ZipFile:
+def open_zip(
+    file: BinaryIO, max_entries: int = MAX_ENTRIES, max_directory_bytes: int = MAX_DIRECTORY_BYTES
+) -> zipfile.ZipFile:
     """Open a zip file. Raises `UnreadableError` if it is damaged or has too many entries."""
-    _check_directory(file)
+    _check_directory(file, max_entries, max_directory_bytes)
     try:
         return zipfile.ZipFile(file)
     except DAMAGE:
         raise UnreadableError("is a damaged zip archive; make it again") from None
 
 
-def _check_directory(file: BinaryIO) -> None:
+def _check_directory(file: BinaryIO, max_entries: int, max_directory_bytes: int) -> None:
     """Check the size of the list of entries. `zipfile` reads it whole, and makes an object for each entry."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _END_BYTES - _MAX_COMMENT_BYTES - _LOCATOR_BYTES - _END_64_BYTES))
@@ -53,16 +55,16 @@ def _check_directory(file: BinaryIO) -> None:
         (directory_bytes,) = struct.unpack_from("<Q", tail, start_64 + 40)
         ends = start_64
     end = size - len(tail) + ends
-    if directory_bytes > MAX_DIRECTORY_BYTES:
+    if directory_bytes > max_directory_bytes:
         raise UnreadableError(
-            f"is a zip archive whose list of entries has {directory_bytes} bytes, more than {MAX_DIRECTORY_BYTES};"
+            f"is a zip archive whose list of entries has {directory_bytes} bytes, more than {max_directory_bytes};"
             " split it into smaller archives"
         )
     file.seek(max(0, end - directory_bytes))
     count = file.read(directory_bytes).count(_ENTRY)
-    if count > MAX_ENTRIES:
+    if count > max_entries:
         raise UnreadableError(
-            f"is a zip archive with {count} entries, more than {MAX_ENTRIES}; split it into smaller archives"
+            f"is a zip archive with {count} entries, more than {max_entries}; split it into smaller archives"
         )
     file.seek(0)
 

@@ -27,12 +27,15 @@ from holdfast.engine.processing import reindexing
 from holdfast.engine.recall import search
 from holdfast.engine.recall.embeddings import reembedding
 from holdfast.engine.resources import adding, watching
+from holdfast.engine.resources.packs import importing as pack_importing
+from holdfast.engine.resources.packs import listing as pack_listing
 from holdfast.engine.sessions import events, messages, sessions, sharing, tool_results
 from holdfast.engine.skills import handlers as skills
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.transfers import byte_reading, uploads
-from holdfast.engine.tree import attributes, files, history, links, moving, writing
+from holdfast.engine.tree import files, history, moving, writing
+from holdfast.engine.tree.attributes import links, tags
 from holdfast.engine.tree.patterns import glob, grep
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.identity import NO_ORIGIN, Origin, Principal
@@ -60,7 +63,7 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **resummaries.HANDLERS,
     **tasks.HANDLERS,
     **files.HANDLERS,
-    **attributes.HANDLERS,
+    **tags.HANDLERS,
     **links.HANDLERS,
     **grep.HANDLERS,
     **glob.HANDLERS,
@@ -70,6 +73,8 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **reindexing.HANDLERS,
     **adding.HANDLERS,
     **watching.HANDLERS,
+    **pack_listing.HANDLERS,
+    **pack_importing.HANDLERS,
     **uploads.HANDLERS,
     **byte_reading.HANDLERS,
     **skills.HANDLERS,

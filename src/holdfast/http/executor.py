@@ -33,6 +33,8 @@ LARGE_READER_THREADS = 2
 """Threads for reads of more than a page. Such a read needs a multiple of its size while it is decoded and encoded."""
 PREPARER_THREADS = 16
 """Threads for operations that call a model or read the database before their transaction."""
+EXPORTER_THREADS = 4
+"""Threads that write packs to temporary files."""
 CHECKER_THREADS = 2
 """Threads that parse and check large bodies. They compute: more of them would be no faster, and would delay the event
 loop, which waits for each of them in turn."""
@@ -61,6 +63,7 @@ class EngineExecutor:
         self._readers = FairThreads(READER_THREADS, "holdfast-reader")
         self._large_readers = FairThreads(LARGE_READER_THREADS, "holdfast-large-reader")
         self._preparers = FairThreads(PREPARER_THREADS, "holdfast-preparer")
+        self._exporters = FairThreads(EXPORTER_THREADS, "holdfast-exporter")
         self._checkers = FairThreads(CHECKER_THREADS, "holdfast-checker")
         self._wait_counts: Counter[User] = Counter()
         self._results: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
@@ -142,6 +145,11 @@ class EngineExecutor:
         result: T = await self._run(self._checkers, Requester(user, Cancellation()), function)
         return result
 
+    async def export(self, function: Callable[[], T], requester: Requester) -> T:
+        """Run a function that writes a file, which may take minutes."""
+        result: T = await self._run(self._exporters, requester, function)
+        return result
+
     async def probe_write(self) -> None:
         """Make a test write in the queue of all writes."""
         future: asyncio.Future[None] = self._loop.create_future()
@@ -152,6 +160,7 @@ class EngineExecutor:
         self._readers.close()
         self._large_readers.close()
         self._preparers.close()
+        self._exporters.close()
         self._checkers.close()
 
     async def _check_and_run(

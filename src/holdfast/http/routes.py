@@ -6,10 +6,11 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from holdfast.errors import InvalidArgumentError, MethodNotAllowedError, NotFoundError
+from holdfast.ops.packs import ListPackNodes
 from holdfast.ops.table import OPERATIONS, Operation, OperationEntry
 from holdfast.ops.uploads import ReadBytes, StartUpload
 
-Transfer = Literal["upload", "download"]
+Transfer = Literal["upload", "download", "export", "backup"]
 PathPattern = tuple[bytes | None, ...]
 """The segments of a path, with None for those that hold fields."""
 
@@ -48,6 +49,8 @@ class TransferRoute(msgspec.Struct, frozen=True):
 TRANSFER_ROUTES = (
     TransferRoute("UploadFile", "POST", "/api/v1/resources/temp_upload", "upload", StartUpload),
     TransferRoute("DownloadFile", "GET", "/api/v1/content/download", "download", ReadBytes),
+    TransferRoute("ExportPack", "POST", "/api/v1/pack/export", "export", ListPackNodes),
+    TransferRoute("BackUpPack", "POST", "/api/v1/pack/backup", "backup", ListPackNodes),
 )
 
 

@@ -49,7 +49,9 @@ def test_every_response_matches_the_openapi_document(
     if amount is COVERAGE_ONLY and not is_soak:
         amount = [*COVERAGE_ONLY, *WITHOUT_APPENDS]
     keys: dict[str, Any] = {"root_api_key": ROOT_KEY} if mode == "api_key" else {}
-    with running_server(target, log_level="error", tool_output_threshold=100, **keys) as server:
+    with running_server(
+        target, log_level="error", tool_output_threshold=100, max_open_uploads=1_000_000, **keys
+    ) as server:
         callers, resources = create_resources(server.url, mode)
         done = subprocess.run(
             [

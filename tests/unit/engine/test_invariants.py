@@ -98,6 +98,17 @@ from holdfast.ops.sharing import (
     TransferSession,
     UnshareSession,
 )
+from holdfast.ops.skills import (
+    AddSkill,
+    FindSkills,
+    GetSkill,
+    ListSkills,
+    PublishSkill,
+    RemoveSkill,
+    UnpublishSkill,
+    UpdateSkill,
+    ValidateSkill,
+)
 from holdfast.ops.system import (
     CheckConsistency,
     CheckHealth,
@@ -169,6 +180,23 @@ def watch_operations() -> list[Operation[Any]]:
         UpdateWatch(watch_id=LISTED, watch_interval=7, reason="weekly"),
         TriggerWatch(watch_id=LISTED),
         DeleteWatch(watch_id=LISTED),
+    ]
+
+
+def skill_operations() -> list[Operation[Any]]:
+    skill = {"name": "greet", "description": "Says hello.", "content": "# Greet"}
+    return [
+        ValidateSkill(data=skill),
+        AddSkill(data=skill),
+        RecordUse(session_id="a", skill={"uri": "viking://agent/skills/greet"}),  # type: ignore[arg-type]
+        UpdateSkill(name="greet", data={**skill, "content": "# Greet again"}),
+        PublishSkill(name="greet"),
+        ListSkills(),
+        GetSkill(name="greet", include_files=True, include_source=True),
+        FindSkills(query="hello"),
+        RemoveSkill(name="greet"),
+        RecordUse(session_id="a", skill={"uri": "viking://agent/skills/greet"}),  # type: ignore[arg-type]
+        UnpublishSkill(name="greet"),
     ]
 
 
@@ -255,6 +283,7 @@ def all_operations() -> list[Operation[Any]]:
         *watch_operations(),
         WriteFiles(root_uri="viking://resources", operations=[BatchOperation(uri="viking://resources/a.md")]),
         ReadBytes(uri="viking://resources/a.md"),
+        *skill_operations(),
         Find(query="hello"),
         Search(query="hello", session_id="a", target_uri="viking://user/alice/sessions"),
         ReembedDocuments(),
@@ -353,11 +382,17 @@ def is_maintenance(sql: str) -> bool:
     """Whether a statement reads only due or expired rows, which workers read in all accounts.
 
     `watches` has the scheduled checks for automatic commits, `appends` the results of appends for retries, `unindexed`
-    the logs that are to be indexed, `uploads` those that expire, `unembedded` the owners of documents that are to be
-    embedded, `resource_watches` the resources that are to be read again.
+    the logs that are to be indexed, `unembedded` the owners of documents that are to be embedded, `unprocessed` the
+    files and folders that are to be processed, `uploads` those that expire, `resource_watches` the resources that are
+    to be read again. Bytes of files that nothing refers to are deleted in all accounts.
     """
     not_a_table = "SKIP"  # of FOR UPDATE SKIP LOCKED
     return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {not_a_table} <= {
+        "unprocessed",
+        "file_blobs",
+        "file_chunks",
+        "contents",
+        "due",
         "tasks",
         "watches",
         "appends",

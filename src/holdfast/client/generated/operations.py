@@ -10,6 +10,7 @@ from holdfast.client.generated.audit import AsyncAudit
 from holdfast.client.generated.commits import AsyncCommits
 from holdfast.client.generated.file_changes import FileChanges
 from holdfast.client.generated.files import AsyncFiles
+from holdfast.client.generated.packs import Packs
 from holdfast.client.generated.patterns import Patterns
 from holdfast.client.generated.resources import Resources
 from holdfast.client.generated.search import Searches
@@ -69,6 +70,7 @@ class AsyncOperations(
     AsyncCommits,
     AsyncFiles,
     FileChanges,
+    Packs,
     Skills,
     Patterns,
     Resources,

@@ -10,6 +10,7 @@ from holdfast.client.sync.audit import Audit
 from holdfast.client.sync.commits import Commits
 from holdfast.client.sync.file_changes import FileChanges
 from holdfast.client.sync.files import Files
+from holdfast.client.sync.packs import Packs
 from holdfast.client.sync.patterns import Patterns
 from holdfast.client.sync.resources import Resources
 from holdfast.client.sync.search import Searches
@@ -66,7 +67,7 @@ def _as_list(value: Any) -> Any:
 
 
 class Operations(
-    Commits, Files, FileChanges, Skills, Patterns, Resources, Searches, Sharing, ToolResults, Audit, System
+    Commits, Files, FileChanges, Packs, Skills, Patterns, Resources, Searches, Sharing, ToolResults, Audit, System
 ):
     """One method per operation, through a transport.
 

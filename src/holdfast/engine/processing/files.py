@@ -100,10 +100,13 @@ def read_meta(node: Node) -> NodeMeta:
 def _documents(
     node: Node, content: Content, text: str, parts: Sequence[FilePart], abstract: str, overview: str
 ) -> list[NewDocument]:
-    found = [overview_part(node, abstract, overview)]
-    found += [
-        IndexedPart(number, f"{part.title}\n{text[part.start : part.end]}") for number, part in enumerate(parts, 1)
-    ]
+    if len(parts) <= 1:  # a file of one part is one document
+        found = [overview_part(node, abstract, text)]
+    else:
+        found = [overview_part(node, abstract, overview)]
+        found += [
+            IndexedPart(number, f"{part.title}\n{text[part.start : part.end]}") for number, part in enumerate(parts, 1)
+        ]
     return analyse_parts(kind_of(node.root), content.content_id, content.created_at, _decode_tags(node.tags), found)
 
 

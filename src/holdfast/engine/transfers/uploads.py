@@ -10,7 +10,6 @@ from holdfast.engine.gate.operation_handler import CallContext, EngineResources,
 from holdfast.errors import (
     ConflictError,
     FailedPreconditionError,
-    InvalidArgumentError,
     PermissionDeniedError,
     ResourceExhaustedError,
     TooLargeError,
@@ -69,10 +68,15 @@ def _append(tx: Tx, principal: Principal, op: AppendUpload, _checked: None, cont
             )
         return UploadProgress(upload_id=op.upload_id, size=upload.size, parts=upload.chunks)
     if op.number > upload.chunks:
-        raise InvalidArgumentError("number", f"is {op.number}, but part {upload.chunks} is missing; send it first")
+        raise ConflictError(
+            f"number: is {op.number}, but part {upload.chunks} of {op.upload_id} is missing; send it first",
+            resource=op.upload_id,
+        )
     if upload.size != upload.chunks * PART_BYTES:
-        raise InvalidArgumentError(
-            "number", f"part {op.number - 1} was the last one: it has less than {PART_BYTES:,} bytes; send whole parts"
+        raise ConflictError(
+            f"number: part {op.number - 1} of {op.upload_id} was the last one: it has less than {PART_BYTES:,} bytes;"
+            " begin another upload",
+            resource=op.upload_id,
         )
     limit = context.settings.max_upload_bytes
     size = upload.size + len(op.data)
@@ -104,7 +108,7 @@ def _read_chunk(db: Database, account: str, upload_id: str, number: int) -> byte
 
 
 def _finish(
-    tx: Tx, principal: Principal, op: FinishUpload, hashed: HashedUpload | None, context: CallContext
+    tx: Tx, principal: Principal, op: FinishUpload, hashed: HashedUpload | None, _context: CallContext
 ) -> TempFile:
     tx.allow_long_statements()
     upload = require_upload(tx, principal, op.upload_id, locks=True)

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from holdfast.http.routes import TRANSFER_ROUTES
+from holdfast.http.routes import TRANSFER_ROUTES, Transfer
+from holdfast.ops.files import URI_PATTERN
+from holdfast.ops.packs import ListPackNodes
 from holdfast.ops.table import OPERATIONS
 from holdfast.ops.uploads import FinishUpload, ReadBytes
 
@@ -12,14 +14,19 @@ NOT_SENT = {"offset", "limit"}
 DESCRIPTIONS = {
     "upload": "Upload a file. The id in the result can be used for a day, where `temp_file_id` is asked for.",
     "download": "Download a file as it is stored. A view, such as `messages.jsonl`, is sent as text.",
+    "export": "Download a file or a folder as a pack, with its versions and relations.",
+    "backup": "Download all that the caller may change as one pack: the account's resources, own resources and skills.",
+}
+EXPORTED = {
+    "uri": {"type": "string", "minLength": 1, "maxLength": 2048, "pattern": URI_PATTERN},
+    "include_vectors": {"type": "boolean", "description": "Has no effect: vectors are computed again by an import."},
 }
 
 
 def add_transfers(paths: dict[str, Schema]) -> None:
     """Add the routes to the paths of the document, which has the operations already."""
     for route in TRANSFER_ROUTES:
-        operation = _described(FinishUpload if route.transfer == "upload" else ReadBytes, paths)
-        described = _upload(operation) if route.transfer == "upload" else _download(operation)
+        described = _describe(route.transfer, paths)
         common = {
             "operationId": route.name,
             "tags": [route.path.split("/")[3]],
@@ -27,6 +34,19 @@ def add_transfers(paths: dict[str, Schema]) -> None:
             "x-role": OPERATIONS[route.cls].role,
         }
         paths.setdefault(route.path, {})[route.verb.lower()] = {**common, **described}
+
+
+def _describe(transfer: Transfer, paths: dict[str, Schema]) -> Schema:
+    match transfer:
+        case "upload":
+            return _upload(_described(FinishUpload, paths))
+        case "download":
+            return _download(_described(ReadBytes, paths))
+        case "export":
+            return _export(_described(ListPackNodes, paths), EXPORTED, required=["uri"])
+        case "backup":
+            vectors = {"include_vectors": EXPORTED["include_vectors"]}
+            return _export(_described(ListPackNodes, paths), vectors, required=[])
 
 
 def _described(cls: type, paths: dict[str, Schema]) -> Schema:
@@ -55,5 +75,17 @@ def _download(read: Schema) -> Schema:
             "200": bytes_sent,
             "206": {**bytes_sent, "description": "The bytes that `Range` asks for."},
             "416": {"description": "The file has no bytes in the `Range`."},
+        },
+    }
+
+
+def _export(listing: Schema, fields: Schema, required: list[str]) -> Schema:
+    body = {"type": "object", "properties": fields, **({"required": required} if required else {})}
+    return {
+        "parameters": [{"name": "profile", "in": "query", "required": False, "schema": {"type": "string"}}],
+        "requestBody": {"required": bool(required), "content": {"application/json": {"schema": body}}},
+        "responses": {
+            **listing["responses"],
+            "200": {"description": "The pack: a zip archive.", "content": {"application/zip": {}}},
         },
     }

@@ -43,6 +43,7 @@ from holdfast.testing.contract.sessions.messages import MessageContract
 from holdfast.testing.contract.sessions.providers import ProviderContract
 from holdfast.testing.contract.sessions.sessions import SessionContract
 from holdfast.testing.contract.sessions.tool_results import ToolResultContract
+from holdfast.testing.contract.skills.skills import PublishedSkillContract, SkillContract
 from holdfast.testing.contract.store import StoreContract
 from holdfast.testing.contract.tenants.access import AccessContract
 from holdfast.testing.contract.tenants.audit import AuditContract
@@ -51,6 +52,8 @@ from holdfast.testing.contract.tenants.sharing import SharingContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
 from holdfast.testing.contract.transfers.transfers import TransferContract
+from holdfast.testing.contract.tree.changes import FileChangeContract
+from holdfast.testing.contract.tree.patterns import PatternContract
 from holdfast.testing.contract.tree.processing import ProcessingContract
 from holdfast.testing.contract.tree.resources import ResourceContract
 
@@ -72,12 +75,16 @@ class ClientContract(
     EventContract,
     FileContract,
     TransferContract,
+    FileChangeContract,
+    PatternContract,
     LongSessionContract,
     BackgroundContract,
     IndexingContract,
     SearchContract,
     SharedSearchContract,
     SearchContextContract,
+    SkillContract,
+    PublishedSkillContract,
     ProcessingContract,
     ResourceContract,
 ):

@@ -36,6 +36,7 @@ from holdfast.ops.sharing import CreateShareLink, ShareSession
 from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.table import OPERATIONS, Operation, fields_of
 from holdfast.ops.tasks import CancelTask, ListTasks
+from holdfast.ops.uploads import StartUpload
 from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.examples import example_operation
@@ -118,6 +119,7 @@ def calls_on_conversation(engine: Engine, messages: list[dict[str, Any]]) -> Ite
         "key_id": engine.call(CALLER, ListKeys(account_id=OTHER_ACCOUNT, user_id="admin"))[0].key_id,
         "link_id": engine.call(CALLER, CreateShareLink(session_id=SESSION)).id,
         "ids": [engine.call(CALLER, ListAudit()).records[0].id],
+        "upload_id": engine.call(CALLER, StartUpload(name="notes.md")).upload_id,
         "level_limit": 100,
         "recursive": True,
         "show_all_hidden": True,

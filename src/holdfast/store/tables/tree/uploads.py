@@ -20,7 +20,7 @@ _CHUNKS_AT_ONCE = 64
 class Upload(NamedTuple):
     upload_id: str
     user_id: str
-    """The internal id of the user to whom it belongs."""
+    """The internal id of its user."""
     name: str
     size: int
     chunks: int

@@ -115,7 +115,9 @@ class TransferContract:
                 {"uri": f"{FOLDER}/deep/er/b.md", "content": "b", "mode": "create"},
                 {"uri": f"{FOLDER}/empty.md"},
             ],
+            wait=True,
         )
+        assert {each.semantic_status for each in written.results} == {"complete"}
         assert [each.version for each in written.results] == [2, 1, 1]
         assert [client.read(each.uri) for each in written.results] == ["a+", "b", ""]
         operations = [

@@ -1,1 +1,1 @@
-"""The contracts of the tree of files."""
+"""Contracts of the stored part of the `viking://` tree."""
