@@ -13,7 +13,7 @@ from measure import Figure
 from quality import parts as quality
 from scale import FULL, QUICK, Scale, Setup
 from server import commits_under_load, http_appends, postgres
-from speed import appends, audits, commits, deletions, length, reads, recall, sharing, startup, threads, tree
+from speed import appends, audits, commits, deletions, length, reads, recall, resources, sharing, startup, threads, tree
 
 T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"
@@ -28,6 +28,7 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "deletions": deletions.measure,
     "sharing": sharing.measure,
     "tree": tree.measure,
+    "resources": resources.measure,
     "recall": recall.measure,
     "recall-scale": recall.measure_scale,
     "startup": startup.measure,
@@ -56,6 +57,7 @@ parts:
             100,000 sessions that others share, compared with users without; on both databases
   tree      the first page of a folder of 100,000 files, a tree with a limit, glob over 100,000 names and grep over
             10,000 files of 10 KB, compared with small folders and with reading the same rows, on both databases
+  resources 1,000 Markdown files (10 MB) are added, and added again unchanged, compared with zipping and unzipping them
   recall    searches in 10,000 messages, compared with a numpy scan of the same vectors, on both databases;
             hostile queries; the first search of a process; messages that are appended, indexed and embedded
   recall-scale
