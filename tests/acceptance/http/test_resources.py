@@ -114,9 +114,7 @@ def test_a_folder_that_a_client_packed_is_named_after_the_folder(http: httpx2.Cl
         ({"temp_file_id": "x", "timeout": 0}, 400, "timeout"),
     ],
 )
-def test_a_bad_request_says_what_is_wrong(
-    http: httpx2.Client, fields: dict[str, Any], status: int, named: str
-) -> None:
+def test_a_bad_request_says_what_is_wrong(http: httpx2.Client, fields: dict[str, Any], status: int, named: str) -> None:
     response = add(http, **fields)
     assert (response.status_code, named in response.text) == (status, True), response.text
 

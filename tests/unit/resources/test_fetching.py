@@ -117,7 +117,8 @@ def test_public_addresses_are_public() -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "[::1]", "[::ffff:7f00:1]"]
+    "host",
+    ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "[::1]", "[::ffff:7f00:1]"],
 )
 def test_every_form_of_a_loopback_address_is_refused(site: ThreadingHTTPServer, host: str) -> None:
     settings = settings_for(site, allowed_fetch_hosts="")
@@ -257,8 +258,13 @@ def wait_until(is_so: Any) -> None:
 
 def wait_for_runs(client: Any, uri: str, count: int) -> None:
     """Wait until a watch has started so many further tasks."""
-    seen = {client.get_watch(uri).last_task_id}
-    wait_until(lambda: seen.add(client.get_watch(uri).last_task_id) or len(seen) > count)  # type: ignore[func-returns-value]
+    seen: set[str] = set()
+
+    def has_run() -> bool:
+        seen.add(client.get_watch(uri).last_task_id)
+        return len(seen) > count
+
+    wait_until(has_run)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs the program git")
@@ -282,5 +288,8 @@ def test_a_repository_is_cloned_without_its_history_hooks_or_links(tmp_path: Pat
         assert sorted(path.name for path in Path(folder).iterdir()) == ["link", "readme.md"]
         assert not (Path(folder) / "link").is_symlink()
     monkeypatch.setattr(shutil, "which", lambda _name: None)
-    with pytest.raises(FailedPreconditionError, match="git is missing"), git.cloned("https://x.example/a.git", settings):
+    with (
+        pytest.raises(FailedPreconditionError, match="git is missing"),
+        git.cloned("https://x.example/a.git", settings),
+    ):
         pass

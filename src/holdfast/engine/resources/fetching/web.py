@@ -13,7 +13,13 @@ from holdfast import lazy
 from holdfast.config import Settings
 from holdfast.engine.resources import naming
 from holdfast.engine.resources.fetching.addresses import Destination, parse_url, resolve
-from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, TooLargeError, UnavailableError
+from holdfast.errors import (
+    FailedPreconditionError,
+    HoldfastError,
+    InvalidArgumentError,
+    TooLargeError,
+    UnavailableError,
+)
 from holdfast.providers import error_messages
 from holdfast.providers.http_service import without_secrets
 
