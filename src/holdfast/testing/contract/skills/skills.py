@@ -143,7 +143,7 @@ class SkillContract:
 
     def test_an_archive_with_one_bad_skill_changes_nothing(self, client: Any, tmp_path: Path) -> None:
         archive = _zip(tmp_path / "s.zip", {"a/SKILL.md": _skill("a"), "b/SKILL.md": "no front matter"})
-        with pytest.raises(InvalidArgumentError, match="b/SKILL.md"):
+        with pytest.raises(InvalidArgumentError, match=r"b/SKILL\.md"):
             client.add_skill(archive, skills=["*"])
         assert client.list_skills().skills == []
         hostile = _zip(tmp_path / "t.zip", {"SKILL.md": _skill("t"), "../escape.md": "x", ".abstract.md": "x"})
