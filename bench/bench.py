@@ -22,6 +22,7 @@ from speed import (
     length,
     reads,
     recall,
+    resources,
     sharing,
     startup,
     threads,
@@ -41,6 +42,7 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "deletions": deletions.measure,
     "sharing": sharing.measure,
     "tree": tree.measure,
+    "resources": resources.measure,
     "recall": recall.measure,
     "recall-scale": recall.measure_scale,
     "recall-files": file_recall.measure,
@@ -70,6 +72,7 @@ parts:
             100,000 sessions that others share, compared with users without; on both databases
   tree      the first page of a folder of 100,000 files, a tree with a limit, glob over 100,000 names and grep over
             10,000 files of 10 KB, compared with small folders and with reading the same rows, on both databases
+  resources 1,000 Markdown files (10 MB) are added, and added again unchanged, compared with zipping and unzipping them
   recall    searches in 10,000 messages, compared with a numpy scan of the same vectors, on both databases;
             hostile queries; the first search of a process; messages that are appended, indexed and embedded
   recall-scale

@@ -35,6 +35,7 @@ PAGES = [
     "docs/search.md",
     "docs/files.md",
     "docs/skills.md",
+    "docs/resources.md",
     "docs/server.md",
     "docs/exchange.md",
     "docs/audit.md",

@@ -20,7 +20,7 @@ from holdfast.engine.resources.sources import SourceFiles, open_source
 from holdfast.engine.resources.staging import FETCHING, Staging
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tasks.task_kind import WriteResults
-from holdfast.errors import DocumentError, InvalidArgumentError
+from holdfast.errors import DocumentError, ProcessingError
 from holdfast.model.resources import AddPayload, FileProblem, QueueProgress, QueueStatus, ResourceOutcome
 from holdfast.model.uris import decode_path
 from holdfast.store.database import Tx
@@ -56,9 +56,16 @@ def add_resource(claimed: ClaimedTask) -> WriteResults:
     payload = claimed.task.decode_payload(AddPayload)
     addition = Addition(claimed, payload)
     addition.advance(FETCHING, 0, 1)
+    try:
+        return _add(claimed, payload, addition)
+    except DocumentError as error:
+        raise ProcessingError(error.details["problem"], name=payload.source.name) from None
+
+
+def _add(claimed: ClaimedTask, payload: AddPayload, addition: "Addition") -> WriteResults:
     with open_source(claimed, payload) as source:
         if not source.files and not source.problems:
-            raise InvalidArgumentError("path", f"{payload.source.name} has no files to add; check include and exclude")
+            raise ProcessingError(f"{payload.source.name} has no files to add; check include and exclude")
         if addition.is_unchanged(source):
             return addition.unchanged(len(source.files))
         return addition.run(source)
@@ -196,6 +203,8 @@ class Addition:
         missing = [] if staging.is_file else [path for path in existing if path not in staging.found]
         if payload.options.sync:
             placement.remove(missing)
+        elif missing:
+            meta = msgspec.structs.replace(meta, source_hash="")  # the next addition may have to remove them
         conflicts = [FileProblem(file=path, message="was changed while it was added") for path in placement.conflicts]
         if not conflicts:
             meta = msgspec.structs.replace(meta, tree_hash=self._tree_hash(tx))
@@ -295,4 +304,4 @@ def _path_in_resource(node: Node) -> str:
 
 def _failure(errors: Sequence[FileProblem]) -> Exception:
     more = f" (and {len(errors) - 1} more files cannot be added)" if len(errors) > 1 else ""
-    return DocumentError(errors[0].file, f"cannot be added: {errors[0].message}{more}")
+    return ProcessingError(f"{errors[0].file} cannot be added: {errors[0].message}{more}", name=errors[0].file)

@@ -164,7 +164,7 @@ def _find_source(tx: Tx, principal: Principal, op: AddResource, settings: Settin
 
 
 def allowed_folders(settings: Settings) -> list[PurePath]:
-    return [PurePath(folder.strip()) for folder in settings.resource_folders.split(",") if folder.strip()]
+    return [PurePath(folder.strip()) for folder in (settings.resource_folders or "").split(",") if folder.strip()]
 
 
 def _local_folder(path: str, settings: Settings) -> ResourceSource:

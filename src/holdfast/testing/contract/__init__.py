@@ -56,6 +56,7 @@ from holdfast.testing.contract.tree.changes import FileChangeContract
 from holdfast.testing.contract.tree.packs import PackContract
 from holdfast.testing.contract.tree.patterns import PatternContract
 from holdfast.testing.contract.tree.processing import ProcessingContract
+from holdfast.testing.contract.tree.resources import ResourceContract
 
 
 class ClientContract(
@@ -87,6 +88,7 @@ class ClientContract(
     PublishedSkillContract,
     ProcessingContract,
     PackContract,
+    ResourceContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 

@@ -297,7 +297,6 @@ class FileContract:
             "viking://temp",
             "viking://queue/x",
             "viking://user//sessions",
-            "viking://user//sessions",
             "viking://user/.",
             "viking://user/%ff",
         ],
