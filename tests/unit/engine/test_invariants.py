@@ -68,6 +68,7 @@ from holdfast.ops.resources import (
     UpdateWatch,
     UpdateWatchOf,
 )
+from holdfast.ops.reindexing import ReindexFiles
 from holdfast.ops.search import Find, Search
 from holdfast.ops.sessions import (
     AddMessage,
@@ -150,6 +151,7 @@ def tree_operations() -> list[Operation[Any]]:
         ReadHistory(uri=f"{notes}/a.md"),
         ReadFile(uri=f"{notes}/a.md", version=1),
         RestoreFile(uri=f"{notes}/a.md", version=1),
+        ReindexFiles(uri=notes, wait=False),
         CopyFile(from_uri=notes, to_uri="viking://~/resources/notes", recursive=True),
         MoveFile(from_uri=f"{notes}/a.md", to_uri=f"{notes}/b.md"),
         Grep(uri="viking://", pattern="^hel+o", before_context=1),

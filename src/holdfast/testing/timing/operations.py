@@ -31,6 +31,7 @@ from holdfast.ops.audit import ListAudit
 from holdfast.ops.commits import CommitSession
 from holdfast.ops.file_changes import MakeFolder, ReadHistory, RemoveFile, RestoreFile, WriteFile
 from holdfast.ops.files import ReadAbstract, ReadOverview
+from holdfast.ops.reindexing import ReindexFiles
 from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
 from holdfast.ops.sharing import CreateShareLink, ShareSession
 from holdfast.ops.skills import AddSkill, PublishSkill
@@ -56,6 +57,7 @@ FILE_OPERATIONS: dict[type, str] = {
     WriteFile: FILE,
     RemoveFile: FILE,
     ReadHistory: FILE,
+    ReindexFiles: FILE,
     SetTags: FILE,
     RestoreFile: REMOVED_FILE,
     MakeFolder: "viking://resources/notes/folder",
