@@ -254,8 +254,8 @@ def _store_resource(engine: Engine, messages: list[dict[str, Any]]) -> dict[type
     values: dict[type, dict[str, Any]] = {AddResource: {"temp_file_id": file.temp_file_id}}
     for cls in (UpdateWatchOf, DeleteWatchOf, TriggerWatchOf):
         values[cls] = {"to_uri": WATCHED}
-    for cls in (GetWatch, UpdateWatch, DeleteWatch, TriggerWatch):
-        values[cls] = {"watch_id": watch_id}
+    for by_id in (GetWatch, UpdateWatch, DeleteWatch, TriggerWatch):
+        values[by_id] = {"watch_id": watch_id}
     return values
 
 
