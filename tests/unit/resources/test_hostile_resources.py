@@ -28,7 +28,7 @@ def test_each_hostile_file_of_a_folder_is_named_and_the_others_go_in(tmp_path: P
         assert problems.keys() == expected.keys()
         assert [name for name, words in expected.items() if words not in problems[name]] == []
         assert paths_below(client, added.root_uri) == {*files, "good.md"} - expected.keys()
-        for name in sorted(expected)[:3]:
+        for name in [each for each in sorted(expected) if not each.endswith(".zip")][:3]:
             with pytest.raises(ProcessingError, match="nothing was added"):
                 client.add_resource(files[name], name=name, to="viking://resources/alone", wait=True)
         assert [entry.name for entry in client.ls("viking://resources")] == ["mixed"]
