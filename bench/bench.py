@@ -13,7 +13,21 @@ from measure import Figure
 from quality import parts as quality
 from scale import FULL, QUICK, Scale, Setup
 from server import commits_under_load, http_appends, postgres
-from speed import appends, audits, commits, deletions, length, reads, recall, sharing, startup, threads
+from speed import (
+    appends,
+    audits,
+    commits,
+    deletions,
+    file_recall,
+    length,
+    reads,
+    recall,
+    resources,
+    sharing,
+    startup,
+    threads,
+    tree,
+)
 
 T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results"
@@ -27,15 +41,18 @@ PARTS: dict[str, Callable[[Setup], list[Figure]]] = {
     "commits": commits.measure,
     "deletions": deletions.measure,
     "sharing": sharing.measure,
+    "tree": tree.measure,
+    "resources": resources.measure,
     "recall": recall.measure,
     "recall-scale": recall.measure_scale,
+    "recall-files": file_recall.measure,
     "startup": startup.measure,
     "server": http_appends.measure,
     "postgres": postgres.measure,
     "computing": commits_under_load.measure,
 }
 
-LONG_PARTS = {"recall-scale"}
+LONG_PARTS = {"recall-scale", "recall-files"}
 """Parts that run only if they are named, or in a quick run."""
 
 EPILOG = """\
@@ -53,11 +70,17 @@ parts:
   deletions an append to another session while 60,000 messages are deleted, in slices and in one transaction
   sharing   a session with 1,000 collaborators, compared with one that is not shared; lists and reads of a user with
             100,000 sessions that others share, compared with users without; on both databases
+  tree      the first page of a folder of 100,000 files, a tree with a limit, glob over 100,000 names and grep over
+            10,000 files of 10 KB, compared with small folders and with reading the same rows, on both databases
+  resources 1,000 Markdown files (10 MB) are added, and added again unchanged, compared with zipping and unzipping them
   recall    searches in 10,000 messages, compared with a numpy scan of the same vectors, on both databases;
             hostile queries; the first search of a process; messages that are appended, indexed and embedded
   recall-scale
             searches in 100,000 messages of a user among 1,000,000 of the account, on both databases; takes some
             minutes, and runs only if it is named, or in a quick run
+  recall-files
+            searches in 100,000 parts of files, with vectors in memory and from the best folders down; runs only if it
+            is named, or in a quick run
   startup   import holdfast in a new process, compared with an empty process
   agents    the values that an agent needs after a commit, on recorded traffic (HOLDFAST_DATA)
   rules     standing rules and preferences that stay in the context word for word

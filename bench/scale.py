@@ -38,6 +38,11 @@ class Scale(msgspec.Struct, frozen=True):
     owners: int
     own_sessions: int
     sharing_rounds: int
+    tree_entries: int
+    """Number of files in one folder."""
+    tree_files: int
+    """Number of files of 10 KB."""
+    tree_rounds: int
     recall_messages: int
     """Number of messages of a user whose searches are measured."""
     recall_rounds: int
@@ -82,6 +87,9 @@ FULL = Scale(
     owners=1_000,
     own_sessions=1_000,
     sharing_rounds=200,
+    tree_entries=100_000,
+    tree_files=10_000,
+    tree_rounds=5,
     recall_messages=10_000,
     recall_rounds=100,
     recall_hostile=5,
@@ -119,6 +127,9 @@ QUICK = Scale(
     owners=20,
     own_sessions=40,
     sharing_rounds=3,
+    tree_entries=2_000,
+    tree_files=100,
+    tree_rounds=2,
     recall_messages=200,
     recall_rounds=3,
     recall_hostile=1,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx2
 from committing import show_commit, show_killed_worker
+from documents import show_documents
 from output import console, heading, print_line, progress_bar, show_error, show_messages
 from rich.table import Table
 from rich.text import Text
@@ -33,6 +34,7 @@ def main() -> None:
             show_fork(client)
             show_search(client)
             show_recall(client)
+            show_documents(client)
             show_commit(client)
         show_killed_worker(Path(folder))
         show_killed_writer(Path(folder))

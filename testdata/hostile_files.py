@@ -1,7 +1,7 @@
 """Hostile files, made by code: damaged, encrypted, misnamed, binary, and made to take much time or memory.
 
-`hostile_files` returns them by name, and `EXPECTED` says what is expected of each: words of the error, or nothing if the
-file is read.
+`hostile_files` returns them by name, and `EXPECTED` says what is expected of each: words of the error, or nothing if
+the file is read.
 """
 
 import io
@@ -13,7 +13,17 @@ import zipfile
 import zlib
 from functools import cache
 
-from sample_files import make_docx, make_epub, make_pdf, make_png, make_pptx, make_sparse_xlsx, make_xlsx, make_zip
+from sample_files import (
+    make_docx,
+    make_epub,
+    make_pdf,
+    make_pdf_file,
+    make_png,
+    make_pptx,
+    make_sparse_xlsx,
+    make_xlsx,
+    make_zip,
+)
 from sample_files import replace_entry as replaced
 
 _LAUGHS = (
@@ -39,11 +49,11 @@ EXPECTED: dict[str, str] = {
     "damaged entry.docx": "is damaged in its entry 'word/document.xml'",
     "wrong size.docx": "damaged",
     "other zip.docx": "zip archive without the contents of a Word document",
-    "no document.docx": "damaged Office file",
+    "no document.docx": "is damaged",
     "password.docx": "is encrypted",
     "old.docx": "an Office file of the old format, or one with a password",
     "many entries.docx": "60000 entries, more than 50000",
-    "deep.docx": "damaged Office file",
+    "deep.docx": "is damaged",
     "bomb.docx": "as a zip bomb does",
     "bomb.pptx": "as a zip bomb does",
     "bomb.xlsx": "as a zip bomb does",
@@ -57,8 +67,8 @@ EXPECTED: dict[str, str] = {
     "entities.svg": "declares XML entities",
     "no book.epub": "damaged EPUB book",
     "huge.png": "60000 x 60000 pixels",
-    "truncated.png": "damaged image",
-    "damaged.jpg": "damaged image",
+    "truncated.png": "is damaged",
+    "damaged.jpg": "is damaged",
     "text.png": "is not a PNG image",
     "nul.txt": "NUL bytes",
     "binary.txt": "control characters",
@@ -192,6 +202,24 @@ def _harmless() -> dict[str, bytes]:
         "sparse.xlsx": make_sparse_xlsx(),
         "../../escape.md": b"# Up\n\nThe name of a file is never used as a path.",
     }
+
+
+def make_endless_pdf() -> bytes:
+    """Make a PDF file whose page draws a form that draws ten forms, and so on: reading it takes years."""
+    levels = 20
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Count 1/Kids[3 0 R]>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Resources<</XObject<</F 5 0 R>>>>/Contents 4 0 R>>",
+        b"<</Length 5>>stream\n/F Do\nendstream",
+    ]
+    for level in range(levels):
+        content = b"/F Do " * 10 if level < levels - 1 else b"q Q"
+        objects.append(
+            b"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</F %d 0 R>>>>/Length %d>>stream\n%b\n"
+            b"endstream" % (6 + level, len(content), content)
+        )
+    return make_pdf_file(objects)
 
 
 def _nested_parts(number: int) -> bytes:

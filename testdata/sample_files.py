@@ -48,7 +48,7 @@ def make_pdf(
     if encrypted:
         objects.append(b"<</Filter/Standard/V 1/R 2/P -4/O<%b>/U<%b>>>" % (b"41" * 32, b"42" * 32))
         trailer += b"/Encrypt %d 0 R/ID[<00><00>]" % len(objects)
-    return _pdf_file(objects, trailer)
+    return make_pdf_file(objects, trailer)
 
 
 def _content(text: str) -> bytes:
@@ -57,7 +57,7 @@ def _content(text: str) -> bytes:
     return b"BT /F1 10 Tf 12 TL 40 800 Td\n%bET" % shown
 
 
-def _pdf_file(objects: Sequence[bytes], trailer: bytes) -> bytes:
+def make_pdf_file(objects: Sequence[bytes], trailer: bytes = b"") -> bytes:
     data, offsets = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, 1):
         offsets.append(len(data))

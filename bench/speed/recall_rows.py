@@ -23,7 +23,7 @@ FIRST_OTHER_LOG = 1_000_000_000
 _ROWS = 100
 _EMBEDDED = 1_000
 _COLUMNS = (
-    "n, account_id, owner_id, kind, log_id, number, level, role, speaker, created_at, version, flags, word_count, uri,"
+    "n, account_id, owner_id, kind, log_id, number, level, role, speaker, created_at, version, flags, word_count,"
     " dates, tags, words"
 )
 _LEXEMES = "array_to_tsvector(string_to_array(':' || replace({scope}, ' ', ' :'), ' '))"
@@ -105,7 +105,7 @@ def _insert_own(tx: Tx, counts: RecallRows, own: Sequence[str]) -> None:
             numbers[first : first + _ROWS], own[first:], rows[first:], strict=False
         ):
             params += (n, ACCOUNT, OWNER, "message", log_id, seq, 2, role, "", created_at, 1, 0, text.count(" ") + 1)
-            params += (None, "[]", "[]", text)
+            params += ("[]", "[]", text)
             scope = " ".join([account, owner, scopes.of_kind("message"), scopes.of_log(log_id)])
             entries.append(TextEntry(n, scope, text))
         marks = f"({', '.join('?' * (_COLUMNS.count(',') + 1))})"
@@ -154,7 +154,7 @@ def _insert_others(tx: Tx, counts: RecallRows, templates: Sequence[str]) -> None
     )
     tx.execute(
         f"{numbers} INSERT INTO documents ({_COLUMNS}) SELECT i, '{ACCOUNT}', {owner}, 'message', {log},"
-        f" (i - 1) % {SESSION_MESSAGES} + 1, 2, 'user', '', i, 1, 0, 40, NULL, '[]', '[]', words FROM others"
+        f" (i - 1) % {SESSION_MESSAGES} + 1, 2, 'user', '', i, 1, 0, 40, '[]', '[]', words FROM others"
     )
     _insert_other_words(tx, numbers, log, session)
     tx.execute("DROP TABLE templates")

@@ -267,7 +267,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fetch_git: bool = False
     """Whether users may add Git repositories by their https URLs; this needs the program git."""
 
-    allowed_fetch_hosts: str = ""
+    allowed_fetch_hosts: str | None = None
     """Hosts that may be fetched from although their addresses are private, such as `wiki.local:8080`, separated by
     commas."""
 
@@ -277,7 +277,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fetch_seconds: Seconds = 60.0
     """How long one fetch may take."""
 
-    resource_folders: str = ""
+    resource_folders: str | None = None
     """Folders of this machine that users may add and watch by their paths, separated by commas."""
 
     rerank_base_url: str | None = None

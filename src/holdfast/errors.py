@@ -60,6 +60,13 @@ class DocumentError(InvalidArgumentError):
         super().__init__("file", f"{short_repr(name)} {problem}", name=name)
 
 
+class ProcessingError(HoldfastError):
+    """What was uploaded or fetched cannot be added: it is damaged, or none of its files can be read."""
+
+    code = "PROCESSING_ERROR"
+    status = 500
+
+
 class InvalidUriError(HoldfastError):
     """A URI is malformed: nothing can exist at it. `details` has the `uri` and the `reason`."""
 

@@ -1,8 +1,9 @@
 """Fixtures: a client of each kind, embedded and over HTTP, synchronous and asynchronous, on both databases."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from holdfast.engine import Engine
 from holdfast.testing.awaited import Awaited, EventLoop
 from holdfast.testing.postgres import PostgresServer
 from holdfast.testing.server import running_server
+from holdfast.testing.stored_files import StoredFile, store_file
 
 ROOT_KEY = "the-operators-key"
 ALICE = ("acme", "alice", "root")
@@ -171,3 +173,17 @@ def run_tasks(instance: Instance) -> Callable[..., None]:
         engine.close()  # it waits until the due tasks are finished
 
     return run_tasks
+
+
+@pytest.fixture
+def store_files(instance: Instance) -> Callable[[Sequence[StoredFile]], None]:
+    """Stores files of the account with their documents, as the processing of files does."""
+
+    def store(files: Sequence[StoredFile]) -> None:
+        settings = Settings(worker_threads=0)
+        engine = Engine(open_database(instance.database, settings), settings)
+        for number, file in enumerate(files, 1):
+            engine.db.write(ALICE[0], partial(store_file, file=file, node_id=number, now=number))
+        engine.close()
+
+    return store

@@ -34,6 +34,8 @@ PAGES = [
     "docs/commits.md",
     "docs/search.md",
     "docs/files.md",
+    "docs/skills.md",
+    "docs/resources.md",
     "docs/server.md",
     "docs/exchange.md",
     "docs/audit.md",

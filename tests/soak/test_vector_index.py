@@ -79,7 +79,7 @@ def insert(tx: Tx, first: int, rows: Any) -> None:
     ]
     stored = documents.read(tx, documents.insert(tx, "alice", new))
     embedded = [
-        (DocumentToEmbed(each.n, each.kind, each.log_id, each.number, each.version, each.uri), row.tobytes())
+        (DocumentToEmbed(each.n, each.kind, each.log_id, each.number, each.version, each.content_id), row.tobytes())
         for each, row in zip(stored, rows, strict=True)
     ]
     last = stored[-1]

@@ -14,18 +14,19 @@ from holdfast.cli.commands import (
     commits,
     evaluation,
     exchange,
-    files,
     messages,
     reembed,
+    resources,
     resummarise,
     search,
     sessions,
     sharing,
-    skills,
     system,
     tasks,
+    watches,
     worker,
 )
+from holdfast.cli.commands.tree import file_changes, files, patterns, skills
 from holdfast.config import limit_computing_threads
 
 EXIT_OUTPUT_CLOSED = 141
@@ -56,11 +57,16 @@ sessions.app.add_typer(exchange.session)
 app.add_typer(sessions.app, name="session")
 app.add_typer(sharing.app, name="share")
 app.add_typer(skills.app, name="skills")
+tasks.app.add_typer(watches.app, name="watch")
 app.add_typer(tasks.app, name="task")
 app.add_typer(resummarise.app)
 app.add_typer(reembed.app)
 app.add_typer(search.app)
 app.add_typer(files.app)
+app.add_typer(file_changes.app)
+app.add_typer(patterns.app)
+app.add_typer(patterns.tags, name="tags")
+app.add_typer(resources.app)
 app.add_typer(exchange.app)
 app.add_typer(exchange.pack, name="pack")
 app.add_typer(evaluation.app, name="eval")

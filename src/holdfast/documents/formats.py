@@ -12,7 +12,7 @@ from holdfast.documents.binary_formats.mail import parse_mail
 from holdfast.documents.binary_formats.pdf import parse_pdf
 from holdfast.documents.binary_formats.pptx import parse_pptx
 from holdfast.documents.binary_formats.xlsx import parse_xlsx
-from holdfast.documents.parsed import Extracted
+from holdfast.documents.parsed import Extracted, UnreadableError
 from holdfast.documents.text_formats.code import parse_code
 from holdfast.documents.text_formats.delimited import parse_delimited
 from holdfast.documents.text_formats.html import parse_html
@@ -159,4 +159,9 @@ def read(each: Format, content: Any, extension: str) -> Extracted:
     if each.read_text is not None:
         return each.read_text(content, extension)
     assert each.read_bytes is not None  # noqa: S101 - every format has one of the two
-    return each.read_bytes(content)
+    try:
+        return each.read_bytes(content)
+    except (UnreadableError, ModuleNotFoundError, MemoryError, RecursionError):
+        raise
+    except Exception:  # noqa: BLE001 - the libraries raise errors of any type for damaged files
+        raise UnreadableError(f"is damaged: it cannot be read as {each.name}; save it again") from None

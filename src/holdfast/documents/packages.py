@@ -9,6 +9,8 @@ from holdfast.documents.zips import entry_problem, open_zip, read_entry
 MAX_PACKAGE_BYTES = 256 << 20
 """The size of all entries, uncompressed."""
 MAX_ENTRY_BYTES = 128 << 20
+MAX_TREE_BYTES = 40 << 20
+"""The size of XML that is held as a tree, which takes about ten times as much memory."""
 _ENTITY_MARKS = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
 _XML_EXTENSIONS = (".xml", ".rels", ".opf", ".ncx", ".vml")
 _PAGE_EXTENSIONS = (".html", ".xhtml", ".htm")
@@ -19,15 +21,16 @@ def entry_names(data: bytes) -> list[str]:
     return open_zip(io.BytesIO(data)).namelist()
 
 
-def open_package(data: bytes) -> zipfile.ZipFile:
+def open_package(data: bytes, max_xml_bytes: int = MAX_ENTRY_BYTES) -> zipfile.ZipFile:
     """Open a zip file after checking all its entries: sizes, checksums, and XML that declares entities.
 
-    Images, fonts and videos are not read.
+    Images, fonts and videos are not read. An entry with XML may have at most `max_xml_bytes`.
     """
     archive = open_zip(io.BytesIO(data))
     total = 0
     for info in archive.infolist():
-        problem = entry_problem(info, MAX_ENTRY_BYTES)
+        is_xml = info.filename.lower().endswith(_XML_EXTENSIONS)
+        problem = entry_problem(info, max_xml_bytes if is_xml else MAX_ENTRY_BYTES)
         if problem:
             raise UnreadableError(f"cannot be read: its entry {info.filename!r:.100} {problem}")
         total += info.file_size

@@ -53,7 +53,7 @@ def _parse(name: str, data: bytes) -> ParsedDocument:
     title = shorten(storable(to_single_line(extracted.title[:1_000])), 160)
     return ParsedDocument(
         format_.media_type,
-        title or stem or file_name,
+        title or (stem if stem and format_.read_bytes else file_name),
         extracted.text,
         build_parts(extracted.text, extracted.sections, merges=extracted.merges),
         _bounded_metadata(extracted),

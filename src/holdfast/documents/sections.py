@@ -111,7 +111,9 @@ def first_sentences(text: str, chars: int = MAX_ABSTRACT_CHARS) -> str:
     >>> first_sentences("# Pods\n\nRestart them at night. Ask the team first.", 30)
     'Pods Restart them at night.'
     """
-    pieces = split_sentences(text[:_READ_CHARS])
+    text = text[:_READ_CHARS]
+    without_tables = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("|"))
+    pieces = split_sentences(without_tables) or split_sentences(text)
     prose = [piece.text for piece in pieces if piece.origin != "code"] or [piece.text for piece in pieces]
     line = ""
     for sentence in prose:

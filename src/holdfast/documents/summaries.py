@@ -52,7 +52,8 @@ def summarise_file(parsed: ParsedDocument, reason: str = "", instruction: str = 
     limit = min(MAX_OVERVIEW_CHARS, len(parsed.text))
     head = [f"# {title}"] * bool(title) + [about] * bool(about)
     used = sum(len(line) + 2 for line in head)
-    outline = _outline(parsed.parts, limit - used, instruction)
+    entries = [(_label(part, title), part.abstract if part.abstract != about else "") for part in parsed.parts]
+    outline = _outline(parsed.parts, entries, limit - used, instruction)
     overview = "\n\n".join([*head, *(["\n".join(outline)] if outline else [])])
     return _summary(line, overview, reason, wishes)
 
@@ -114,9 +115,9 @@ def _about(parsed: ParsedDocument) -> str:
     return ""
 
 
-def _outline(parts: Sequence[FilePart], chars: int, instruction: str) -> list[str]:
-    """Return a line for each part, within a number of characters."""
-    entries = [(_label(part), part.abstract) for part in parts]
+def _outline(parts: Sequence[FilePart], entries: list[tuple[str, str]], chars: int, instruction: str) -> list[str]:
+    """Return a line for each part, within a number of characters. Each entry is a label and an abstract."""
+    entries = [entry for entry in entries if any(entry)]
     wanted = extract_words(instruction)
     if wanted:
         scores = [len(wanted & extract_words(f"{label} {abstract}")) for label, abstract in entries[:2_000]]
@@ -140,11 +141,13 @@ def _outline(parts: Sequence[FilePart], chars: int, instruction: str) -> list[st
     return lines
 
 
-def _label(part: FilePart) -> str:
+def _label(part: FilePart, title: str) -> str:
+    """Return the title of a part without that of the document, and its page."""
+    name = "" if part.title == title else part.title.removeprefix(f"{title}{SEPARATOR}").removeprefix(f"{title}: ")
     page = f"page {part.page}" if part.page is not None else ""
-    if not part.title or not page:
-        return part.title or page.capitalize()
-    return part.title if part.title.lower().startswith(page) else f"{part.title} ({page})"
+    if not name or not page:
+        return name or page.capitalize()
+    return name if name.lower().startswith(page) else f"{name} ({page})"
 
 
 def _fitting(abstract: str, room: int) -> str:

@@ -34,7 +34,8 @@ from holdfast.engine.skills import handlers as skills
 from holdfast.engine.tasks import operations as tasks
 from holdfast.engine.tasks.workers import Workers
 from holdfast.engine.transfers import byte_reading, uploads
-from holdfast.engine.tree import attributes, files, history, links, moving, writing
+from holdfast.engine.tree import files, history, moving, writing
+from holdfast.engine.tree.attributes import links, tags
 from holdfast.engine.tree.patterns import glob, grep
 from holdfast.errors import HoldfastError, PermissionDeniedError
 from holdfast.model.identity import NO_ORIGIN, Origin, Principal
@@ -62,7 +63,7 @@ HANDLERS: dict[type[Operation[Any]], OperationHandler] = {
     **resummaries.HANDLERS,
     **tasks.HANDLERS,
     **files.HANDLERS,
-    **attributes.HANDLERS,
+    **tags.HANDLERS,
     **links.HANDLERS,
     **grep.HANDLERS,
     **glob.HANDLERS,

@@ -31,7 +31,7 @@ from holdfast.http.transfers.downloading import Downloading
 from holdfast.http.transfers.packing import PackExporting
 from holdfast.http.transfers.request import TransferRequest
 from holdfast.http.transfers.uploading import Uploading
-from holdfast.http.unsupported_fields import refuse_misplaced, refuse_unsupported
+from holdfast.http.unsupported_fields import refuse_unsupported
 from holdfast.json_documents import MAX_VALUES, decode_json, has_too_many_values
 from holdfast.model.identity import Origin
 from holdfast.ops.administration import DeleteAccount, DeleteUser, RevokeKey, RotateKey, SetRole
@@ -176,9 +176,10 @@ class Endpoint:
                         parsed = await state.executor.in_checker(partial(parse_body, body), user)
                     del body
                 telemetry = parsed.pop("telemetry", None)
-                in_address = {} if in_query else _address_fields(scope["query_string"], route)
+                if not in_query:
+                    parsed = _with_query_fields(route, parsed, scope["query_string"])
                 refuse_unsupported(route.cls, parsed)
-                fields = {**parsed, **in_address, **_header_fields(route, headers, parsed), **path_fields}
+                fields = {**parsed, **_header_fields(route, headers, parsed), **path_fields}
                 encoded = await state.executor.call_encoded(
                     caller.principal,
                     route.cls,
@@ -293,12 +294,19 @@ def _has_body(headers: Headers) -> bool:
     return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
-def _address_fields(query: bytes, route: Route) -> dict[str, Any]:
-    """The fields in the query of a request with a body. The owner of a shared session is a part of its address."""
-    parsed = _parse_query(query)
-    refuse_misplaced(route.cls, parsed)
-    allowed = route.cls.query_fields
-    return {name: value for name, value in parsed.items() if name in allowed}
+def _with_query_fields(route: Route, parsed: dict[str, Any], query: bytes) -> dict[str, Any]:
+    """Return the fields of a body with those of the query: they may be in the query of any request, as strings.
+
+    The owner of a shared session is a part of its address, so it takes precedence there. Another field that is in both
+    places with two values is an error: one of them would have no effect.
+    """
+    if not query:
+        return parsed
+    in_query = {name: value for name, value in _parse_query(query).items() if name in route.cls.__struct_fields__}
+    for name, value in in_query.items():
+        if name != "owner" and parsed.get(name, value) != value:
+            raise InvalidArgumentError(name, f"is {short_repr(value)} in the query and another value in the body")
+    return {**parsed, **in_query}
 
 
 def parse_body(body: bytes | bytearray) -> dict[str, Any]:

@@ -29,23 +29,22 @@ _LISTING = {
     "tags": Unsupported(_OMIT),
     "include_abstract": Unsupported("use output=agent, which has abstracts"),
     "include_overview": Unsupported("read the overview of each entry"),
+    "include_tags": Unsupported(_OMIT),
     "extra_fields": Unsupported(_OMIT),
 }
 _SEARCH = {
     "image": Unsupported("describe the image in the query"),
-    "include_provenance": Unsupported("the reasons of a hit say why it was found"),
-    "search_type": Unsupported("every search uses words and meaning", ("hybrid", "auto", "default")),
     "time_field": Unsupported("use created_at", ("created_at", "updated_at")),
-    "quotas": Unsupported("use limit, or one search for each context_type"),
     "peer_scope": Unsupported("name the person in the query", ("all", "auto")),
 }
 UNSUPPORTED: dict[type[Operation[Any]], dict[str, Unsupported]] = {
     CreateAccount: {
         "seed": _SEED,
+        "user_config": Unsupported("a user has no settings; use those of the server"),
         "isolate_user_scope_by_agent": Unsupported("users are always isolated, agents of a user never"),
         "isolate_agent_scope_by_user": Unsupported("users are always isolated, agents of a user never", (True,)),
     },
-    CreateUser: {"seed": _SEED},
+    CreateUser: {"seed": _SEED, "user_config": Unsupported("a user has no settings; use those of the server")},
     CreateKey: {"seed": _SEED},
     RotateKey: {"seed": _SEED},
     ListFiles: _LISTING,
@@ -63,10 +62,3 @@ def refuse_unsupported(cls: type[Operation[Any]], fields: Mapping[str, Any]) -> 
             continue
         if value not in unsupported.allowed and value not in [str(each).lower() for each in unsupported.allowed]:
             raise InvalidArgumentError(name, f"{short_repr(value)} is not supported; {unsupported.remedy}")
-
-
-def refuse_misplaced(cls: type[Operation[Any]], query: Mapping[str, Any]) -> None:
-    """Raise an error if the query of a request with a body has a field of the operation that belongs in its body."""
-    for name in query:
-        if name in cls.__struct_fields__ and name not in cls.query_fields:
-            raise InvalidArgumentError(name, "is in the query, where it has no effect; send it in the body")

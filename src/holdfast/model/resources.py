@@ -70,6 +70,27 @@ class ResourceAdded(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
     changed: int | None = None
     unchanged: int | None = None
     removed: int | None = None
+    missing: list[str] | None = None
+    """Files of the resource that the source does not have any more. With `sync` they were removed."""
+
+
+def with_outcome(added: ResourceAdded, outcome: ResourceOutcome) -> ResourceAdded:
+    """Return the answer to a request whose task is completed."""
+    return ResourceAdded(
+        status="success",
+        root_uri=outcome.root_uri,
+        source_path=added.source_path,
+        task_id=added.task_id,
+        errors=[*(added.errors or []), *outcome.errors],
+        meta={},
+        queue_status=outcome.queue_status,
+        context_count=outcome.context_count,
+        added=outcome.added,
+        changed=outcome.changed,
+        unchanged=outcome.unchanged,
+        removed=outcome.removed,
+        missing=outcome.missing,
+    )
 
 
 class Watch(WireStruct, frozen=True, kw_only=True):

@@ -10,7 +10,19 @@ from holdfast.model.messages import Message
 
 ContextType = Literal["memory", "resource", "skill", "message", "overview"]
 Signal = Literal[
-    "words", "previous", "meaning", "neighbours", "speaker", "role", "time", "name", "recency", "use", "kind", "rerank"
+    "words",
+    "previous",
+    "meaning",
+    "neighbours",
+    "speaker",
+    "role",
+    "time",
+    "name",
+    "recency",
+    "use",
+    "kind",
+    "folder",
+    "rerank",
 ]
 """Why a document was found:
 
@@ -19,7 +31,8 @@ Signal = Literal[
 - `meaning`: its vector is close to that of the query.
 - `speaker`: the query names who wrote it; `name`: a name of the query occurs in it; `role`: who usually states facts.
 - `time`: it is of, or names, the time of the query; `recency`: it is new; `use`: it was used before.
-- `kind`: it is long, is no question, or follows a short turn; `rerank`: the rerank service preferred it.
+- `kind`: it is long, is no question, or follows a short turn; `folder`: the overview of a folder above it matches;
+  `rerank`: the rerank service preferred it.
 """
 
 
@@ -42,6 +55,14 @@ class Hit(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
     reasons: list[Reason]
     content: str | None = None
     """The whole text, if it was asked for."""
+    document: str | None = None
+    """Of a part of a file: the address of the file."""
+    part: int | None = None
+    """The number of the part, from 1."""
+    title: str | None = None
+    """The headings of the part, from the outermost one on."""
+    page: int | None = None
+    """The page on which the part begins."""
 
 
 class MessageHit(WireStruct, frozen=True, kw_only=True):
@@ -93,11 +114,13 @@ class QueryPlan(WireStruct, frozen=True, kw_only=True):
     """What could not be done, such as a model that did not answer."""
 
 
-class FindResult(WireStruct, frozen=True, kw_only=True):
+class FindResult(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
     memories: list[Hit]
     resources: list[Hit]
     skills: list[Hit]
     total: int
+    notes: list[str] = field(default_factory=list)
+    """What could not be done, or was done in another way than usual."""
 
 
 class RecalledEntry(WireStruct, frozen=True, kw_only=True):

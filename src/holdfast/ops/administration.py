@@ -42,7 +42,7 @@ class CreateAccount(Operation[AccountCreated], frozen=True, kw_only=True):
 class ListAccounts(Operation[list[Account]], frozen=True, kw_only=True):
     """List all accounts by id, or those whose id contains `name` and `query`, ignoring case.
 
-    With `limit` or `page`, one page of them; `page` begins with 1.
+    With `limit`, one page of them; `page` begins with 1.
     """
 
     name: NamePart | None = None
@@ -88,7 +88,7 @@ class CreateUser(Operation[UserCreated], frozen=True, kw_only=True):
 class ListUsers(Operation[list[User]], frozen=True, kw_only=True):
     """List the users of an account by id, or those with a role, or whose id contains `name` and `query`.
 
-    With `limit` or `page`, one page of them; `page` begins with 1.
+    With `limit`, one page of them; `page` begins with 1.
     """
 
     account_id: Name

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.model.attributes import MAX_TAG_CHARS, Attributes, Linked, Relation, TagMode, TagsSet, Unlinked
+from holdfast.model.tree.attributes import MAX_TAG_CHARS, Attributes, Linked, Relation, TagMode, TagsSet, Unlinked
 from holdfast.ops.files import Uri
 from holdfast.ops.table import Operation, operation
 

@@ -66,7 +66,9 @@ class WriteFiles(Operation[BatchWritten], frozen=True, kw_only=True, forbid_unkn
     skip_conflicts: bool = False
     """Leave out files that exist although the mode is `create`, or whose content has another hash than expected."""
     wait: bool = False
-    """Return when the files can be searched."""
+    """Return when the files can be searched by their words."""
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=86_400)] | None = None
+    """The seconds to wait. A server ends the wait before the request times out."""
     defer_processing: bool = False
     """Accepted for published clients: files are always processed after the call, unless it waits."""
     processing_mode: Literal["semantic_and_vectors", "vectors_only"] | None = None

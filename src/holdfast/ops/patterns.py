@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.model.patterns import GlobResult, GrepResult
+from holdfast.model.tree.patterns import GlobResult, GrepResult
 from holdfast.ops.files import NodeLimit, Uri
 from holdfast.ops.search import TargetUri
 from holdfast.ops.table import Operation, operation

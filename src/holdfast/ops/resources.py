@@ -1,6 +1,6 @@
 """Operations that add resources, and manage the watches that add them again."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -98,7 +98,6 @@ class UpdateWatch(Operation[Watch], frozen=True, kw_only=True):
 class UpdateWatchOf(Operation[Watch], frozen=True, kw_only=True):
     """Pause, resume or change the watch of a resource."""
 
-    query_fields: ClassVar[frozenset[str]] = frozenset({"to_uri"})
     to_uri: Address
     is_active: bool | None = None
     watch_interval: PositiveMinutes | None = None
@@ -131,5 +130,4 @@ class TriggerWatch(Operation[WatchTriggered], frozen=True, kw_only=True):
 class TriggerWatchOf(Operation[WatchTriggered], frozen=True, kw_only=True):
     """Read the source of the watch of a resource now."""
 
-    query_fields: ClassVar[frozenset[str]] = frozenset({"to_uri"})
     to_uri: Address

@@ -1,6 +1,6 @@
 """Operations that search what a caller may read."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -14,7 +14,6 @@ MAX_URIS = 1_000
 Query = Annotated[
     str,
     msgspec.Meta(
-        min_length=1,
         max_length=200_000,
         description="say what to search for",
         extra_json_schema={"pattern": r"^[^\u0000]*[^\s\u0000][^\u0000]*$"},  # only for the schema
@@ -33,6 +32,7 @@ HitLimit = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 Score = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Level = Literal[0, 1, 2]
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+ShortText = Annotated[str, msgspec.Meta(max_length=64)]
 FoundKind = Literal["memory", "resource", "skill"]
 SearchedKind = Literal["memory", "resource", "skill", "message", "overview"]
 TIME_HINT = "use an age such as 7d, 12h or 2w, a date such as 2026-03-24, or ISO 8601"
@@ -70,6 +70,22 @@ class SearchFields(msgspec.Struct, frozen=True, kw_only=True):
     """The time that "yesterday" or "7d" is relative to. The default is now."""
     read_content: bool = False
     """Add the whole text of each hit."""
+    search_type: ShortText | None = None
+    """`keywords` to find by words alone. With any other value, by words and by meaning."""
+    time_field: ShortText | None = None
+    """`created_at`: `since` and `until` limit when a file was created, and not when it was changed."""
+    filter: Any = None
+    """Accepted for published clients. A note says that it has no effect."""
+    include_provenance: bool | None = None
+    """Accepted for published clients. Hits always say which document they are a part of."""
+    image_url: Any = None
+    """Images are not compared. With a query, a note says so; without one, it is an error."""
+    image: Any = None
+    """Another name of `image_url`."""
+
+    @property
+    def has_image(self) -> bool:
+        return bool(self.image_url or self.image)
 
     @property
     def max_hits(self) -> int:

@@ -32,7 +32,7 @@ SkillText = Annotated[str, msgspec.Meta(max_length=MAX_TEXT_CHARS)]
 SkillData = dict[str, Any] | SkillText
 UploadId = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
 Choice = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
 
 class SourceMetadata(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class AddSkill(SkillFields, Operation[SkillAdded], frozen=True, kw_only=True):
     """Only list which skills there are in the source."""
 
 
-@operation("PUT /skills/{name}", audit="{result.uri}")
+@operation("PUT /skills/{name}", audit="{name} {result.uri}")
 class UpdateSkill(SkillFields, Operation[SkillAdded], frozen=True, kw_only=True):
     """Replace a skill that exists."""
 
@@ -76,7 +76,7 @@ class UpdateSkill(SkillFields, Operation[SkillAdded], frozen=True, kw_only=True)
     """Read it from its source again."""
 
 
-@operation("DELETE /skills/{name}", audit="{result.uri}")
+@operation("DELETE /skills/{name}", audit="{name} {result.uri}")
 class RemoveSkill(Operation[SkillRemoved], frozen=True, kw_only=True):
     """Remove a skill with its files. `RestoreFile` brings it back."""
 
@@ -131,7 +131,7 @@ class ValidateSkill(Operation[SkillValidation], frozen=True, kw_only=True):
     """The name of the folder of SKILL.md."""
 
 
-@operation("POST /skills/{name}/publish", role="admin", audit="{result.source_uri} {result.uri}")
+@operation("POST /skills/{name}/publish", role="admin", audit="{name} {result.source_uri}")
 class PublishSkill(Operation[SkillPublished], frozen=True, kw_only=True):
     """Publish a skill of a user to the account: every user can read a copy of it. Publishing it again updates it."""
 
@@ -140,7 +140,7 @@ class PublishSkill(Operation[SkillPublished], frozen=True, kw_only=True):
     """The user whose skill it is. The default is the caller."""
 
 
-@operation("POST /skills/{name}/unpublish", role="admin", audit="{result.uri}")
+@operation("POST /skills/{name}/unpublish", role="admin", audit="{name}")
 class UnpublishSkill(Operation[SkillUnpublished], frozen=True, kw_only=True):
     """Remove a published skill. The skill of the user whose it is stays."""
 

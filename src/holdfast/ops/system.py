@@ -15,6 +15,7 @@ from holdfast.model.system import (
     SystemHealth,
     SystemStatus,
 )
+from holdfast.ops.files import Uri
 from holdfast.ops.table import Operation, operation
 
 StatusFormat = Literal["table", "json"]
@@ -69,7 +70,7 @@ class ObserveComponent(Operation[Component], frozen=True, kw_only=True):
 class CheckConsistency(Operation[Consistency], frozen=True, kw_only=True):
     """Return whether the caller's messages at and below an address are indexed."""
 
-    uri: Annotated[str, msgspec.Meta(max_length=2048)] = "viking://"
+    uri: Uri = "viking://"
 
 
 @operation("GET /stats/memories")

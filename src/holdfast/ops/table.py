@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from string import Formatter
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET
@@ -44,9 +44,6 @@ SCALAR_TYPES = {str, int, float, bool, type(None)}
 
 class Operation(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
     """The base of all operations, with the type of the result. Operations are values: they can be stored and sent."""
-
-    query_fields: ClassVar[frozenset[str]] = frozenset({"owner"})
-    """Fields that may be in the query of a request with a body: they are a part of the address."""
 
     @classmethod
     def translate(cls, fields: dict[str, Any]) -> dict[str, Any]:

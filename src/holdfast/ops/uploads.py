@@ -28,7 +28,7 @@ ByteOffset = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 ByteLimit = Annotated[int, msgspec.Meta(ge=1, le=PART_BYTES)]
 
 
-@operation("POST /uploads")
+@operation("POST /uploads", audit="{result.upload_id}")
 class StartUpload(Operation[UploadProgress], frozen=True, kw_only=True):
     """Begin to upload a file in parts. It expires after a day."""
 
@@ -56,7 +56,7 @@ class FinishUpload(Operation[TempFile], frozen=True, kw_only=True):
     upload_id: UploadId
 
 
-@operation("DELETE /uploads/{upload_id}")
+@operation("DELETE /uploads/{upload_id}", audit="{upload_id}")
 class CancelUpload(Operation[UploadCancelled], frozen=True, kw_only=True):
     """Delete an upload, complete or not."""
 

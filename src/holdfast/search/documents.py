@@ -18,7 +18,7 @@ class Document(NamedTuple):
     owner_id: str
     log_id: int | None
     number: int
-    """The sequence number of a message, or the number of the archive of an overview."""
+    """The sequence number of a message, the number of the archive of an overview, or the part of a file."""
     level: int
     role: str
     speaker: str
@@ -30,7 +30,6 @@ class Document(NamedTuple):
     flags: int
     tags: str
     """JSON: a list of texts."""
-    uri: str | None
 
     @property
     def place(self) -> Place:

@@ -52,6 +52,8 @@ class Pool(NamedTuple):
     """For each document the cosine of its vector and that of the query; not a number if it has none."""
     hotness: "Array"
     """For each candidate how much it was used, from 0 to 1."""
+    folder: "Array"
+    """For each candidate how well the best folder above it matches, from 0 to 1."""
     now: int
     average_length: float
 
@@ -99,6 +101,7 @@ def measure(query: Query, pool: Pool, vocabulary: Vocabulary) -> Measured:
         "identifier": _part_of(query.identifiers, documents[:count]),
         "recency": _recency(documents[:count], pool.now),
         "use": pool.hotness,
+        "folder": pool.folder,
         **_times(query, documents[:count], by_words),
     }
     covered = np.maximum(coverage[:count], np.maximum(_at(coverage, previous), _at(coverage, following)))

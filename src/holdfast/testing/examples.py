@@ -26,6 +26,7 @@ _EXAMPLE_VALUES = {
     "to_uri": "viking://resources/notes/b.md",
     "to_uris": ["viking://resources/notes/b.md"],
 }
+_WITH_SKILLS = {"AddSkill", "UpdateSkill", "ValidateSkill"}
 
 
 def example_operation(cls: type[Operation[Any]], **values: Any) -> Operation[Any]:
@@ -39,6 +40,8 @@ def example_operation(cls: type[Operation[Any]], **values: Any) -> Operation[Any
         arguments.setdefault("content", "hello")
     if cls.__name__ == "RecordUse":
         arguments["contexts"] = ["viking://x"]
+    if cls.__name__ in _WITH_SKILLS:
+        arguments["data"] = {"name": arguments.get("name", "x"), "description": "Says hello.", "content": "hello"}
     return cls(**arguments)
 
 

@@ -125,7 +125,7 @@ def test_an_unauthorised_caller_exits_with_4(
         code, out, err = run("admin", "account", "list")
         assert (code, out, "needs the role root" in err) == (4, None, True)
         status = run("status")[1]
-        assert (status["user_id"], status["is_healthy"], status["components"]) == ("bob", True, {})
+        assert (status["user_id"], status["is_healthy"], "queue" in status["components"]) == ("bob", True, True)
         assert run("doctor")[0] == 0
 
 

@@ -57,7 +57,7 @@ message = st.fixed_dictionaries(
     optional={
         "id": st.sampled_from(["m1", "m2", "M:3"]),
         "created_at": time,
-        "peer_id": text,
+        "peer_id": st.sampled_from(["ann", "_:bob@example.org", "0"]),
         "turn_id": text,
         "message_kind": text,
         "source_message_ids": st.lists(text, max_size=2),

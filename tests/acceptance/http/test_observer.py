@@ -84,7 +84,7 @@ def test_a_user_sees_their_own_counts_and_an_administrator_those_of_the_account(
             part: clients[name].observe(part, format="json").status for part in ("queue", "vikingdb", "retrieval")
         }
         commits = next(queue for queue in status["queue"]["queues"] if queue["queue"] == "SessionCommit")
-        return commits["processed"], status["vikingdb"]["index_count"], status["retrieval"]["total_queries"]
+        return commits["processed"], status["vikingdb"]["documents"], status["retrieval"]["total_queries"]
 
     alice, bob, rival = counts("alice"), counts("bob"), counts("rival")
     assert alice[::2] == (1, 2)
@@ -133,6 +133,7 @@ def test_an_administrator_reads_accounts_and_users(clients: dict[str, holdfast.C
     assert [user.user_id for user in admin.list_users("acme", name="b", limit=5)] == ["bob"]
     assert [user.user_id for user in admin.list_users("acme", limit=2, page=2)] == ["bob"]
     assert admin.list_users("acme", name="%") == []
+    assert (len(admin.list_users("acme", page=1)), len(admin.list_users("acme", page=2))) == (3, 0)
     with pytest.raises(NotFoundError):
         operator.get_account("nowhere")
     with pytest.raises(NotFoundError):

@@ -18,6 +18,7 @@ import pytest
 import schemathesis
 
 from holdfast.config import AuthMode
+from holdfast.http.routes import TRANSFER_ROUTES
 from holdfast.ops.table import OPERATIONS
 from holdfast.testing.server import running_server
 
@@ -48,7 +49,9 @@ def test_every_response_matches_the_openapi_document(
     if amount is COVERAGE_ONLY and not is_soak:
         amount = [*COVERAGE_ONLY, *WITHOUT_APPENDS]
     keys: dict[str, Any] = {"root_api_key": ROOT_KEY} if mode == "api_key" else {}
-    with running_server(target, log_level="error", tool_output_threshold=100, **keys) as server:
+    with running_server(
+        target, log_level="error", tool_output_threshold=100, max_open_uploads=1_000_000, **keys
+    ) as server:
         callers, resources = create_resources(server.url, mode)
         done = subprocess.run(
             [
@@ -141,6 +144,7 @@ def test_the_document_has_every_operation_and_every_page(document: dict[str, Any
         for verb, operation in verbs.items()
     }
     operations = {cls.__name__: (entry.verb, entry.path) for cls, entry in OPERATIONS.items()}
+    operations |= {route.name: (route.verb, route.path) for route in TRANSFER_ROUTES}
     pages = {f"Get{name.capitalize()}": ("GET", f"/{name}") for name in ("health", "ready", "metrics")}
     assert described == operations | pages | {"GetOpenapi": ("GET", "/openapi.json")}
 

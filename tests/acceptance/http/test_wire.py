@@ -218,6 +218,8 @@ def test_unknown_fields_of_newer_clients_are_accepted(http: httpx2.Client) -> No
         ("POST /admin/accounts/default/users", {"user_id": "bob", "seed": "s"}, "seed"),
         ("POST /admin/accounts/default/users/default/key", {"seed": "s"}, "seed"),
         ("POST /sessions/none/commit?keep_recent_count=3", {}, "keep_recent_count"),
+        ("POST /search/find?query=norway&newer=1", {}, None),
+        ("POST /search/find?query=norway", {"query": "sweden"}, "query"),
         ("GET /audit?since=20260324&until=2026-W13", None, None),
         ("GET /audit?since=17", None, "since"),
     ],

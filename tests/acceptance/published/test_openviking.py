@@ -258,6 +258,22 @@ def test_ov_manages_accounts_and_users(operator: ClientConfig, ov: Callable[...,
     assert ov(operator, "status")["is_healthy"] is True
 
 
+def test_ov_shows_the_state_of_every_component(
+    alice: ClientConfig, ov: Callable[..., Any], ov_program: Path, tmp_path: Path
+) -> None:
+    ov(alice, "session", "add-message", "chat_001", "--role", "user", "--content", "The code of the safe is 4711.")
+    ov(alice, "wait")
+    ov(alice, "search", "code of the safe")
+    printed = run_command([ov_program, "status"], home=tmp_path / "home")
+    state = printed.partition("System")[2]  # before it are the settings of ov itself
+    assert "Connected (Healthy)" in state
+    assert "unknown" not in state.lower()
+    for summary in ("0 pending, 0 running, 0 errors", "1 collection, 1 vectors", "1 queries, 0.0% zero-result rate"):
+        assert summary in state
+    for component in ("queue", "vikingdb", "models", "retrieval", "filesystem"):
+        assert ov(alice, "observer", component)["is_healthy"] is True
+
+
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
 def test_the_sdk_finds_and_searches(alice: ClientConfig, version: str, run_with_sdk: Callable[..., Any]) -> None:
     results = run_with_sdk(

@@ -11,7 +11,7 @@ from holdfast.computing.process import ProcessRunner
 from holdfast.computing.thread import ThreadRunner
 from holdfast.config import Settings
 from holdfast.errors import UnavailableError
-from hostile_files import EXPECTED, hostile_files
+from hostile_files import EXPECTED, hostile_files, make_endless_pdf
 from hostile_jobs import OBEY, Demand
 from sample_files import make_pdf
 
@@ -26,7 +26,7 @@ def runner() -> Iterator[ProcessRunner]:
 
 
 def run(runner: ProcessRunner | ThreadRunner, file: FileToParse) -> ParsedFile:
-    return parse_file(lambda job, input: runner.run(job, input, no_vectors), file)
+    return parse_file(lambda job, given: runner.run(job, given, no_vectors), file)
 
 
 def test_a_document_is_the_same_in_the_child_and_in_a_thread(runner: ProcessRunner) -> None:
@@ -55,19 +55,21 @@ def test_a_file_that_needs_too_much_memory_is_the_error_of_that_file(runner: Pro
     assert run(runner, FileToParse("a.md", b"# Fine")).title == "Fine"
 
 
-@pytest.mark.parametrize(
-    ("demand", "error"),
-    [("loop", "'a.pdf' needs more CPU time than"), ("die", "'a.pdf' ended the process that read it")],
-)
-def test_a_file_that_ends_the_process_is_the_error_of_that_file(runner: ProcessRunner, demand: str, error: str) -> None:
-    """The job is replaced by one that loops or dies: no file is known that makes a parser do so."""
+def test_a_pdf_without_end_is_the_error_of_that_file(runner: ProcessRunner) -> None:
+    """The library ends the process if it gets no memory."""
+    error = run(runner, FileToParse("endless.pdf", make_endless_pdf())).error
+    assert error == "'endless.pdf' ended the process that read it; it may be damaged: save it again, or leave it out"
+    assert run(runner, FileToParse("a.md", b"# Fine")).title == "Fine"
 
+
+def test_a_file_that_takes_too_long_is_the_error_of_that_file(runner: ProcessRunner) -> None:
     def compute(_job: Job[FileToParse, ParsedFile], _file: FileToParse) -> ParsedFile:
-        runner.run(OBEY, Demand(demand), no_vectors)
+        runner.run(OBEY, Demand("loop"), no_vectors)
         raise AssertionError("the child must have ended")
 
-    assert parse_file(compute, FileToParse("a.pdf", b"")).error.startswith(error)
-    assert run(runner, FileToParse("a.md", b"# Fine")).title == "Fine"
+    assert parse_file(compute, FileToParse("a.pdf", b"")).error == (
+        "'a.pdf' needs more CPU time than the limit compute_seconds allows; split it into smaller files"
+    )
 
 
 def test_a_process_that_was_ended_once_reads_the_file_again(runner: ProcessRunner) -> None:

@@ -6,7 +6,10 @@ from holdfast.documents import ChildSummary, parse, summarise_file, summarise_fo
 from sample_files import SAMPLE_MAIL, make_docx, make_epub, make_pdf, make_png, make_xlsx
 
 PROSE = "The gateway restarts every night and writes a report about it. " * 8
-GUIDE = f"# Guide\n\nHow to run the gateway. {PROSE}\n\n## Install\n\nUse apt. {PROSE}\n\n## Billing\n\nPay in euros. {PROSE}"
+GUIDE = (
+    f"# Guide\n\nHow to run the gateway. {PROSE}\n\n## Install\n\nUse apt. {PROSE}\n\n"
+    f"## Billing\n\nPay in euros. {PROSE}"
+)
 FILES = {
     "guide.md": GUIDE.encode(),
     "long.md": b"".join(b"# Chapter %d\n\n%b\n\n" % (number, PROSE.encode()) for number in range(300)),
@@ -42,7 +45,7 @@ def test_an_overview_has_the_title_what_it_is_about_and_an_outline() -> None:
     summary = summarise_file(parse("guide.md", FILES["guide.md"]))
     assert summary.abstract.startswith("Guide: How to run the gateway.")
     assert summary.overview.startswith("# Guide\n\nHow to run the gateway.")
-    assert "- Guide > Install: Use apt." in summary.overview
+    assert "\n\n- Install: Use apt." in summary.overview
     assert "- Page 2: Two." in summarise_file(parse("a.pdf", make_pdf(["One. " * 99, "Two."]))).overview
 
 

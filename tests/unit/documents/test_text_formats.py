@@ -42,7 +42,10 @@ def test_a_long_section_is_split_at_paragraphs() -> None:
 
 
 def test_front_matter_is_metadata_and_no_heading() -> None:
-    source = b'---\nname: search-logs\ndescription: >\n  Finds lines\n  in logs.\ntags: [ops, "logs"]\nuses:\n  - grep\n---\n# Use\nCall it.'
+    source = (
+        b"---\nname: search-logs\ndescription: >\n  Finds lines\n  in logs.\n"
+        b'tags: [ops, "logs"]\nuses:\n  - grep\n---\n# Use\nCall it.'
+    )
     document = parse("SKILL.md", source)
     assert document.title == "search-logs"
     assert document.metadata["description"] == "Finds lines in logs."
@@ -55,8 +58,9 @@ def test_front_matter_is_metadata_and_no_heading() -> None:
 def test_python_is_split_by_classes_methods_and_functions() -> None:
     body = "        value = compute(value)\n" * 20
     source = (
-        f'"""Reads orders."""\n\nimport csv\n\n\n@cache\ndef load(path):\n    """Load the orders of a file."""\n{body}\n\n'
-        f'class Order:\n    """def not_a_function(): in a docstring"""\n\n    def total(self):\n        # the sum\n{body}'
+        '"""Reads orders."""\n\nimport csv\n\n\n@cache\ndef load(path):\n    """Load the orders of a file."""\n'
+        f'{body}\n\nclass Order:\n    """def not_a_function(): in a docstring"""\n\n'
+        f"    def total(self):\n        # the sum\n{body}"
         f"\n    async def send(self):\n{body}\n        def inner():\n            pass\n"
     )
     document = parse("orders.py", source.encode())

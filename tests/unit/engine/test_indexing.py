@@ -30,7 +30,7 @@ from holdfast.testing.faults.watching import wait_for
 
 ALICE = Principal("acme", "alice", "root", internal_id="alice")
 BOB = Principal("acme", "bob", "root", internal_id="bob")
-FIELDS = "owner_id, kind, number, level, role, speaker, flags, dates, words, uri"
+FIELDS = "owner_id, kind, number, level, role, speaker, flags, dates, words, content_id"
 
 
 @pytest.fixture

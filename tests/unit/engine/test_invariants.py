@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import holdfast
+from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.gate.ids import Ids
 from holdfast.errors import NotFoundError
@@ -43,9 +44,30 @@ from holdfast.ops.commits import (
     ResummariseSession,
     RetryArchive,
 )
-from holdfast.ops.file_changes import CopyFile, MakeFolder, MoveFile, ReadHistory, RemoveFile, RestoreFile, WriteFile
+from holdfast.ops.file_changes import (
+    BatchOperation,
+    CopyFile,
+    MakeFolder,
+    MoveFile,
+    ReadHistory,
+    RemoveFile,
+    RestoreFile,
+    WriteFile,
+    WriteFiles,
+)
 from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
 from holdfast.ops.patterns import Glob, Grep
+from holdfast.ops.resources import (
+    AddResource,
+    DeleteWatch,
+    DeleteWatchOf,
+    GetWatch,
+    ListWatches,
+    TriggerWatch,
+    TriggerWatchOf,
+    UpdateWatch,
+    UpdateWatchOf,
+)
 from holdfast.ops.search import Find, Search
 from holdfast.ops.sessions import (
     AddMessage,
@@ -76,6 +98,17 @@ from holdfast.ops.sharing import (
     TransferSession,
     UnshareSession,
 )
+from holdfast.ops.skills import (
+    AddSkill,
+    FindSkills,
+    GetSkill,
+    ListSkills,
+    PublishSkill,
+    RemoveSkill,
+    UnpublishSkill,
+    UpdateSkill,
+    ValidateSkill,
+)
 from holdfast.ops.system import (
     CheckConsistency,
     CheckHealth,
@@ -88,6 +121,7 @@ from holdfast.ops.system import (
 )
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
+from holdfast.ops.uploads import AppendUpload, CancelUpload, FinishUpload, ReadBytes, StartUpload
 from holdfast.ops.vectors import ReembedDocuments
 from holdfast.store.access import audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
@@ -100,6 +134,8 @@ from holdfast.testing.postgres import PostgresServer
 
 ALICE = Principal("acme", "alice", "root")
 LARGE = "word " * 4_000
+WATCHED_FOLDER = "/srv/documents"
+SETTINGS = Settings(resource_folders=WATCHED_FOLDER)
 LISTED = "listed"
 """A placeholder for the id that was listed last: of a tool result, a key or a task."""
 
@@ -127,6 +163,40 @@ def tree_operations() -> list[Operation[Any]]:
         ListFiles(uri=notes, sort_by="mtime"),
         RemoveFile(uri=notes, recursive=True),
         RestoreFile(uri=notes),
+    ]
+
+
+def watch_operations() -> list[Operation[Any]]:
+    """Calls on the watches of two resources."""
+    handbook, rules = "viking://resources/handbook", "viking://~/resources/rules"
+    return [
+        AddResource(path=f"{WATCHED_FOLDER}/handbook", to=handbook, watch_interval=5),
+        AddResource(path=f"{WATCHED_FOLDER}/rules", to=rules, watch_interval=0.5),
+        UpdateWatchOf(to_uri=rules, is_active=False),
+        TriggerWatchOf(to_uri=rules),
+        DeleteWatchOf(to_uri=rules),
+        ListWatches(active_only=True),
+        GetWatch(watch_id=LISTED),
+        UpdateWatch(watch_id=LISTED, watch_interval=7, reason="weekly"),
+        TriggerWatch(watch_id=LISTED),
+        DeleteWatch(watch_id=LISTED),
+    ]
+
+
+def skill_operations() -> list[Operation[Any]]:
+    skill = {"name": "greet", "description": "Says hello.", "content": "# Greet"}
+    return [
+        ValidateSkill(data=skill),
+        AddSkill(data=skill),
+        RecordUse(session_id="a", skill={"uri": "viking://agent/skills/greet"}),  # type: ignore[arg-type]
+        UpdateSkill(name="greet", data={**skill, "content": "# Greet again"}),
+        PublishSkill(name="greet"),
+        ListSkills(),
+        GetSkill(name="greet", include_files=True, include_source=True),
+        FindSkills(query="hello"),
+        RemoveSkill(name="greet"),
+        RecordUse(session_id="a", skill={"uri": "viking://agent/skills/greet"}),  # type: ignore[arg-type]
+        UnpublishSkill(name="greet"),
     ]
 
 
@@ -205,6 +275,15 @@ def all_operations() -> list[Operation[Any]]:
         ReadAbstract(uri="viking://session/a"),
         ReadOverview(uri="viking://session/a/history/archive_001"),
         *tree_operations(),
+        StartUpload(name="notes.md"),
+        AppendUpload(upload_id=LISTED, number=0, data=b"hello"),
+        FinishUpload(upload_id=LISTED),
+        AddResource(temp_file_id=LISTED, reason="for the team"),
+        CancelUpload(upload_id=LISTED),
+        *watch_operations(),
+        WriteFiles(root_uri="viking://resources", operations=[BatchOperation(uri="viking://resources/a.md")]),
+        ReadBytes(uri="viking://resources/a.md"),
+        *skill_operations(),
         Find(query="hello"),
         Search(query="hello", session_id="a", target_uri="viking://user/alice/sessions"),
         ReembedDocuments(),
@@ -232,6 +311,8 @@ ID_OF_FIRST: dict[type[Operation[Any]], Callable[[Any], str]] = {
     ListKeys: lambda keys: keys[0].key_id,
     ListShareLinks: lambda page: page.links[0].id,
     ListTasks: lambda tasks: tasks[0].task_id,
+    StartUpload: lambda upload: upload.upload_id,
+    ListWatches: lambda found: found.tasks[0].task_id,
     ListAudit: lambda page: page.records[0].id,
 }
 """The id of the first item of a list, which a later operation of the sequence uses."""
@@ -244,7 +325,7 @@ def run_all_operations(
     calls: list[tuple[Operation[Any], Any]] = []
     listed = ""
     for op in all_operations():
-        for field in ("tool_result_id", "key_id", "task_id", "link_id"):
+        for field in ("tool_result_id", "key_id", "task_id", "link_id", "upload_id", "temp_file_id", "watch_id"):
             if getattr(op, field, None) == LISTED:
                 op = msgspec.structs.replace(op, **{field: listed})  # noqa: PLW2901 - fills in the id
         if isinstance(op, EraseAudit):
@@ -280,7 +361,7 @@ def forbidden_calls() -> Iterator[list[str]]:
 
 
 def test_no_network_inside_a_transaction(database: Database, forbidden_calls: list[str]) -> None:
-    run_all_operations(Engine(database))
+    run_all_operations(Engine(database, SETTINGS))
     assert forbidden_calls == []
 
 
@@ -301,10 +382,17 @@ def is_maintenance(sql: str) -> bool:
     """Whether a statement reads only due or expired rows, which workers read in all accounts.
 
     `watches` has the scheduled checks for automatic commits, `appends` the results of appends for retries, `unindexed`
-    the logs that are to be indexed, `unembedded` the owners of documents that are to be embedded.
+    the logs that are to be indexed, `unembedded` the owners of documents that are to be embedded, `unprocessed` the
+    files and folders that are to be processed, `uploads` those that expire, `resource_watches` the resources that are
+    to be read again. Bytes of files that nothing refers to are deleted in all accounts.
     """
     not_a_table = "SKIP"  # of FOR UPDATE SKIP LOCKED
     return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {not_a_table} <= {
+        "unprocessed",
+        "file_blobs",
+        "file_chunks",
+        "contents",
+        "due",
         "tasks",
         "watches",
         "appends",
@@ -312,6 +400,8 @@ def is_maintenance(sql: str) -> bool:
         "audit_unsealed",
         "unindexed",
         "unembedded",
+        "uploads",
+        "resource_watches",
     }
 
 
@@ -368,7 +458,7 @@ def _names_its_account(statement: str, own_names: set[str]) -> bool:
 
 def test_no_row_is_read_without_its_account(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = record_statements(monkeypatch)
-    run_all_operations(Engine(database))
+    run_all_operations(Engine(database, SETTINGS))
     assert len(set(recorded)) > 35
     assert [sql for sql in set(recorded) if not names_its_account(sql)] == []
 
@@ -389,7 +479,7 @@ def test_the_statement_check_detects_a_missing_account(sql: str) -> None:
 def test_row_level_security_hides_other_accounts_from_any_statement(postgres: PostgresServer) -> None:
     """A statement without a WHERE sees only its own account. A transaction without an account sees nothing."""
     database = PostgresDatabase(postgres.new_database())
-    engine = Engine(database)
+    engine = Engine(database, SETTINGS)
     engine.start_workers(polls=False)
     for account in ("acme", "rival"):
         principal = Principal(account, "alice", "root")
@@ -412,7 +502,7 @@ def test_row_level_security_hides_other_accounts_from_any_statement(postgres: Po
 
 
 def test_deleting_an_account_deletes_its_rows_in_every_table(database: Database) -> None:
-    engine = Engine(database)
+    engine = Engine(database, SETTINGS)
     operations = all_operations()
     # From this one on, operations need a summary, which no worker makes here, or they delete rows.
     end = next(at for at, op in enumerate(operations) if isinstance(op, GetSessionArchive))
@@ -462,7 +552,7 @@ def engine_with_fixed_clock_and_ids(file: Path) -> Engine:
 
     ids = Ids(clock, lambda _bits: next(numbers), lambda size: next(numbers).to_bytes(size, "big"))
     database = SqliteDatabase(str(file), boot_clock=BootClock("boot", lambda: 0))
-    return Engine(database, clock=clock, elapsed=lambda: 0.0, ids=ids)
+    return Engine(database, SETTINGS, clock=clock, elapsed=lambda: 0.0, ids=ids)
 
 
 def test_the_same_calls_with_a_fixed_clock_and_fixed_ids_write_the_same_bytes(tmp_path: Path) -> None:
@@ -483,8 +573,8 @@ def test_only_one_module_registers_hooks_for_forks() -> None:
     assert calls == [package / "forking.py"]
 
 
-RECORDED_ELSEWHERE = {"AddMessage", "AddMessages", "RecordUse"}
-"""Not audited: the rows that they add say who added them."""
+RECORDED_ELSEWHERE = {"AddMessage", "AddMessages", "RecordUse", "AppendUpload"}
+"""Not audited: the rows that they add say who added them. The records of an upload are its beginning and its end."""
 
 
 def audit_records(engine: Engine) -> set[tuple[str, str]]:
@@ -506,7 +596,7 @@ def test_every_operation_that_changes_something_declares_what_its_audit_record_n
 
 
 def test_the_audit_record_of_every_operation_names_what_it_changed(database: Database) -> None:
-    engine = Engine(database)
+    engine = Engine(database, SETTINGS)
     seen: set[tuple[str, str]] = set()
     for op, result in run_all_operations(engine, lambda: seen.update(audit_records(engine))):
         audit_format = OPERATIONS[type(op)].audit
@@ -543,7 +633,7 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
     def refuse(_bits: int) -> int:
         raise AssertionError("no id may be made")
 
-    engine = Engine(database, ids=Ids(lambda: 0, refuse))
+    engine = Engine(database, SETTINGS, ids=Ids(lambda: 0, refuse))
     database.close()
     for principal in (msgspec.structs.replace(ALICE, internal_id="alice"), OPERATOR):
         for op in all_operations():
@@ -558,6 +648,9 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
                 "ExportOperatorAudit",
                 "EraseAudit",
             }
-            searches = type(op).__name__ in {"Find", "Search"} or (isinstance(op, GetMessages) and op.q is not None)
+            searches = type(op).__name__ in {"Find", "Search", "FindSkills"} or (
+                isinstance(op, GetMessages) and op.q is not None
+            )
             opens_embedder = isinstance(op, ReembedDocuments)
-            assert call.may_wait == (waits_for_account or seals_first or searches or opens_embedder), op
+            hashes = isinstance(op, FinishUpload)
+            assert call.may_wait == (waits_for_account or seals_first or searches or opens_embedder or hashes), op

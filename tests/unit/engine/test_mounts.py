@@ -40,7 +40,9 @@ def client(target: str) -> Iterator[Client]:
 
 
 def mount(monkeypatch: pytest.MonkeyPatch, *added: Mount) -> None:
-    monkeypatch.setattr(mounts, "MOUNTS", (*mounts.MOUNTS, *added))
+    """Add mounts. One with the path of another replaces it, and those below it."""
+    kept = [each for each in mounts.MOUNTS if not any(f"{new.path}/".startswith(f"{each.path}/") for new in added)]
+    monkeypatch.setattr(mounts, "MOUNTS", (*kept, *added))
 
 
 def test_an_added_mount_is_listed_read_and_exported(
@@ -48,15 +50,15 @@ def test_an_added_mount_is_listed_read_and_exported(
 ) -> None:
     mount(monkeypatch, Mount("user/{user_id}/notes", notes_folder))
     notes = "viking://user/alice/notes"
-    assert client.ls("viking://user/alice", simple=True) == [notes, "viking://user/alice/sessions"]
+    assert client.ls("viking://user/alice", simple=True)[:2] == [notes, "viking://user/alice/resources"]
     assert f"{notes}/deep/a.md" in client.tree("viking://", level_limit=9, simple=True)
-    assert (client.stat(notes).is_dir, client.stat(f"{notes}/Notes%201.md").size) == (True, len(NOTES.encode()))
-    assert client.read(f"{notes}/Notes%201.md", 1, 1) == "Zwei: Grüße.\n"
+    assert (client.stat(notes).is_dir, client.stat(f"{notes}/Notes 1.md").size) == (True, len(NOTES.encode()))
+    assert client.read(f"{notes}/Notes 1.md", 1, 1) == "Zwei: Grüße.\n"
     assert (client.abstract(notes), client.overview(notes)) == ("Notes of alice.", "Two notes.")
     assert client.ls("viking://user/alice", output="agent")[0].abstract == "Notes."
     report = export_sessions(client, tmp_path / "out")
     exported = tmp_path / "out/user/alice/notes"
-    assert report.other_mounts == [notes]
+    assert notes in report.other_mounts
     assert {
         path.relative_to(exported).as_posix(): path.read_text() for path in exported.rglob("*") if path.is_file()
     } == {
@@ -72,20 +74,20 @@ def test_a_mount_at_a_new_top_level_path_is_listed_read_and_exported(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     artifacts = "viking://artifacts"
-    with pytest.raises(InvalidUriError, match="use one of agent, resources, session, system, user"):
+    with pytest.raises(InvalidUriError, match="use one of agent, resources, session, system, user, ~"):
         client.ls(artifacts)
     mount(monkeypatch, Mount("artifacts", notes_folder))
-    assert client.ls("viking://", simple=True) == [artifacts, "viking://user"]
-    assert client.ls(artifacts, simple=True) == [f"{artifacts}/Notes%201.md", f"{artifacts}/deep"]
+    assert artifacts in client.ls("viking://", simple=True)
+    assert client.ls(artifacts, simple=True) == [f"{artifacts}/Notes 1.md", f"{artifacts}/deep"]
     assert f"{artifacts}/deep/a.md" in client.tree(artifacts, simple=True)
     assert (client.stat(artifacts).is_dir, client.stat(f"{artifacts}/deep/a.md").size) == (True, 1)
-    assert client.read(f"{artifacts}/Notes%201.md") == NOTES
+    assert client.read(f"{artifacts}/Notes 1.md") == NOTES
     assert (client.abstract(artifacts), client.overview(artifacts)) == ("Notes of alice.", "Two notes.")
     with pytest.raises(NotFoundError):
         client.stat(f"{artifacts}/nothing")
     with pytest.raises(InvalidUriError, match="use one of agent, artifacts, resources"):
         client.ls("viking://elsewhere")
-    assert export_sessions(client, tmp_path / "out").other_mounts == [artifacts]
+    assert artifacts in export_sessions(client, tmp_path / "out").other_mounts
     assert (tmp_path / "out/artifacts/deep/a.md").read_text() == "a"
 
 
@@ -106,10 +108,11 @@ def test_the_openapi_document_accepts_the_uris_of_a_new_top_level_mount(monkeypa
 
 
 def test_mounts_lie_at_different_depths(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    mount(monkeypatch, Mount("resources", notes_folder), Mount("agent/skills/shared", notes_folder))
-    assert client.ls("viking://", simple=True) == ["viking://agent", "viking://resources", "viking://user"]
-    assert client.ls("viking://agent/skills", simple=True) == ["viking://agent/skills/shared"]
-    assert client.stat("viking://agent").mod_time == client.stat("viking://agent/skills/shared").mod_time
+    mount(monkeypatch, Mount("resources", notes_folder), Mount("tools/all/shared", notes_folder))
+    roots = ["agent", "resources", "system", "tools", "user"]
+    assert client.ls("viking://", simple=True) == [f"viking://{root}" for root in roots]
+    assert client.ls("viking://tools/all", simple=True) == ["viking://tools/all/shared"]
+    assert client.stat("viking://tools").mod_time == client.stat("viking://tools/all/shared").mod_time
     assert client.read("viking://session/chat/messages.jsonl").count("\n") == 1
     for missing in ("viking://agent/memories", "viking://user/bob/sessions", "viking://resources/x/y"):
         with pytest.raises(NotFoundError):
@@ -151,8 +154,8 @@ def test_a_missing_path_beside_the_mounts_builds_none_of_them(client: Client, mo
     def folder(_tx: Tx, _principal: Principal, uri: str) -> Folder:
         raise AssertionError(uri)
 
-    mount(monkeypatch, Mount("agent/skills", folder))
-    for missing in ("viking://agent/memories", "viking://system", "viking://user/bob"):
+    mount(monkeypatch, Mount("system/tools", folder))
+    for missing in ("viking://agent/memories", "viking://system/none", "viking://user/bob"):
         with pytest.raises(NotFoundError):
             client.stat(missing)
 

@@ -21,7 +21,6 @@ def message(log_id: int, number: int) -> RankedDocument:
         log_id=log_id,
         number=number,
         level=2,
-        uri=None,
         tags=[],
         created_at=0,
         score=0.5,

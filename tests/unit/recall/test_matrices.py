@@ -64,7 +64,7 @@ def add(
         numbers = documents.insert(tx, owner, new)
         stored = documents.read(tx, numbers)
         pairs = [
-            (DocumentToEmbed(each.n, each.kind, each.log_id, each.number, each.version, each.uri), row.tobytes())
+            (DocumentToEmbed(each.n, each.kind, each.log_id, each.number, each.version, each.content_id), row.tobytes())
             for each, row in zip(stored, rows.astype("<f2"), strict=True)
         ]
         vectors.insert(tx, owner, space, pairs, pairs[-1][0].position)

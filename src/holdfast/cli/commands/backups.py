@@ -8,11 +8,13 @@ import typer
 
 from holdfast import lazy
 from holdfast.cli import help_texts, options, output
+from holdfast.cli.commands.tree.file_changes import restore_file
 from holdfast.cli.options import DATABASE_SCHEMES, SERVER_SCHEMES, SharedOptions
 from holdfast.cli.progress import progress_bar
 from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.errors import FailedPreconditionError
+from holdfast.model.uris import SCHEME
 
 app = typer.Typer()
 
@@ -45,20 +47,37 @@ def backup(
 
 
 @app.command(
-    epilog=help_texts.example("restore ./backups/monday.db --path ./restored", "restore ./backups/monday.db --force")
+    epilog=help_texts.example(
+        "restore ./backups/monday.db --path ./restored",
+        "restore ./backups/monday.db --force",
+        "restore viking://resources/draft.md",
+        "restore viking://resources/notes.md --version 2",
+    )
 )
 def restore(
     ctx: typer.Context,
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file of a backup.", show_default=False)],
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="The file of a backup, or a viking:// address.", show_default=False),
+    ],
     force: Annotated[
         bool,
         typer.Option("--force", help="Replace an existing database, which is kept under another name."),
     ] = False,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", metavar="N", help="Of an address: the version to restore.", show_default=False),
+    ] = None,
 ) -> None:
-    """Restore a backup of an SQLite database to the path that --path gives.
+    """Restore a backup of an SQLite database to the path that --path gives, or a file of the `viking://` tree.
 
     The backup is checked first. No process may have the database open. For PostgreSQL use pg_restore.
+
+    At an address, what was removed last comes back; with --version, an earlier version becomes the newest one.
     """
+    if source.startswith(SCHEME):
+        restore_file(ctx, source, version)
+        return
     shared = options.get(ctx)
     settings = shared.load_and_report_settings()
     name = _database_name(shared, settings, "restore SOURCE")
@@ -70,7 +89,7 @@ def restore(
         raise FailedPreconditionError("a database in memory cannot be restored; give a folder or a file with --path")
     file = Path(settings.database_file(name)).absolute()
     with progress_bar("restore") as progress:
-        restored = lazy.load("holdfast.store.backups").restore(source.absolute(), file, progress, force=force)
+        restored = lazy.load("holdfast.store.backups").restore(Path(source).absolute(), file, progress, force=force)
     text = f"restored {restored.bytes:,} bytes to {restored.file}"
     if restored.previous_file is not None:
         text += f"; the database before is now {restored.previous_file}"

@@ -68,6 +68,8 @@ def find(
     with options.get(ctx).open_client() as client:
         result = client.find(query, target_uri=target or "", limit=limit, context_type=wanted, since=since, until=until)
     _print_hits(ctx, result, [*result.memories, *result.resources, *result.skills], why=why, as_json=as_json)
+    for note in result.notes:
+        output.print_notice(f"Note: {note}.")
     if not result.total:
         output.print_notice(f"Nothing was found for {query!r}. `holdfast search` also searches messages.")
 
@@ -103,7 +105,8 @@ def search(
 ) -> None:
     """Search messages, overviews, memories, resources and skills, best first.
 
-    Each hit has a score from 0 to 1. A message is named by its session and its number: `chat_001#12`.
+    Each hit has a score from 0 to 1. A message is named by its session and its number: `chat_001#12`. A part of a file
+    is named by its file and its number: `resources/manual.pdf#12`.
     """
     wanted = _parse_kinds(kinds, SearchedKind)
     with options.get(ctx).open_client() as client:
@@ -175,7 +178,8 @@ def _text(row: AnyHit | Reason) -> str:
         return _bar(row.share)
     if isinstance(row, MessageHit):
         return f"{row.message.peer_id or row.message.role}: {row.text}"
-    return row.abstract
+    place = ", ".join(each for each in (f"page {row.page}" if row.page else "", row.title or "") if each)
+    return f"{place}: {row.abstract}" if place else row.abstract
 
 
 def _bar(share: float) -> str:

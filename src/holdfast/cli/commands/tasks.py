@@ -75,16 +75,6 @@ def status(ctx: typer.Context, task_id: TaskId) -> None:
         output.print_details(ctx, client.get_task(task_id), exclude=UNIX_TIME_FIELDS)
 
 
-@app.command(epilog=help_texts.example("task watch task_01"))
-def watch(ctx: typer.Context, task_id: TaskId) -> None:
-    """Wait until a task is finished, and show its progress.
-
-    The exit code is 1 if it fails or is cancelled.
-    """
-    with options.get(ctx).open_client(run_tasks=True) as client:
-        print_finished_task(ctx, wait_for_task(client, task_id))
-
-
 @app.command(epilog=help_texts.example("task retry task_01"))
 def retry(ctx: typer.Context, task_id: TaskId) -> None:
     """Restart a failed or cancelled task.

@@ -12,6 +12,7 @@ from holdfast.client.generated.file_changes import FileChanges
 from holdfast.client.generated.files import AsyncFiles
 from holdfast.client.generated.packs import Packs
 from holdfast.client.generated.patterns import Patterns
+from holdfast.client.generated.resources import Resources
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
 from holdfast.client.generated.skills import Skills
@@ -69,9 +70,10 @@ class AsyncOperations(
     AsyncCommits,
     AsyncFiles,
     FileChanges,
+    Packs,
     Skills,
     Patterns,
-    Packs,
+    Resources,
     Searches,
     AsyncSharing,
     AsyncToolResults,

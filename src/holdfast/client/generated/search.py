@@ -10,6 +10,7 @@ from holdfast.ops.search import Find, Search
 
 Time = str | datetime
 Texts = str | Sequence[str]
+_OTHER_FIELDS = ("filter", "image", "image_url", "search_type", "time_field")
 
 
 class SessionHandle(Protocol):
@@ -50,10 +51,12 @@ class Searches:
         - `since`, `until`: an age such as `7d`, a date, or a time. `as_of` is the time that an age, or "yesterday" in
           the query, is relative to; by default now.
         - `read_content`: add the whole text of each hit as `content`.
+        - `search_type="keywords"`: compare words alone, and no vectors.
+        - `time_field="created_at"`: `since` and `until` limit when a file was created, and not when it was changed.
 
-        `other_fields` are accepted for clients of OpenViking, and have no effect.
+        A hit on a part of a file has the address of the file as `document`, and its `part`, `title` and `page`.
+        `other_fields` are accepted for clients of OpenViking. `notes` says which of them have no effect.
         """
-        del other_fields
         op = Find(
             query=query,
             target_uri=_as_list(target_uri),
@@ -66,6 +69,7 @@ class Searches:
             until=_as_text(until),
             as_of=_as_text(as_of),
             read_content=read_content,
+            **_named(other_fields),
         )
         return await self._transport.call(op)
 
@@ -106,7 +110,6 @@ class Searches:
 
         The other parameters are those of `find`. `session_info` is another name of `session`.
         """
-        del other_fields
         handle = session or session_info
         op = Search(
             query=query,
@@ -126,6 +129,7 @@ class Searches:
             exclude_uris=exclude_uris if isinstance(exclude_uris, str) else list(exclude_uris),
             mode=mode,
             max_tokens=max_tokens,
+            **_named(other_fields),
         )
         return await self._transport.call(op)
 
@@ -133,6 +137,11 @@ class Searches:
 def _as_list(value: Any) -> Any:
     """Return a sequence as a list. Validation rejects what is neither a list nor a single value."""
     return list(value) if isinstance(value, tuple | set | frozenset) else value
+
+
+def _named(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of OpenViking that have an effect, or a note in the answer."""
+    return {name: fields[name] for name in _OTHER_FIELDS if name in fields}
 
 
 def _as_text(time: Time | None) -> str | None:

@@ -8,6 +8,7 @@ from holdfast.client.generated.operations import AsyncOperations, Content, PartL
 from holdfast.errors import NotFoundError
 from holdfast.model.access import Collaborator, CollaboratorRef, Right, ShareLink, ShareLinkCreated, ShareLinkRef
 from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
+from holdfast.model.files import OVERVIEW
 from holdfast.model.messages import Appended, Message, NewMessage
 from holdfast.model.search import ContextType, SearchResult
 from holdfast.model.sessions import SessionInfo, SkillUse, Usage, UseRecorded, session_uri
@@ -60,11 +61,8 @@ class AsyncSession:
     async def summary(self) -> str:
         """The summary of all finished archives, or an empty string if there are none."""
         try:
-            return await self._client.overview(
-                f"viking://session/{self.session_id}"
-                if self.owner is None
-                else session_uri(self.owner, self.session_id)
-            )
+            uri = session_uri(self.owner, self.session_id) if self.owner else f"viking://session/{self.session_id}"
+            return await self._client.read(f"{uri}/{OVERVIEW}")
         except NotFoundError:
             if self.owner is not None:
                 raise

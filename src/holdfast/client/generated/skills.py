@@ -28,7 +28,6 @@ from holdfast.ops.skills import (
     UpdateSkill,
     ValidateSkill,
 )
-from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.uploads import AppendUpload, FinishUpload, StartUpload
 
 SkillData = dict[str, Any] | str | Path
@@ -62,7 +61,7 @@ class Skills:
         - `wait`: return when the skill can be found.
         """
         value, upload_id, source = await self._source(data, temp_file_id)
-        added = await self._transport.call(
+        return await self._transport.call(
             AddSkill(
                 data=value,
                 temp_file_id=upload_id,
@@ -70,11 +69,10 @@ class Skills:
                 skills=None if skills is None else list(skills),
                 list_only=list_only,
                 target_uri=target_uri,
+                wait=wait,
+                timeout=timeout,
             )
         )
-        if wait and not list_only:
-            await self._transport.call(WaitUntilIdle(timeout=timeout))
-        return added
 
     async def update_skill(
         self,
@@ -88,12 +86,17 @@ class Skills:
     ) -> SkillAdded:
         """Replace a skill that exists. The parameters are those of `add_skill`."""
         value, upload_id, source = await self._source(data, temp_file_id)
-        updated = await self._transport.call(
-            UpdateSkill(name=name, data=value, temp_file_id=upload_id, source_metadata=source, target_uri=target_uri)
+        return await self._transport.call(
+            UpdateSkill(
+                name=name,
+                data=value,
+                temp_file_id=upload_id,
+                source_metadata=source,
+                target_uri=target_uri,
+                wait=wait,
+                timeout=timeout,
+            )
         )
-        if wait:
-            await self._transport.call(WaitUntilIdle(timeout=timeout))
-        return updated
 
     async def list_skills(self, *, limit: int = 1_000, target_uri: str = "") -> SkillList:
         """List the caller's skills, then the published ones, with how often the caller used them."""
@@ -141,7 +144,7 @@ class Skills:
     async def validate_skill(
         self, data: dict[str, Any] | str, *, strict: bool = False, skill_dir_name: str | None = None
     ) -> SkillValidation:
-        """Check a skill, and store nothing. With `strict`, what the specification of agent skills demands is an error."""
+        """Check a skill, and store nothing. With `strict`, all that the specification of agent skills demands."""
         return await self._transport.call(ValidateSkill(data=data, strict=strict, skill_dir_name=skill_dir_name))
 
     async def publish_skill(self, name: str, *, user_id: str | None = None) -> SkillPublished:

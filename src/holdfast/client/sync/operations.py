@@ -12,6 +12,7 @@ from holdfast.client.sync.file_changes import FileChanges
 from holdfast.client.sync.files import Files
 from holdfast.client.sync.packs import Packs
 from holdfast.client.sync.patterns import Patterns
+from holdfast.client.sync.resources import Resources
 from holdfast.client.sync.search import Searches
 from holdfast.client.sync.sharing import Sharing
 from holdfast.client.sync.skills import Skills
@@ -65,7 +66,9 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else value
 
 
-class Operations(Commits, Files, FileChanges, Skills, Patterns, Packs, Searches, Sharing, ToolResults, Audit, System):
+class Operations(
+    Commits, Files, FileChanges, Packs, Skills, Patterns, Resources, Searches, Sharing, ToolResults, Audit, System
+):
     """One method per operation, through a transport.
 
     `owner` names the owner of a session that another user shares. Without it, a session is the caller's own.

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from holdfast.client.sync.transport import Transport
-from holdfast.model.attributes import Attributes, Linked, Relation, TagMode, TagsSet, Unlinked
-from holdfast.model.patterns import GlobResult, GrepResult
+from holdfast.model.tree.attributes import Attributes, Linked, Relation, TagMode, TagsSet, Unlinked
+from holdfast.model.tree.patterns import GlobResult, GrepResult
 from holdfast.ops.attributes import LinkFiles, ListRelations, ReadAttributes, SetTags, UnlinkFiles
 from holdfast.ops.patterns import Glob, Grep
 

@@ -8,6 +8,7 @@ from holdfast.client.sync.operations import Content, Operations, PartLike
 from holdfast.errors import NotFoundError
 from holdfast.model.access import Collaborator, CollaboratorRef, Right, ShareLink, ShareLinkCreated, ShareLinkRef
 from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
+from holdfast.model.files import OVERVIEW
 from holdfast.model.messages import Appended, Message, NewMessage
 from holdfast.model.search import ContextType, SearchResult
 from holdfast.model.sessions import SessionInfo, SkillUse, Usage, UseRecorded, session_uri
@@ -58,11 +59,8 @@ class Session:
     def summary(self) -> str:
         """The summary of all finished archives, or an empty string if there are none."""
         try:
-            return self._client.overview(
-                f"viking://session/{self.session_id}"
-                if self.owner is None
-                else session_uri(self.owner, self.session_id)
-            )
+            uri = session_uri(self.owner, self.session_id) if self.owner else f"viking://session/{self.session_id}"
+            return self._client.read(f"{uri}/{OVERVIEW}")
         except NotFoundError:
             if self.owner is not None:
                 raise

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast import lazy
-from holdfast.documents.binary_formats.office import LineWriter, open_office
+from holdfast.documents.binary_formats.line_writer import LineWriter
+from holdfast.documents.packages import MAX_TREE_BYTES, open_package
 from holdfast.documents.parsed import Extracted
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -18,7 +19,8 @@ _PIECES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyph
 
 def parse_docx(data: bytes) -> Extracted:
     """Return the text of a Word document. Headings are marked as in Markdown, and cells are separated by `|`."""
-    document = open_office(data, lambda: lazy.docx.Document(io.BytesIO(data)))
+    open_package(data, MAX_TREE_BYTES).close()
+    document = lazy.docx.Document(io.BytesIO(data))
     levels = _style_levels(document)
     writer = LineWriter()
     title = ""

@@ -50,13 +50,8 @@ def parse_image(data: bytes) -> Extracted:
 
 def _open(data: bytes, module: str, name: str) -> Any:
     library = lazy.load(module)
-    try:
-        image = getattr(library, name)(io.BytesIO(data))
-        width, height = image.size
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001 - the library raises errors of any type for damaged files
-        raise UnreadableError("is a damaged image; save it again") from None
+    image = getattr(library, name)(io.BytesIO(data))
+    width, height = image.size
     if width * height > MAX_PIXELS:
         raise UnreadableError(
             f"is an image of {width} x {height} pixels, more than {MAX_PIXELS} in all; save it in a smaller size"

@@ -1,5 +1,6 @@
 """E-mail: headers, the body, and the names of attachments."""
 
+import codecs
 from typing import Any
 
 from holdfast import lazy
@@ -11,18 +12,24 @@ from holdfast.text.sentences import to_single_line
 MAX_HEADER_CHARS = 1_000
 """How much of a header is decoded: Python takes more than linear time for it."""
 MAX_BOUNDARIES = 200
-"""How many nested or neighbouring parts an e-mail may have."""
+"""How many groups of parts an e-mail may have. They may be nested."""
+MAX_BOUNDARY_LINES = 50_000_000
+"""The product of groups and lines: Python compares each line with the boundary of each group around it."""
+MAX_LINES = 3_000_000
+MAX_SEPARATORS = 50_000
+"""How many lines may begin like the separator of two parts."""
 MAX_PARTS = 1_000
+MAX_CONTENT_HEADER_BYTES = 8_000
+"""The longest header about a part: Python takes quadratic time for its parameters."""
+_USUAL_ENCODINGS = ("ascii", "big5", "cp", "euc", "gb", "iso", "koi8", "mac", "shift", "tis", "utf")
+"""The beginnings of the names of encodings of texts. Others are not linear, such as punycode."""
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
 
 
 def parse_mail(data: bytes) -> Extracted:
     """Return the headers, the text and the names of the attachments of an e-mail."""
-    head = data[:65_536]
-    if b"\0" in head or b":" not in head:
-        raise UnreadableError("is not an e-mail, although its extension is .eml; leave it out")
-    if data.lower().count(b"boundary") > MAX_BOUNDARIES:
-        raise UnreadableError(f"is an e-mail with more than {MAX_BOUNDARIES} groups of parts; leave it out")
+    _check(data)
+    _check_content_headers(data)
     message: Any = lazy.email_parser.BytesParser().parsebytes(data)
     headers = {name: _decode(str(message[name])) for name in _HEADERS if message[name]}
     if not headers:
@@ -45,6 +52,35 @@ def parse_mail(data: bytes) -> Extracted:
             pages.append(_body(part))
     bodies = texts if any(text.strip() for text in texts) else [parse_html(page, "html").text for page in pages]
     return _extracted(headers, bodies, attachments)
+
+
+def _check(data: bytes) -> None:
+    """Refuse what is not an e-mail, and what takes long to parse."""
+    head = data[:65_536]
+    if b"\0" in head or b":" not in head:
+        raise UnreadableError("is not an e-mail, although its extension is .eml; leave it out")
+    groups = data.lower().count(b"boundary")
+    lines = data.count(b"\n") + data.count(b"\r")
+    if lines > MAX_LINES:
+        raise UnreadableError(f"is an e-mail with {lines} lines, more than {MAX_LINES}; leave it out")
+    if groups > MAX_BOUNDARIES or groups * lines > MAX_BOUNDARY_LINES:
+        raise UnreadableError(f"is an e-mail with {groups} groups of parts in {lines} lines; leave it out")
+    separators = data.count(b"\n--") + data.count(b"\r--")
+    if separators > MAX_SEPARATORS:
+        raise UnreadableError(f"is an e-mail with {separators} separators, more than {MAX_SEPARATORS}; leave it out")
+
+
+def _check_content_headers(data: bytes) -> None:
+    size = 0
+    for line in data.replace(b"\r", b"\n").split(b"\n"):
+        if line[:8].lower() == b"content-":
+            size = len(line)
+        else:
+            size = size + len(line) if size and line[:1] in {b" ", b"\t", b""} else 0
+        if size > MAX_CONTENT_HEADER_BYTES:
+            raise UnreadableError(
+                f"is an e-mail with a header of more than {MAX_CONTENT_HEADER_BYTES} bytes; leave it out"
+            )
 
 
 def _extracted(headers: dict[str, str], bodies: list[str], attachments: list[str]) -> Extracted:
@@ -80,6 +116,7 @@ def _body(part: Any) -> str:
         return ""
     encoding = str(part.get_content_charset() or "utf-8")
     try:
-        return data.decode(encoding, "replace")
+        is_usual = codecs.lookup(encoding).name.startswith(_USUAL_ENCODINGS)
     except (LookupError, ValueError):
-        return data.decode("utf-8", "replace")
+        is_usual = False
+    return data.decode(encoding if is_usual else "utf-8", "replace")

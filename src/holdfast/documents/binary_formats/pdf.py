@@ -1,6 +1,7 @@
 """PDF: a section for each page."""
 
 import re
+import time
 from itertools import islice
 from typing import Any
 
@@ -12,6 +13,8 @@ from holdfast.text.sentences import to_single_line
 
 MAX_PAGES = 5_000
 MAX_BOOKMARKS = 5_000
+MAX_SECONDS = 30.0
+"""After so much CPU time no further page is read: all pages may share a long content, and it is read for each."""
 _MAX_DAMAGED_PAGES = 50
 _HYPHEN = re.compile("[\x02\ufffe]\n?")
 """A hyphen at the end of a line, as PDFium marks it."""
@@ -45,6 +48,7 @@ def _read(pdfium: Any, document: Any) -> Extracted:
     sections: list[Section] = []
     pieces: list[str] = []
     length = damaged = 0
+    started_at = time.thread_time()
     for number in range(1, min(count, MAX_PAGES) + 1):
         try:
             text = _page_text(document, number)
@@ -53,8 +57,8 @@ def _read(pdfium: Any, document: Any) -> Extracted:
             if damaged > _MAX_DAMAGED_PAGES:
                 break
             continue
-        if length + len(text) > MAX_TEXT_CHARS:
-            notes.append(f"Only the first {number - 1} of {count} pages were read: the text is too long.")
+        if length + len(text) > MAX_TEXT_CHARS or time.thread_time() - started_at > MAX_SECONDS:
+            notes.append(f"Only the first {number - 1} of {count} pages were read: the document is too large.")
             break
         path = titles.get(number) or (f"Page {number}",)
         sections.append(Section(path, length, length + len(text) + 2, number))

@@ -4,7 +4,8 @@ import io
 from typing import Any
 
 from holdfast import lazy
-from holdfast.documents.binary_formats.office import LineWriter, open_office
+from holdfast.documents.binary_formats.line_writer import LineWriter
+from holdfast.documents.packages import MAX_TREE_BYTES, open_package
 from holdfast.documents.parsed import Extracted
 from holdfast.text.sentences import to_single_line
 
@@ -14,7 +15,8 @@ _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 
 def parse_pptx(data: bytes) -> Extracted:
     """Return the texts of a presentation, slide by slide, with the notes of the speaker."""
-    presentation = open_office(data, lambda: lazy.pptx.Presentation(io.BytesIO(data)))
+    open_package(data, MAX_TREE_BYTES).close()
+    presentation = lazy.pptx.Presentation(io.BytesIO(data))
     writer = LineWriter()
     count = 0
     for number, slide in enumerate(presentation.slides, 1):

@@ -6,8 +6,9 @@ from datetime import date, datetime, time
 from typing import Any
 
 from holdfast import lazy
-from holdfast.documents.binary_formats.office import LineWriter, open_office
-from holdfast.documents.parsed import Extracted, UnreadableError
+from holdfast.documents.binary_formats.line_writer import LineWriter
+from holdfast.documents.packages import open_package
+from holdfast.documents.parsed import Extracted
 from holdfast.text.sentences import to_single_line
 from holdfast.text.shortening import shorten
 
@@ -35,7 +36,8 @@ class _Budget:
 
 def parse_xlsx(data: bytes) -> Extracted:
     """Return the cells of a workbook, row by row, separated by `|`. A formula is shown by its last value."""
-    workbook = open_office(data, lambda: lazy.openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True))
+    open_package(data).close()
+    workbook = lazy.openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     writer, budget = LineWriter(), _Budget()
     names: list[str] = []
     try:
@@ -45,10 +47,6 @@ def parse_xlsx(data: bytes) -> Extracted:
             if budget.is_spent() or writer.is_full:
                 writer.notes.append(f"The workbook is too large; it was read up to the sheet {sheet.title[:100]!r}.")
                 break
-    except (MemoryError, RecursionError, UnreadableError):
-        raise
-    except Exception:  # noqa: BLE001 - the library raises errors of any type for damaged sheets
-        raise UnreadableError("is a damaged Office file; save it again") from None
     finally:
         workbook.close()
     core = workbook.properties

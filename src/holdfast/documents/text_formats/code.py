@@ -8,6 +8,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
+from holdfast.documents.lines import MAX_SECTIONS, iter_lines
 from holdfast.documents.parsed import Extracted, Section
 
 MAX_LINE_CHARS = 300
@@ -66,7 +67,7 @@ _STATEMENTS = frozenset(
         "sizeof",
     ]
 )
-_LAST_NAME = re.compile(r"([\w:~$]+)[ \t]*$")
+_NAME = re.compile(r"[\w:~$]{1,80}")
 _ATTACHED = ("@", "#", "//", "/*", "*", "--", ";;", "%%")
 """A line that begins with one of these belongs to the declaration after it."""
 _QUOTES = ('"""', "'''")
@@ -88,28 +89,32 @@ def parse_code(text: str, extension: str) -> Extracted:
     is_python = extension in {"py", "pyi", "pyw"}
     sections: list[Section] = []
     opened: list[_Open] = []
-    attached_at = at = 0
+    attached_at = 0
     is_attached = False
     closing = ""  # what ends the string or comment that the line is in
-    lines = text.split("\n")
+    previous = ""
     names: list[str] = []
-    for number, line in enumerate(lines):
+    for at, line in iter_lines(text):
+        if len(sections) >= MAX_SECTIONS:
+            break
         short = line[:MAX_LINE_CHARS]
         stripped = short.lstrip()
         found = None if closing else _declaration(short, stripped, is_python=is_python)
         if found is not None and (path := _open(opened, found, _indent(short))):
             start = attached_at if is_attached else at
-            sections.append(Section(path, start, len(text), None, at, _abstract(lines, number)))
+            following = _line_at(text, at + len(line) + 1)
+            sections.append(Section(path, start, len(text), None, at, _abstract(short, previous, following)))
             names.append(found.name)
         closing = _closing(closing, line, is_python=is_python)
         attaches = stripped.startswith(_ATTACHED) and not closing
         if attaches and not is_attached:
             attached_at = at
-        is_attached, at = attaches, at + len(line) + 1
+        is_attached, previous = attaches, short
     head = sections[0].start if sections else len(text)
     tiled = [_until(section, following.start) for section, following in pairwise(sections)]
-    tiled = [Section((), 0, head), *tiled, *sections[-1:]]
-    about = first_comment(text[:head]) or (f"Source code with {', '.join(dict.fromkeys(names[:12]))}." if names else "")
+    described = first_comment(text[:head])
+    tiled = [Section((), 0, head, None, -1, described), *tiled, *sections[-1:]]
+    about = described or (f"Source code with {', '.join(dict.fromkeys(names[:12]))}." if names else "")
     return Extracted(text, tiled, "", {"description": about} if about else {})
 
 
@@ -148,11 +153,11 @@ def _c_function(line: str, stripped: str) -> Declaration | None:
     is_complete = stripped.endswith("{") or (line[:1].isalpha() and stripped.endswith(")"))
     if not parenthesis or not is_complete or "=" in head or " " not in head.strip():
         return None
-    name = _LAST_NAME.search(head[-80:])
     words = head.split()
-    if name is None or not words or words[0] in _STATEMENTS or name[1] in _STATEMENTS or not words[0][0].isalpha():
+    name = words[-1].lstrip("*&")
+    if words[0] in _STATEMENTS or name in _STATEMENTS or not words[0][0].isalpha() or not _NAME.fullmatch(name):
         return None
-    return Declaration("function", name[1])
+    return Declaration("function", name)
 
 
 def _closing(closing: str, line: str, *, is_python: bool) -> str:
@@ -166,12 +171,16 @@ def _closing(closing: str, line: str, *, is_python: bool) -> str:
     return next((quotes for quotes in _QUOTES if line.count(quotes) % 2 == 1), "")
 
 
-def _abstract(lines: list[str], number: int) -> str:
+def _line_at(text: str, at: int) -> str:
+    return text[at : at + MAX_LINE_CHARS].partition("\n")[0]
+
+
+def _abstract(line: str, previous: str, following: str) -> str:
     """Return the line of a declaration, and the first line of its description."""
-    line = lines[number][:MAX_LINE_CHARS].strip().rstrip("{").rstrip()
-    following = lines[number + 1][:MAX_LINE_CHARS].strip() if number + 1 < len(lines) else ""
+    line = line.strip().rstrip("{").rstrip()
+    following = following.strip()
     if not following.startswith(('"', "'", 'r"', "//", "/*", "#")):
-        following = lines[number - 1][:MAX_LINE_CHARS].strip() if number else ""
+        following = previous.strip()
         if not following.startswith(("//", "/*", "*", "# ", "--")):
             return line
     described = following.strip("\"'/*#-! ")

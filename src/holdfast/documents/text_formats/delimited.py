@@ -1,7 +1,9 @@
 """CSV and TSV: sections by blocks of rows, with the columns in each title."""
 
 import csv
+from collections.abc import Iterator
 
+from holdfast.documents.lines import MAX_SECTIONS, iter_lines
 from holdfast.documents.parsed import Extracted, Section
 from holdfast.text.sentences import to_single_line
 from holdfast.text.shortening import shorten
@@ -16,35 +18,38 @@ _SAMPLE_CHARS = 100
 def parse_delimited(text: str, extension: str) -> Extracted:
     """Split a table by blocks of rows. A row in quotes may span lines."""
     delimiter = "\t" if extension == "tsv" else _delimiter(text[:MAX_ROW_CHARS])
-    rows = _row_starts(text)
-    columns = _cells(text[: rows[1] if len(rows) > 1 else len(text)], delimiter)
-    header = shorten(to_single_line(", ".join(columns)), _COLUMNS_CHARS)
     sections: list[Section] = []
-    first = 0
-    for row in range(1, len(rows) + 1):
-        end = rows[row] if row < len(rows) else len(text)
-        if row < len(rows) and end - rows[first] < BLOCK_CHARS:
-            continue
-        begin = max(first, 1)
-        name = f"{header}, rows {begin} to {row - 1}" if row > begin else header
-        sample = _sample(text[rows[begin] : rows[begin] + MAX_ROW_CHARS], delimiter) if begin < len(rows) else ""
-        sections.append(Section((name,), rows[first], end, None, -1, f"{header}: {sample}" if sample else header))
-        first = row
-    count = max(0, len(rows) - 1)
-    about = f"Table with {count} rows and the columns {header}." if columns else ""
-    return Extracted(text, sections, "", {"columns": columns[:100], "rows": count, "description": about}, merges=False)
+    columns: list[str] = []
+    header = sample = ""
+    start = count = first = 0  # the position of the block, the rows before the current one, the first row of the block
+    for at, row in _rows(text):
+        if count == 0:
+            columns = _cells(row, delimiter)
+            header = shorten(to_single_line(", ".join(columns)), _COLUMNS_CHARS)
+        elif not first:
+            first, sample = count, _sample(row, delimiter)
+        elif at - start >= BLOCK_CHARS and len(sections) < MAX_SECTIONS:
+            sections.append(_block(header, sample, start, at, first, count - 1))
+            start, first, sample = at, count, _sample(row, delimiter)
+        count += 1
+    rows = max(0, count - 1)
+    sections.append(_block(header, sample, start, len(text), first, rows))
+    about = f"Table with {rows} rows and the columns {header}." if columns else ""
+    return Extracted(text, sections, "", {"columns": columns[:100], "rows": rows, "description": about}, merges=False)
 
 
-def _row_starts(text: str) -> list[int]:
-    """Return where rows begin. A line break in quotes does not end a row."""
-    starts: list[int] = []
-    at, is_quoted = 0, False
-    for line in text.split("\n"):
+def _block(header: str, sample: str, start: int, end: int, first: int, last: int) -> Section:
+    name = f"{header}, rows {first} to {last}" if first else header
+    return Section((name,), start, end, None, -1, f"{header}: {sample}" if sample else header)
+
+
+def _rows(text: str) -> Iterator[tuple[int, str]]:
+    """Return where each row begins, and its first line. A line break in quotes does not end a row."""
+    is_quoted = False
+    for at, line in iter_lines(text):
         if not is_quoted and line.strip():
-            starts.append(at)
+            yield at, line
         is_quoted ^= line.count('"') % 2 == 1
-        at += len(line) + 1
-    return starts
 
 
 def _delimiter(sample: str) -> str:
@@ -61,5 +66,4 @@ def _cells(row: str, delimiter: str) -> list[str]:
 
 
 def _sample(row: str, delimiter: str) -> str:
-    line = row.partition("\n")[0]
-    return shorten(to_single_line(", ".join(cell for cell in _cells(line, delimiter) if cell)), _SAMPLE_CHARS)
+    return shorten(to_single_line(", ".join(cell for cell in _cells(row, delimiter) if cell)), _SAMPLE_CHARS)

@@ -1,6 +1,7 @@
 """HTML: the text without tags, with sections by headings."""
 
 from holdfast.documents.decoding import storable
+from holdfast.documents.lines import MAX_SECTIONS
 from holdfast.documents.parsed import Extracted
 from holdfast.documents.sections import sections_from_starts
 from holdfast.documents.text_formats.html_tokens import tokens
@@ -48,6 +49,8 @@ _BLOCKS = frozenset(
     ]
 )
 MAX_HEADING_CHARS = 300
+_MAX_PIECES = 50_000
+"""So many pieces of text are joined to one."""
 
 
 def parse_html(source: str, _extension: str) -> Extracted:
@@ -61,6 +64,7 @@ class HtmlText:
     """Collects the text and the headings of one or more HTML documents."""
 
     def __init__(self) -> None:
+        self._finished: list[str] = []
         self._pieces: list[str] = []
         self._length = 0
         self._ending = "\n"
@@ -75,6 +79,9 @@ class HtmlText:
         title_at = -1
         preformatted = 0
         for tag, text, _ in tokens(source):
+            if len(self._pieces) > _MAX_PIECES and heading is None and title_at < 0:
+                self._finished.append("".join(self._pieces))
+                self._pieces.clear()
             if not tag:
                 self._add_text(text, keeps_spaces=preformatted > 0)
                 continue
@@ -102,7 +109,7 @@ class HtmlText:
         self._starts.append((self._length, (title,), self._length))
 
     def extracted(self) -> Extracted:
-        text = storable("".join(self._pieces))
+        text = storable("".join([*self._finished, *self._pieces]))
         first = next((path[0] for _, path, _ in self._starts if path), "")
         return Extracted(text, sections_from_starts(text, self._starts), self.title or first)
 
@@ -118,7 +125,7 @@ class HtmlText:
 
     def _add_heading(self, tag: str, start: int, pieces: int) -> None:
         title = to_single_line("".join(self._pieces[pieces : pieces + 50])[:MAX_HEADING_CHARS])
-        if not title:
+        if not title or len(self._starts) >= MAX_SECTIONS:
             return
         level = _HEADINGS[tag]
         while self._headings and self._headings[-1][0] >= level:

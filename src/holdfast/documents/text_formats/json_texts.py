@@ -1,7 +1,9 @@
 """JSON: sections by the keys or items at the top, or by the lines of JSON lines."""
 
 import re
+from itertools import islice
 
+from holdfast.documents.lines import MAX_SECTIONS, iter_lines
 from holdfast.documents.parsed import Extracted, Section
 
 BLOCK_CHARS = 2_000
@@ -16,7 +18,8 @@ _CLOSING = frozenset("]}")
 def parse_json(text: str, extension: str) -> Extracted:
     """Split a JSON text by its keys or items at the top. The text is scanned, not decoded, so any depth is fine."""
     if extension in {"jsonl", "ndjson"}:
-        return Extracted(text, _blocks([(at, "") for at in _line_starts(text)], text, "lines"), merges=False)
+        starts = islice(((at, "") for at, line in iter_lines(text) if line.strip()), 4 * MAX_SECTIONS)
+        return Extracted(text, _blocks(list(starts), text, "lines"), merges=False)
     if len(text) > MAX_SCANNED_CHARS:
         return Extracted(text, [Section((), 0, len(text))])
     items, notes = _top_items(text)
@@ -33,7 +36,12 @@ def _top_items(text: str) -> tuple[list[tuple[int, str]], list[str]]:
     item_at = -1  # where an item at the top begins, if its first character is still to come
     for match in _MARK.finditer(text):
         mark = match[0]
-        if depth == 1 and item_at >= 0 and (mark[0] not in "]}," or text[item_at : match.start()].strip()):
+        if (
+            depth == 1
+            and item_at >= 0
+            and len(items) < 4 * MAX_SECTIONS
+            and (mark[0] not in "]}," or text[item_at : match.start()].strip())
+        ):
             items.append((item_at, mark[1:-1][:MAX_KEY_CHARS] if is_object and mark[0] == '"' else ""))
             item_at = -1
         if mark in _OPENING:
@@ -46,15 +54,6 @@ def _top_items(text: str) -> tuple[list[tuple[int, str]], list[str]]:
             item_at = match.end()
     notes = [] if depth == 0 else ["The brackets of the JSON text do not match. It was read as it is."]
     return items, notes
-
-
-def _line_starts(text: str) -> list[int]:
-    starts, at = [], 0
-    for line in text.split("\n"):
-        if line.strip():
-            starts.append(at)
-        at += len(line) + 1
-    return starts
 
 
 def _blocks(items: list[tuple[int, str]], text: str, what: str) -> list[Section]:

@@ -2,6 +2,7 @@
 
 import re
 
+from holdfast.documents.lines import MAX_SECTIONS, iter_lines
 from holdfast.documents.parsed import Extracted
 from holdfast.documents.sections import sections_from_starts
 from holdfast.documents.text_formats.front_matter import read_front_matter
@@ -38,8 +39,9 @@ def _find_headings(text: str, start: int) -> list[tuple[int, str, int, int]]:
     found: list[tuple[int, str, int, int]] = []
     fence = ""
     previous, previous_start = "", start
-    at = start
-    for line in text[start:].split("\n"):
+    for at, line in iter_lines(text, start):
+        if len(found) >= MAX_SECTIONS:
+            break
         end = min(at + len(line) + 1, len(text))
         short = line[:_MAX_LINE_CHARS]
         mark = _FENCE.match(short)
@@ -56,7 +58,6 @@ def _find_headings(text: str, start: int) -> list[tuple[int, str, int, int]]:
             found.append((level, _plain(previous), previous_start, end))
             short = ""
         previous, previous_start = short, at
-        at = end
     return found
 
 

@@ -35,8 +35,6 @@ from holdfast.store.database import Tx
 from holdfast.store.timestamps import from_micros
 
 INTERNAL_ID_BYTES = 6
-DEFAULT_PAGE_SIZE = 100
-"""The number of accounts or users of a page without a limit."""
 
 
 def _create_account(
@@ -64,10 +62,11 @@ def _get_account(tx: Tx, _principal: Principal, _op: GetAccount, _prepared: None
 
 
 def _wanted(op: ListAccounts | ListUsers) -> ListFilter:
-    limit = op.limit or (DEFAULT_PAGE_SIZE if op.page is not None else None)
-    offset = 0 if limit is None or op.page is None else (op.page - 1) * limit
+    earlier_pages = (op.page or 1) - 1
+    limit = 0 if op.limit is None and earlier_pages else op.limit  # without a limit, the first page has everything
     parts = tuple(part for part in (op.name, op.query) if part)
-    return ListFilter(name_parts=parts, role=getattr(op, "role", None), limit=limit, offset=offset)
+    role = op.role if isinstance(op, ListUsers) else None
+    return ListFilter(name_parts=parts, role=role, limit=limit, offset=earlier_pages * (limit or 0))
 
 
 def _delete_account(

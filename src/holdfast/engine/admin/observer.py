@@ -76,12 +76,12 @@ def _index(observed: Observation) -> Report:
         "backend": tx.dialect.name,
         "collection": "documents",
         "index": "text and vectors",
-        "index_count": documents,
+        "documents": documents,
         "vector_count": vectors,
         "status": "ready",
     }
-    header = ("Collection", "Index Count", "Vector Count", "Status")
-    rows = [("documents", documents, vectors, "ready"), ("TOTAL", documents, vectors, "")]
+    header = ("Collection", "Index Count", "Vector Count", "Status", "Documents")
+    rows = [("documents", 1, vectors, "ready", documents), ("TOTAL", 1, vectors, "", documents)]
     return Report(data, text_table(header, rows), f"{documents} documents, {vectors} vectors")
 
 

@@ -79,9 +79,7 @@ def process_file(compute: Compute, file: FileToProcess) -> ProcessedFile:
     node, content = file.node, file.content
     if content.state == "done":
         text = file.data.decode(errors="replace")
-        return ProcessedFile(
-            file, None, _documents(node, content, text, content.parts, content.abstract, content.overview)
-        )
+        return ProcessedFile(file, None, _documents(node, content, text, content.parts, content.abstract))
     if content.size > MAX_FILE_BYTES:
         problem = f"{node.name} has {content.size:,} bytes, and at most {MAX_FILE_BYTES:,} are read; split it"
         return ProcessedFile(file, ParsedFile(error=problem), [])
@@ -89,7 +87,7 @@ def process_file(compute: Compute, file: FileToProcess) -> ProcessedFile:
     parsed = parse_file(compute, FileToParse(node.name, file.data, meta.reason, meta.instruction))
     if parsed.error:
         return ProcessedFile(file, parsed, [])
-    new_documents = _documents(node, content, parsed.text, parsed.outline, parsed.abstract, parsed.overview)
+    new_documents = _documents(node, content, parsed.text, parsed.outline, parsed.abstract)
     return ProcessedFile(file, parsed, new_documents)
 
 
@@ -97,13 +95,16 @@ def read_meta(node: Node) -> NodeMeta:
     return _decode_meta(node.meta)
 
 
-def _documents(
-    node: Node, content: Content, text: str, parts: Sequence[FilePart], abstract: str, overview: str
-) -> list[NewDocument]:
-    found = [overview_part(node, abstract, overview)]
-    found += [
-        IndexedPart(number, f"{part.title}\n{text[part.start : part.end]}") for number, part in enumerate(parts, 1)
-    ]
+def _documents(node: Node, content: Content, text: str, parts: Sequence[FilePart], abstract: str) -> list[NewDocument]:
+    if len(parts) <= 1:  # a file of one part is one document
+        found = [overview_part(node, abstract, text)]
+    else:
+        # Without the abstracts of the parts, so that a part is found before its document.
+        titles = "\n".join(dict.fromkeys(part.title for part in parts))
+        found = [overview_part(node, abstract, titles)]
+        found += [
+            IndexedPart(number, f"{part.title}\n{text[part.start : part.end]}") for number, part in enumerate(parts, 1)
+        ]
     return analyse_parts(kind_of(node.root), content.content_id, content.created_at, _decode_tags(node.tags), found)
 
 

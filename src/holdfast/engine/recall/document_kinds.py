@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from holdfast.engine.recall.files import part_texts
+from holdfast.engine.recall.retrieval import DocumentKey, DocumentText, RankedDocument
 from holdfast.model.archives import archive_id
 from holdfast.model.messages import Message
 from holdfast.model.search import message_uri
@@ -19,7 +21,7 @@ from holdfast.text.words import searchable_text
 
 MAX_BYTES = 1_000_000
 """How much of messages is read at once."""
-MESSAGE, OVERVIEW = "message", "overview"
+MESSAGE, OVERVIEW, RESOURCE, SKILL = "message", "overview", "resource", "skill"
 
 
 class IndexedLog(msgspec.Struct, frozen=True):
@@ -45,20 +47,17 @@ class PendingDocument(msgspec.Struct, frozen=True, kw_only=True):
     tags: list[str] = []
 
 
-class DocumentText(msgspec.Struct, frozen=True):
-    abstract: str
-    content: str
-
-
 class DocumentKind(msgspec.Struct, frozen=True, kw_only=True):
     level: int
     """How detailed its documents are: 0 is an abstract, 1 an overview, 2 the whole text."""
-    read_pending: Callable[[Tx, IndexedLog, int], list[PendingDocument]]
-    """Reads up to a number of documents of a log that are not indexed yet, in order. A damaged one is empty."""
     read_texts: Callable[[Tx, int, Sequence[int]], dict[int, DocumentText]]
-    """Reads the texts of some documents of a log, by number. Those that are damaged or deleted are missing."""
-    uri: Callable[[str, int], str]
-    """The address of a document, from that of its session and from its number."""
+    """Reads the texts of some documents of a log or of a content, by number. Damaged and deleted ones are missing."""
+    read_pending: Callable[[Tx, IndexedLog, int], list[PendingDocument]] = lambda _tx, _log, _limit: []
+    """Reads up to a number of documents of a log that are not indexed yet, in order. A damaged one is empty."""
+    uri: Callable[[str, int], str] = lambda place, number: f"{place}#{number}" if number else place
+    """The address of a document, from that of its session or file and from its number."""
+    is_of_files: bool = False
+    """Whether its documents are parts of stored files, and not of a log. The processing of files writes them."""
 
 
 def _pending_messages(tx: Tx, log: IndexedLog, limit: int) -> list[PendingDocument]:
@@ -130,5 +129,19 @@ DOCUMENT_KINDS: dict[str, DocumentKind] = {
         read_texts=_overview_texts,
         uri=lambda session, number: f"{session}/history/{archive_id(number)}",
     ),
+    RESOURCE: DocumentKind(level=2, read_texts=part_texts.read_texts, is_of_files=True),
+    SKILL: DocumentKind(level=2, read_texts=part_texts.read_texts, is_of_files=True),
 }
 """The kinds by name. They are indexed in this order."""
+
+
+def read_document_texts(tx: Tx, documents: Sequence[RankedDocument]) -> dict[DocumentKey, DocumentText]:
+    """Read the texts of documents, those of one log or file together. What does not exist any more is missing."""
+    numbers: dict[tuple[str, int], list[int]] = {}
+    for kind, container, number in dict.fromkeys(document.key for document in documents):
+        numbers.setdefault((kind, container), []).append(number)
+    found: dict[DocumentKey, DocumentText] = {}
+    for (kind, container), some in numbers.items():
+        texts = DOCUMENT_KINDS[kind].read_texts(tx, container, some)
+        found.update(((kind, container, number), text) for number, text in texts.items())
+    return found

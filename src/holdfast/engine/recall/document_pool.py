@@ -86,7 +86,7 @@ class DocumentReader:
         return {place: document for place, document in found.items() if self._is_readable(document)}
 
     def _read_missing(self, places: Sequence[Place]) -> dict[Place, Document]:
-        read = [_document(row) for row in text_hits.read_documents(self._tx, self._kind, places)]
+        read = [to_document(row) for row in text_hits.read_documents(self._tx, self._kind, places)]
         if self._kind == MESSAGE:
             if sum(map(len, self._all_cached.values())) > MAX_CACHED:
                 self._all_cached.clear()
@@ -116,7 +116,7 @@ class DocumentReader:
         return is_own or any(each.first <= document.number <= each.last for each in ranges)
 
 
-def _document(row: StoredDocument) -> Document:
+def to_document(row: StoredDocument) -> Document:
     return Document(
         n=row.n,
         kind=row.kind,
@@ -131,7 +131,6 @@ def _document(row: StoredDocument) -> Document:
         dates=row.dates,
         flags=row.flags,
         tags=row.tags,
-        uri=row.uri,
     )
 
 
@@ -171,6 +170,7 @@ def build_pool(
         idf=candidates.idf,
         cosines=cosines_of(pooled),
         hotness=hotness_of(pooled[: len(chosen)]),
+        folder=np.zeros(len(chosen)),
         now=request.now,
         average_length=max(statistics.words / max(statistics.documents, 1), MIN_AVERAGE_LENGTH),
     )

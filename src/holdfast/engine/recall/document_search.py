@@ -12,8 +12,10 @@ from holdfast import forking
 from holdfast.engine.gate.operation_handler import EngineResources
 from holdfast.engine.gate.session_access import grantee_of
 from holdfast.engine.recall import search_scope, selection, vector_search
+from holdfast.engine.recall.contents.content_search import ContentRequest, FoundContents, search_contents
 from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, MESSAGE
 from holdfast.engine.recall.document_pool import DocumentReader, build_pool, cached_messages
+from holdfast.engine.recall.files.stored_roots import readable_roots
 from holdfast.engine.recall.indexing import new_document
 from holdfast.engine.recall.owner_tables import OwnerTable, tables_of
 from holdfast.engine.recall.pending import Pending, index_now, read_pending
@@ -27,12 +29,13 @@ from holdfast.model.search import ContextType, SearchedTime
 from holdfast.providers.static_vectors import word_vectors
 from holdfast.search import ranking
 from holdfast.search.documents import Document
+from holdfast.search.features import Pool
 from holdfast.search.matches import Candidates
 from holdfast.search.query import Query, parse_query, without_speakers
 from holdfast.search.terms import Vocabulary
 from holdfast.search.times.periods import MICROSECONDS_PER_DAY
 from holdfast.search.times.ranges import TimeRange
-from holdfast.store.access import readable_documents, search_state, text_hits
+from holdfast.store.access import readable_documents, readable_nodes, search_state, text_hits
 from holdfast.store.access.readable_documents import DocumentFilter
 from holdfast.store.access.search_state import SearchState
 from holdfast.store.database import Tx
@@ -75,25 +78,77 @@ class _Asked(NamedTuple):
 def search(resources: EngineResources, principal: Principal, request: RetrievalRequest) -> Retrieval:
     """Find and rank documents. Call it outside a transaction."""
     read = partial(resources.db.read, principal.account_id)
-    speakers, spaces = read(lambda tx: _read_speakers_and_spaces(tx, resources, principal.internal_id))
-    query = without_speakers(parse_query(request.query, request.now + request.utc_offset), _words_of(speakers))
-    vector, notes = embed_query(resources, spaces, " ".join(query.words))
-    run = partial(_search, resources=resources, asked=_Asked(principal, request, query, vector))
+    in_logs = [kind for kind in request.kinds if kind in DOCUMENT_KINDS and not DOCUMENT_KINDS[kind].is_of_files]
+    of_files = [kind for kind in request.kinds if kind in DOCUMENT_KINDS and DOCUMENT_KINDS[kind].is_of_files]
+    known = read(lambda tx: _read_known(tx, resources, principal, in_logs, of_files))
+    asked_for = parse_query(request.query, request.now + request.utc_offset)
+    query = without_speakers(asked_for, _words_of(known.speakers))
+    vector, notes = embed_query(resources, None if request.by_words else known.spaces, " ".join(query.words))
+    retrieval = NOTHING
+    if in_logs:
+        limited = msgspec.structs.replace(request, kinds=in_logs)
+        retrieval, unread_notes = _search_logs(resources, _Asked(principal, limited, query, vector))
+        notes += unread_notes
+    if known.has_files:
+        asked = ContentRequest(principal, request, asked_for, vector)
+        found = read(lambda tx: search_contents(tx, resources, asked, of_files, _rank_pool))
+        retrieval = _with_contents(retrieval, found)
+    return msgspec.structs.replace(
+        retrieval,
+        times=retrieval.times if in_logs else _searched_times(request, asked_for),
+        notes=[*notes, *retrieval.notes],
+    )
+
+
+def _rank_pool(query: Query, pool: Pool, limit: int) -> list[ranking.Ranked]:
+    with _vocabulary_lock:
+        ranked = ranking.rank(query, pool, _vocabulary, limit)
+    return [each for each in ranked if each.score >= MIN_SCORE]
+
+
+def _with_contents(retrieval: Retrieval, found: FoundContents) -> Retrieval:
+    documents = sorted([*retrieval.documents, *found.documents], key=lambda document: -document.score)
+    return msgspec.structs.replace(
+        retrieval,
+        documents=documents,
+        notes=[*retrieval.notes, *found.notes],
+        searched=retrieval.searched + found.searched,
+        candidates=retrieval.candidates + found.candidates,
+    )
+
+
+def _search_logs(resources: EngineResources, asked: _Asked) -> tuple[Retrieval, list[str]]:
+    """Find and rank documents of logs. Pending messages are indexed first if there are many."""
+    account = asked.principal.account_id
+    read = partial(resources.db.read, account)
+    notes: list[str] = []
+    run = partial(_search, resources=resources, asked=asked)
     unread, retrieval = read(run)
     if unread:
-        index_now(resources, principal.account_id, unread, time.monotonic() + INDEXING_SECONDS)
+        index_now(resources, account, unread, time.monotonic() + INDEXING_SECONDS)
         unread, retrieval = read(partial(run, is_last=True))
         if unread:
             notes.append(f"messages of {len(unread)} sessions are not indexed yet; search again later")
-    found: Retrieval = msgspec.structs.replace(retrieval, notes=notes)
-    return found
+    return retrieval, notes
 
 
-def _read_speakers_and_spaces(
-    tx: Tx, resources: EngineResources, owner_id: str
-) -> tuple[tuple[str, ...], Spaces | None]:
-    table = tables_of(resources.db).read(tx, owner_id, documents.statistics(tx, owner_id))
-    return table.speaker_names, vectors.find_spaces(tx)
+class _Known(NamedTuple):
+    """What must be known before the query is parsed and embedded."""
+
+    speakers: tuple[str, ...]
+    spaces: Spaces | None
+    has_files: bool
+    """Whether the caller may read roots in which files are, or were."""
+
+
+def _read_known(
+    tx: Tx, resources: EngineResources, principal: Principal, in_logs: Sequence[str], of_files: Sequence[str]
+) -> _Known:
+    owner_id, speakers = principal.internal_id, tuple[str, ...]()
+    if in_logs:
+        speakers = tables_of(resources.db).read(tx, owner_id, documents.statistics(tx, owner_id)).speaker_names
+    has_files = bool(of_files) and bool(readable_nodes.read_versions(tx, list(readable_roots(principal))))
+    return _Known(speakers, vectors.find_spaces(tx), has_files)
 
 
 def _words_of(speakers: Sequence[str]) -> frozenset[str]:
@@ -161,7 +216,7 @@ def _rank_all(tx: Tx, resources: EngineResources, asked: _Asked, sources: Source
             ranked += best
             chosen += count
     ranked.sort(key=lambda document: -document.score)
-    times = [_searched_time(asked, each) for each in asked.query.times]
+    times = _searched_times(asked.request, asked.query)
     return Retrieval(documents=ranked, times=times, notes=[], searched=searched, candidates=chosen)
 
 
@@ -175,20 +230,24 @@ def _vector_filter(scope: Scope, request: RetrievalRequest) -> VectorFilter:
     return VectorFilter(
         kinds=request.kinds,
         levels=request.levels,
-        ranges=None if scope.uri_prefixes else scope.own_ranges,
+        ranges=scope.own_ranges,
         without_logs=scope.stale_logs,
         since=request.since,
         until=request.until,
     )
 
 
-def _searched_time(asked: _Asked, found: TimeRange) -> SearchedTime:
+def _searched_times(request: RetrievalRequest, query: Query) -> list[SearchedTime]:
+    return [_searched_time(request, query, each) for each in query.times]
+
+
+def _searched_time(request: RetrievalRequest, query: Query, found: TimeRange) -> SearchedTime:
     """Return a time of the query, in the asker's time zone; `until` is the end of its last day."""
     since, until = (
-        from_micros(min(max(day * MICROSECONDS_PER_DAY - asked.request.utc_offset, MIN_TIME), MAX_TIME))
+        from_micros(min(max(day * MICROSECONDS_PER_DAY - request.utc_offset, MIN_TIME), MAX_TIME))
         for day in (found.first_day, found.last_day + 1)
     )
-    return SearchedTime(asked.query.text[found.start : found.end], since, until)
+    return SearchedTime(query.text[found.start : found.end], since, until)
 
 
 def _pending_documents(pending: Pending, scope: Scope, table: OwnerTable, request: RetrievalRequest) -> list[Document]:
@@ -220,7 +279,6 @@ def _pending_documents(pending: Pending, scope: Scope, table: OwnerTable, reques
                 dates=new.dates,
                 flags=new.flags,
                 tags=new.tags,
-                uri=None,
             )
         )
     return documents
@@ -248,9 +306,7 @@ def _rank(
     )
     if not pool.candidates:
         return [], 0
-    with _vocabulary_lock:
-        ranked = ranking.rank(query, pool, _vocabulary, request.limit)
-    best = [(pool.documents[each.position], each) for each in ranked]
+    best = [(pool.documents[each.position], each) for each in _rank_pool(query, pool, request.limit)]
     return [
         RankedDocument(
             kind=kind,
@@ -258,14 +314,12 @@ def _rank(
             log_id=document.log_id,
             number=document.number,
             level=document.level,
-            uri=document.uri,
             tags=search_scope.tags_of(document),
             created_at=document.created_at,
             score=each.score,
             reasons=each.reasons,
         )
         for document, each in best
-        if each.score >= MIN_SCORE
     ], pool.candidates
 
 

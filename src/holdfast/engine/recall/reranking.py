@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.engine.gate.operation_handler import EngineResources
-from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS
+from holdfast.engine.recall.document_kinds import read_document_texts
 from holdfast.engine.recall.retrieval import RankedDocument, Retrieval
 from holdfast.errors import HoldfastError
 from holdfast.model.search import Reason
@@ -29,7 +29,7 @@ def rerank(resources: EngineResources, account: str, query: str, retrieval: Retr
     if reranker is None or not retrieval.documents:
         return retrieval
     best = retrieval.documents[:MAX_DOCUMENTS]
-    texts = resources.db.read(account, lambda tx: [_text(tx, document) for document in best])
+    texts = resources.db.read(account, lambda tx: _texts(tx, best))
     try:
         ranked = reranker.rerank(query, texts)
     except HoldfastError as error:
@@ -42,11 +42,9 @@ def rerank(resources: EngineResources, account: str, query: str, retrieval: Retr
     return msgspec.structs.replace(retrieval, documents=documents)
 
 
-def _text(tx: Tx, document: RankedDocument) -> str:
-    if document.log_id is None:
-        return ""
-    found = DOCUMENT_KINDS[document.kind].read_texts(tx, document.log_id, [document.number])
-    return found[document.number].content[:MAX_TEXT_CHARS] if document.number in found else ""
+def _texts(tx: Tx, documents: Sequence[RankedDocument]) -> list[str]:
+    found = read_document_texts(tx, documents)
+    return [found[document.key].content[:MAX_TEXT_CHARS] if document.key in found else "" for document in documents]
 
 
 def _relevance(ranked: "Sequence[RankedText]") -> dict[int, float]:

@@ -1,6 +1,6 @@
 """Finding and searching: what is asked for, what is found, and which of it the caller may read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
@@ -30,6 +30,10 @@ from holdfast.store.timestamps import from_micros, to_micros
 MAX_RETRIEVED = 2_000
 MAX_COPIES = 20
 """How often the query itself may be in the session and still not hide other hits."""
+NO_CONTENT = "{} hits have no content, because the answer would be too large; read them one by one"
+NO_IMAGES = "images are not compared with each other"
+WORD_SEARCHES = frozenset({"keyword", "keywords"})
+"""The types of a search that compares no vectors."""
 MAX_LIVE = 200
 """How many more documents are ranked if live messages of a session are not returned."""
 
@@ -42,6 +46,8 @@ class CheckedSearch(msgspec.Struct, frozen=True, kw_only=True):
     targets: list[Address]
     since: int | None
     until: int | None
+    time_field: str
+    by_words: bool
     levels: list[int]
     tags: list[str]
     now: int
@@ -63,9 +69,11 @@ class PreparedSearch(msgspec.Struct, frozen=True, kw_only=True):
 
 def _check(context: CallContext, op: Find | Search) -> CheckedSearch:
     query = op.query.strip()
+    notes = list(_notes_of_fields(op))
     if not query:
+        if op.has_image:
+            raise InvalidArgumentError("query", f"is empty, and {NO_IMAGES}; say what to search for in words")
         raise InvalidArgumentError("query", "is empty; say what to search for")
-    notes = []
     if len(query) > MAX_QUERY_CHARS:
         query = query[:MAX_QUERY_CHARS]
         notes.append(f"only the first {MAX_QUERY_CHARS:,} characters of the query were searched for")
@@ -84,12 +92,22 @@ def _check(context: CallContext, op: Find | Search) -> CheckedSearch:
         targets=parse_targets(op.target_uri),
         since=None if since is None else to_micros(since),
         until=None if until is None else to_micros(until),
+        time_field="created_at" if op.time_field == "created_at" else "changed_at",
+        by_words=op.search_type in WORD_SEARCHES,
         levels=sorted(set(_as_list(op.level))),
         tags=tags,
         now=now,
         utc_offset=0 if as_of is None else (as_of.utcoffset() or timedelta()) // timedelta(microseconds=1),
         notes=notes,
     )
+
+
+def _notes_of_fields(op: Find | Search) -> Iterator[str]:
+    """Name the fields of published clients that change nothing."""
+    if op.has_image:
+        yield f"the image was not compared: {NO_IMAGES}"
+    if op.filter:
+        yield "`filter` has no effect; use context_type, level, tags, since and until"
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -131,6 +149,8 @@ def _prepare(
             tags=checked.tags,
             now=checked.now,
             utc_offset=checked.utc_offset,
+            time_field=checked.time_field,
+            by_words=checked.by_words,
         ),
     )
     retrieval = rerank(resources, principal.account_id, searched, retrieval)
@@ -160,12 +180,18 @@ def _max_excluded(op: Search, session: StoredSession | None) -> int:
 
 def _find(tx: Tx, principal: Principal, op: Find, prepared: PreparedSearch, _context: CallContext) -> FindResult:
     by_kind, _ = _select(tx, principal, op, prepared)
-    hits = {kind: _documents(tx, by_kind, kind, op)[0] for kind in get_args(FoundKind)}
+    notes = list(prepared.notes)
+    hits: dict[str, list[Hit]] = {}
+    for kind in get_args(FoundKind):
+        hits[kind], missing = _documents(tx, by_kind, kind, op)
+        if missing:
+            notes.append(NO_CONTENT.format(missing))
     return FindResult(
         memories=hits["memory"],
         resources=hits["resource"],
         skills=hits["skill"],
         total=sum(map(len, hits.values())),
+        notes=notes,
     )
 
 
@@ -181,7 +207,7 @@ def _search(tx: Tx, principal: Principal, op: Search, prepared: PreparedSearch, 
     for kind in ("memory", "resource", "skill", "overview"):
         hits[kind], missing = _documents(tx, by_kind, kind, op)
         if missing and op.read_content:
-            notes.append(f"{missing} hits have no content, because the answer would be too large; read them one by one")
+            notes.append(NO_CONTENT.format(missing))
     returned = {hit.uri for hit in messages} | {hit.uri for found in hits.values() for hit in found}
     located = [each for found in by_kind.values() for each in found if each.uri in returned]
     context.signals.opened = _sessions(located, prepared.session)
@@ -231,13 +257,19 @@ def _select(
     by_kind: dict[ContextType, list[Located]] = {}
     excluded_count = 0
     for located in locate(tx, principal, prepared.retrieval.documents, prepared.places):
-        if located.uri in excluded or is_message_in(located.document, in_prompt):
+        if (excluded and _is_excluded(principal, located, excluded)) or is_message_in(located.document, in_prompt):
             excluded_count += 1
             continue
         if located.document.score < (op.score_threshold or 0):
             continue
         by_kind.setdefault(located.document.kind, []).append(located)
     return by_kind, excluded_count
+
+
+def _is_excluded(principal: Principal, located: Located, excluded: set[str]) -> bool:
+    """Whether an address is excluded, or that of its file."""
+    uris = [located.uri] if located.file_uri is None else [located.uri, located.file_uri]
+    return any(uri in excluded or canonical_address(uri, principal) in excluded for uri in uris)
 
 
 def _excluded(principal: Principal, op: Find | Search) -> set[str]:

@@ -32,7 +32,6 @@ class Scope(NamedTuple):
     """Whether the caller's own documents are searched."""
     own_ranges: list[LogRange] | None
     """The parts of own logs that are searched. None for all of them."""
-    uri_prefixes: list[str]
     shared: list[LogRange]
     """The parts of other owners' logs that are searched."""
     stale_logs: list[int]
@@ -42,15 +41,14 @@ def resolve(tx: Tx, grantee: Grantee, request: RetrievalRequest, state: SearchSt
     """Find out which logs the targets of a request name, as far as the caller may read them."""
     shared, stale = state.shared, state.stale_logs
     if not request.targets:
-        return Scope(grantee, True, None, [], shared, stale)
+        return Scope(grantee, True, None, shared, stale)
     own_ranges: list[LogRange] | None = []
-    prefixes: list[str] = []
     found: list[LogRange] = []
     for target in request.targets:
         is_own = target.owner_id in {None, grantee.internal_id}
-        if target.uri_prefix is not None:
-            prefixes.append(target.uri_prefix)
-        elif target.session_id is not None:
+        if not target.has_sessions:
+            continue
+        if target.session_id is not None:
             ranges = _ranges_of_session(tx, grantee, target)
             found += _intersections(shared, ranges)
             own_ranges = None if own_ranges is None else own_ranges + ranges
@@ -58,8 +56,8 @@ def resolve(tx: Tx, grantee: Grantee, request: RetrievalRequest, state: SearchSt
             own_ranges = None
         else:
             found += _of_owner(tx, grantee, shared, target.owner_id or "")
-    is_own = own_ranges is None or bool(own_ranges) or bool(prefixes)
-    return Scope(grantee, is_own, own_ranges, prefixes, list(dict.fromkeys(found)), stale)
+    is_own = own_ranges is None or bool(own_ranges)
+    return Scope(grantee, is_own, own_ranges, list(dict.fromkeys(found)), stale)
 
 
 def _ranges_of_session(tx: Tx, grantee: Grantee, target: Target) -> list[LogRange]:
@@ -123,7 +121,7 @@ def allowed_rows(tx: Tx, scope: Scope, table: OwnerTable, request: RetrievalRequ
         return np.zeros(len(table.numbers), bool)
     conditions: list[Array] = []
     if scope.own_ranges is not None:
-        conditions.append(_in_targets(tx, scope, table, scope.own_ranges))
+        conditions.append(_in_ranges(table, scope.own_ranges))
     if scope.stale_logs:
         conditions.append(~np.isin(table.logs, scope.stale_logs))
     if request.since is not None:
@@ -133,19 +131,8 @@ def allowed_rows(tx: Tx, scope: Scope, table: OwnerTable, request: RetrievalRequ
     if request.levels:
         conditions.append(np.isin(table.levels, request.levels))
     if request.tags:
-        conditions.append(
-            np.isin(table.numbers, text_hits.find_filtered(tx, scope.grantee.internal_id, request.tags, []))
-        )
+        conditions.append(np.isin(table.numbers, text_hits.find_tagged(tx, scope.grantee.internal_id, request.tags)))
     return np.logical_and.reduce(conditions) if conditions else None
-
-
-def _in_targets(tx: Tx, scope: Scope, table: OwnerTable, ranges: Sequence[LogRange]) -> "Array":
-    """Return which rows are in one of the log ranges, or below one of the addresses."""
-    found = _in_ranges(table, ranges)
-    if scope.uri_prefixes:
-        below = text_hits.find_filtered(tx, scope.grantee.internal_id, [], scope.uri_prefixes)
-        found |= np.isin(table.numbers, below)
-    return found
 
 
 def _in_ranges(table: OwnerTable, ranges: Sequence[LogRange]) -> "Array":

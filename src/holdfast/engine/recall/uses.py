@@ -44,7 +44,7 @@ def hotness_of_documents(tx: Tx, principal: Principal, now: int, documents: Sequ
 
 def _address(document: Document, sessions: dict[int, str]) -> str:
     """Return the address of a document, or an empty text if it has none."""
-    if document.uri is not None or document.log_id is None:
-        return document.uri or ""
+    if document.log_id is None:
+        return ""
     session = sessions.get(document.log_id)
     return DOCUMENT_KINDS[document.kind].uri(session, document.number) if session else ""

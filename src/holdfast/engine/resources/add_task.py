@@ -6,13 +6,12 @@ All progress is in the staged nodes: a restarted task skips those that are store
 import hashlib
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 
 from holdfast.documents import FileSummary
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.engine.processing.files import FileToProcess, process_file, read_file, write_file
+from holdfast.engine.processing.files import FileToProcess, ProcessedFile, process_file, read_file, write_file
 from holdfast.engine.processing.folders import FolderToSummarise, read_folder, summarise, write_folder
 from holdfast.engine.resources import naming
 from holdfast.engine.resources.chunk_writing import require_held
@@ -21,7 +20,7 @@ from holdfast.engine.resources.sources import SourceFiles, open_source
 from holdfast.engine.resources.staging import FETCHING, Staging
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tasks.task_kind import WriteResults
-from holdfast.errors import DocumentError, InvalidArgumentError
+from holdfast.errors import DocumentError, ProcessingError
 from holdfast.model.resources import AddPayload, FileProblem, QueueProgress, QueueStatus, ResourceOutcome
 from holdfast.model.uris import decode_path
 from holdfast.store.database import Tx
@@ -57,9 +56,16 @@ def add_resource(claimed: ClaimedTask) -> WriteResults:
     payload = claimed.task.decode_payload(AddPayload)
     addition = Addition(claimed, payload)
     addition.advance(FETCHING, 0, 1)
+    try:
+        return _add(claimed, payload, addition)
+    except DocumentError as error:
+        raise ProcessingError(error.details["problem"], name=payload.source.name) from None
+
+
+def _add(claimed: ClaimedTask, payload: AddPayload, addition: "Addition") -> WriteResults:
     with open_source(claimed, payload) as source:
         if not source.files and not source.problems:
-            raise InvalidArgumentError("path", f"{payload.source.name} has no files to add; check include and exclude")
+            raise ProcessingError(f"{payload.source.name} has no files to add; check include and exclude")
         if addition.is_unchanged(source):
             return addition.unchanged(len(source.files))
         return addition.run(source)
@@ -131,14 +137,17 @@ class Addition:
             self._claimed.observe("files are read")
             processed = [process_file(self._claimed.compute, file) for file in read if file is not None]
 
-            def write(tx: Tx, context: CallContext, processed: Sequence[Any] = processed) -> None:
-                self._advance(tx, context, PARSING, total - len(pending), total)
-                for each in processed:
-                    write_file(tx, each)
-
-            self._claimed.write(write)
+            done = total - len(pending)
+            self._claimed.write(partial(self._write_files, processed=processed, done=done, total=total))
             self._claimed.observe("files are written")
         return self._claimed.write(partial(self._drop_failed, root=root))
+
+    def _write_files(
+        self, tx: Tx, context: CallContext, processed: Sequence[ProcessedFile], done: int, total: int
+    ) -> None:
+        self._advance(tx, context, PARSING, done, total)
+        for each in processed:
+            write_file(tx, each)
 
     def _drop_failed(self, tx: Tx, _context: CallContext, root: str) -> list[FileProblem]:
         """Delete staged files that cannot be read. Recordings and videos are kept, although they have no text."""
@@ -169,6 +178,7 @@ class Addition:
             folder = self._claimed.read(partial(read_folder, node=node))
             summary = summarise(folder)
             self._claimed.write(partial(self._write_summary, folder=folder, summary=summary))
+            self._claimed.observe("folder is written")
 
     def _write_summary(
         self, tx: Tx, context: CallContext, folder: FolderToSummarise, summary: FileSummary | None
@@ -193,6 +203,8 @@ class Addition:
         missing = [] if staging.is_file else [path for path in existing if path not in staging.found]
         if payload.options.sync:
             placement.remove(missing)
+        elif missing:
+            meta = msgspec.structs.replace(meta, source_hash="")  # the next addition may have to remove them
         conflicts = [FileProblem(file=path, message="was changed while it was added") for path in placement.conflicts]
         if not conflicts:
             meta = msgspec.structs.replace(meta, tree_hash=self._tree_hash(tx))
@@ -292,4 +304,4 @@ def _path_in_resource(node: Node) -> str:
 
 def _failure(errors: Sequence[FileProblem]) -> Exception:
     more = f" (and {len(errors) - 1} more files cannot be added)" if len(errors) > 1 else ""
-    return DocumentError(errors[0].file, f"cannot be added: {errors[0].message}{more}")
+    return ProcessingError(f"{errors[0].file} cannot be added: {errors[0].message}{more}", name=errors[0].file)

@@ -25,7 +25,14 @@ from holdfast.errors import (
     short_repr,
 )
 from holdfast.model.identity import Principal
-from holdfast.model.resources import AddPayload, ResourceAdded, ResourceOptions, ResourceOutcome, ResourceSource
+from holdfast.model.resources import (
+    AddPayload,
+    ResourceAdded,
+    ResourceOptions,
+    ResourceOutcome,
+    ResourceSource,
+    with_outcome,
+)
 from holdfast.model.tasks import ADD_RESOURCE
 from holdfast.model.uris import parse_uri
 from holdfast.ops.resources import AddResource
@@ -54,6 +61,11 @@ def _check(_context: CallContext, op: AddResource) -> None:
         raise InvalidArgumentError(
             "path", f"{short_repr(op.path)} is not a URL; a server reads no local files: upload a file or a text"
         )
+    _check_options(op)
+
+
+def _check_options(op: AddResource) -> None:
+    """Refuse what would change the result and is not supported."""
     if op.args:
         raise InvalidArgumentError("args", f"{min(op.args)} is not known; leave it out")
     if op.acl:
@@ -152,7 +164,7 @@ def _find_source(tx: Tx, principal: Principal, op: AddResource, settings: Settin
 
 
 def allowed_folders(settings: Settings) -> list[PurePath]:
-    return [PurePath(folder.strip()) for folder in settings.resource_folders.split(",") if folder.strip()]
+    return [PurePath(folder.strip()) for folder in (settings.resource_folders or "").split(",") if folder.strip()]
 
 
 def _local_folder(path: str, settings: Settings) -> ResourceSource:
@@ -194,21 +206,7 @@ def _result_of(task: StoredTask | None, added: ResourceAdded) -> ResourceAdded:
     if task.status == "failed" or task.result is None:
         details: dict[str, Any] = {"task_id": added.task_id, "root_uri": added.root_uri}
         raise from_wire(task.error_code or "INTERNAL", f"nothing was added: {task.error}", details)
-    outcome = _decode_outcome(task.result)
-    return ResourceAdded(
-        status="success",
-        root_uri=outcome.root_uri,
-        source_path=added.source_path,
-        task_id=added.task_id,
-        errors=outcome.errors,
-        meta={},
-        queue_status=outcome.queue_status,
-        context_count=outcome.context_count,
-        added=outcome.added,
-        changed=outcome.changed,
-        unchanged=outcome.unchanged,
-        removed=outcome.removed,
-    )
+    return with_outcome(added, _decode_outcome(task.result))
 
 
 HANDLERS: dict[type, OperationHandler] = {

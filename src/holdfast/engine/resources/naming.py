@@ -18,9 +18,9 @@ _MEDIA: dict[str, Literal["images", "audio", "video"]] = {
 
 
 def file_name(source_name: str) -> str:
-    """Return the name of a file without its folders and without characters that no name may have.
+    r"""Return the name of a file without its folders and without characters that no name may have.
 
-    >>> file_name("docs/guide.md"), file_name("C:\\\\docs\\\\guide.md"), file_name(" ")
+    >>> file_name("docs/guide.md"), file_name("C:\\docs\\guide.md"), file_name(" ")
     ('guide.md', 'guide.md', 'resource')
     """
     name = _UNUSABLE.sub(" ", re.split(r"[/\\]", source_name)[-1]).strip()[:MAX_ROOT_CHARS].strip()

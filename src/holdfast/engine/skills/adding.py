@@ -1,11 +1,14 @@
 """Adding, updating and removing skills."""
 
+from collections.abc import Generator
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from holdfast.engine.gate import access
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
+from holdfast.engine.gate.polling import poll
 from holdfast.engine.skills import storing
 from holdfast.engine.skills.archives import MAX_UPLOAD_BYTES, read_upload, require_choice
 from holdfast.engine.skills.skill_roots import SkillRoot, require_skill, root_for_writing
@@ -18,7 +21,10 @@ from holdfast.model.skills import InstalledSkill, SkillAdded, SkillRemoved
 from holdfast.model.uris import encode_path
 from holdfast.ops.skills import AddSkill, RemoveSkill, SkillFields, UpdateSkill
 from holdfast.store.database import Tx
-from holdfast.store.tables.tree import blobs, nodes, roots
+from holdfast.store.tables.tree import blobs, nodes, roots, skill_nodes, unprocessed
+
+_DONE = {"processed": 1, "requeue_count": 0, "error_count": 0, "errors": []}
+"""The state of a queue, as published clients read it, when a skill is processed."""
 
 
 def _add(tx: Tx, principal: Principal, op: AddSkill, skills: list[NewSkill], context: CallContext) -> SkillAdded:
@@ -26,6 +32,7 @@ def _add(tx: Tx, principal: Principal, op: AddSkill, skills: list[NewSkill], con
     if op.list_only:
         return _result(root, skills, [_installed(root, skill, "list") for skill in skills])
     require_choice(skills, op.skills)
+    access.ensure_account(tx, principal, context)
     roots.lock(tx, [root.root])
     meta = _meta(op)
     installed = [_store(tx, principal, context, root, skill, meta) for skill in skills]
@@ -119,6 +126,28 @@ def _has_upload(op: AddSkill | UpdateSkill) -> bool:
     return op.temp_file_id is not None
 
 
+def _follow(
+    resources: EngineResources, principal: Principal, op: AddSkill | UpdateSkill, added: SkillAdded
+) -> Generator[float, None, SkillAdded]:
+    """Wait until the skills can be found, if the caller asked for it."""
+    if not op.wait or added.action == "list":
+        return added
+    root = root_for_writing(principal, op.target_uri)
+    paths = [encode_path([skill.name]) for skill in added.skills]
+
+    def is_processed() -> bool:
+        return not resources.db.read(
+            principal.account_id,
+            lambda tx: any(skill_nodes.has_unprocessed(tx, root.root, path) for path in paths),
+        )
+
+    if not is_processed():  # the caller waits, so that the end of a burst of changes is not waited for
+        resources.db.write(principal.account_id, lambda tx: unprocessed.make_due(tx, principal.account_id))
+        resources.wake_workers()
+    yield from poll(resources, is_processed, op.timeout, f"the processing of {added.uri}")
+    return msgspec.structs.replace(added, queue_status={"Semantic": _DONE, "Embedding": _DONE})
+
+
 def _remove(tx: Tx, principal: Principal, op: RemoveSkill, _checked: None, context: CallContext) -> SkillRemoved:
     root = root_for_writing(principal, op.target_uri)
     roots.lock(tx, [root.root])
@@ -131,9 +160,11 @@ def _remove(tx: Tx, principal: Principal, op: RemoveSkill, _checked: None, conte
 
 
 HANDLERS: dict[type, OperationHandler] = {
-    AddSkill: OperationHandler(_add, writes=always, check=_check_add, prepare=_read_upload, prepares=_has_upload),
+    AddSkill: OperationHandler(
+        _add, writes=always, check=_check_add, prepare=_read_upload, prepares=_has_upload, follow=_follow
+    ),
     UpdateSkill: OperationHandler(
-        _update, writes=always, check=_check_update, prepare=_read_upload, prepares=_has_upload
+        _update, writes=always, check=_check_update, prepare=_read_upload, prepares=_has_upload, follow=_follow
     ),
     RemoveSkill: OperationHandler(_remove, writes=always),
 }

@@ -10,7 +10,6 @@ from holdfast.engine.gate.operation_handler import CallContext, EngineResources,
 from holdfast.errors import (
     ConflictError,
     FailedPreconditionError,
-    InvalidArgumentError,
     PermissionDeniedError,
     ResourceExhaustedError,
     TooLargeError,
@@ -33,7 +32,7 @@ class HashedUpload(msgspec.Struct, frozen=True):
     digest: str
 
 
-def _start(tx: Tx, principal: Principal, op: StartUpload, upload_id: str, context: CallContext) -> UploadProgress:
+def _start(tx: Tx, principal: Principal, op: StartUpload, _checked: None, context: CallContext) -> UploadProgress:
     access.ensure_account(tx, principal, context)
     count, size = uploads.count_open(tx, principal.internal_id)
     settings = context.settings
@@ -43,6 +42,7 @@ def _start(tx: Tx, principal: Principal, op: StartUpload, upload_id: str, contex
             f" (at most {settings.max_open_uploads} uploads and {settings.max_open_upload_bytes:,} bytes)",
             limit=settings.max_open_uploads,
         )
+    upload_id = _new_id(context, op)
     uploads.insert(tx, upload_id, principal.internal_id, op.name)
     return UploadProgress(upload_id=upload_id, size=0, parts=0)
 
@@ -68,10 +68,15 @@ def _append(tx: Tx, principal: Principal, op: AppendUpload, _checked: None, cont
             )
         return UploadProgress(upload_id=op.upload_id, size=upload.size, parts=upload.chunks)
     if op.number > upload.chunks:
-        raise InvalidArgumentError("number", f"is {op.number}, but part {upload.chunks} is missing; send it first")
+        raise ConflictError(
+            f"number: is {op.number}, but part {upload.chunks} of {op.upload_id} is missing; send it first",
+            resource=op.upload_id,
+        )
     if upload.size != upload.chunks * PART_BYTES:
-        raise InvalidArgumentError(
-            "number", f"part {op.number - 1} was the last one: it has less than {PART_BYTES:,} bytes; send whole parts"
+        raise ConflictError(
+            f"number: part {op.number - 1} of {op.upload_id} was the last one: it has less than {PART_BYTES:,} bytes;"
+            " begin another upload",
+            resource=op.upload_id,
         )
     limit = context.settings.max_upload_bytes
     size = upload.size + len(op.data)
@@ -103,7 +108,7 @@ def _read_chunk(db: Database, account: str, upload_id: str, number: int) -> byte
 
 
 def _finish(
-    tx: Tx, principal: Principal, op: FinishUpload, hashed: HashedUpload | None, context: CallContext
+    tx: Tx, principal: Principal, op: FinishUpload, hashed: HashedUpload | None, _context: CallContext
 ) -> TempFile:
     tx.allow_long_statements()
     upload = require_upload(tx, principal, op.upload_id, locks=True)
@@ -143,7 +148,7 @@ def require_complete(tx: Tx, principal: Principal, temp_file_id: str) -> tuple[U
 
 
 HANDLERS: dict[type, OperationHandler] = {
-    StartUpload: OperationHandler(_start, writes=always, check=_new_id),
+    StartUpload: OperationHandler(_start, writes=always),
     AppendUpload: OperationHandler(_append, writes=always),
     FinishUpload: OperationHandler(_finish, writes=always, prepare=_hash),
     CancelUpload: OperationHandler(_cancel, writes=always),

@@ -11,8 +11,8 @@ from holdfast.engine.tree.nodes import Folder, Node, small_folder
 from holdfast.engine.tree.session_nodes import sessions_folder, shared_sessions_folder
 from holdfast.engine.tree.stored_nodes import stored_folder
 from holdfast.errors import FailedPreconditionError, InvalidUriError, NotFoundError
-from holdfast.model.attributes import Relation, RelationsFile
 from holdfast.model.identity import Principal
+from holdfast.model.tree.attributes import Relation, RelationsFile
 from holdfast.model.uris import AGENT_FOLDERS, CALLER, PUBLISHED_SCOPES, build_uri, parse_uri
 from holdfast.session_files import encode_pretty
 from holdfast.store.access import shared_sessions

@@ -24,7 +24,7 @@ def read_abstract(node: Node) -> str:
 
 def read_overview(node: Node) -> str:
     """Return the longer summary of a node."""
-    own = _own_summary(node, OVERVIEW) or node.overview()
+    own = _own_summary(node, OVERVIEW) or node.overview() or node.abstract()
     if own:
         return own
     return _list_entries(node) if isinstance(node, Folder) else _beginning(node, MAX_OVERVIEW_CHARS)

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from holdfast.engine.gate.access import ensure_account
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
 from holdfast.engine.gate.polling import poll
 from holdfast.engine.tree import changes, mounts, stored_texts
@@ -23,6 +24,7 @@ from holdfast.store.tables.tree.nodes import NewNode, Node
 
 def _write(tx: Tx, principal: Principal, op: WriteFile, names: Names, context: CallContext) -> FileWritten:
     place = require_place(principal, op.uri, names)
+    ensure_account(tx, principal, context)
     roots.lock(tx, [place.root])
     return _write_at(tx, principal, op, place, context)
 
@@ -62,6 +64,7 @@ def _write_batch(
             raise InvalidArgumentError(
                 f"operations[{number}].uri", f"{place.uri} is not below {folder.uri}; use an address in it"
             )
+    ensure_account(tx, principal, context)
     roots.lock(tx, [place.root for place in places])
     results: list[FileWritten] = []
     skipped: list[str] = []
@@ -76,8 +79,12 @@ def _write_batch(
     return BatchWritten(root_uri=folder.uri, results=results, skipped=skipped)
 
 
-def _parse_batch(context: CallContext, op: WriteFiles) -> list[Names]:
-    return [parse_uri(op.root_uri), *(_parse_uri(context, each) for each in op.operations)]
+def _parse_batch(_context: CallContext, op: WriteFiles) -> list[Names]:
+    names = [parse_uri(op.root_uri), *(parse_uri(each.uri) for each in op.operations)]
+    if () in names[1:]:
+        number = names.index((), 1) - 1
+        raise InvalidArgumentError(f"operations[{number}].uri", "is the root of the tree; name a file")
+    return names
 
 
 def _require_expected(op: WriteFile, node: Node | None) -> None:
@@ -97,6 +104,7 @@ def _require_expected(op: WriteFile, node: Node | None) -> None:
 
 
 def _create(tx: Tx, principal: Principal, op: WriteFile, place: Place, context: CallContext) -> Content:
+    ensure_account(tx, principal, context)
     changes.ensure_folders(tx, context, place)
     node_id = context.ids.log_id()
     tags = changes.encode_tags(op.tags or [])
@@ -157,6 +165,21 @@ def _follow(
     return replace(written, semantic_status="complete")
 
 
+def _follow_batch(
+    resources: EngineResources, principal: Principal, op: WriteFiles, written: BatchWritten
+) -> Generator[float, None, BatchWritten]:
+    """Wait until all files are processed, if the caller asked for it."""
+    if not op.wait:
+        return written
+    places = [require_place(principal, each.uri, parse_uri(each.uri)) for each in written.results]
+
+    def are_processed() -> bool:
+        return resources.db.read(principal.account_id, lambda tx: all(_is_processed(tx, place) for place in places))
+
+    yield from poll(resources, are_processed, op.timeout, f"the processing of the files below {written.root_uri}")
+    return replace(written, results=[replace(each, semantic_status="complete") for each in written.results])
+
+
 def _is_processed(tx: Tx, place: Place) -> bool:
     node = nodes.find(tx, place.root, place.path)
     return node is None or not unprocessed.has(tx, node.node_id)
@@ -164,11 +187,13 @@ def _is_processed(tx: Tx, place: Place) -> bool:
 
 def _make_folder(tx: Tx, principal: Principal, op: MakeFolder, names: Names, context: CallContext) -> FolderMade:
     place = require_place(principal, op.uri, names)
+    ensure_account(tx, principal, context)
     roots.lock(tx, [place.root])
     node = nodes.find(tx, place.root, place.path)
     if node is not None and not node.is_folder:
         raise AlreadyExistsError(f"{place.uri} is a file; use another address", resource=place.uri, type="file")
     if node is None:
+        ensure_account(tx, principal, context)
         changes.ensure_folders(tx, context, place)
         node_id = changes.insert_folder(tx, context, place.root, place.path)
         if op.description:
@@ -203,6 +228,6 @@ def require_node(tx: Tx, place: Place) -> Node:
 
 HANDLERS: dict[type, OperationHandler] = {
     WriteFile: OperationHandler(_write, writes=always, check=_parse_uri, follow=_follow),
-    WriteFiles: OperationHandler(_write_batch, writes=always, check=_parse_batch),
+    WriteFiles: OperationHandler(_write_batch, writes=always, check=_parse_batch, follow=_follow_batch),
     MakeFolder: OperationHandler(_make_folder, writes=always, check=_parse_uri),
 }

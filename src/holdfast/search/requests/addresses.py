@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from holdfast.errors import InvalidUriError, PermissionDeniedError
 from holdfast.model.identity import Principal
 from holdfast.model.uris import CALLER, build_uri, parse_uri
 
@@ -38,7 +39,10 @@ def canonical_address(uri: str, principal: Principal) -> str:
     >>> canonical_address("viking://user/alice/sessions/trip#12", alice)
     'viking://user/alice~5f3a90/sessions/trip#12'
     """
-    names, fragment = parse_address(uri)
+    try:
+        names, fragment = parse_address(uri)
+    except PermissionDeniedError:
+        raise InvalidUriError(uri, "has a segment `..`; write the path without it") from None
     return join_address(canonical_names(names, principal), fragment)
 
 

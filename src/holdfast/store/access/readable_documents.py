@@ -59,8 +59,6 @@ class DocumentFilter(msgspec.Struct, frozen=True, kw_only=True):
     levels: Sequence[int] = ()
     tags: Sequence[str] = ()
     """Tags that a document has all of."""
-    uri_prefix: str | None = None
-    """Only documents with an address of their own, at this address or below."""
 
 
 class Candidate(NamedTuple):
@@ -166,10 +164,6 @@ def filter_conditions(wanted: DocumentFilter) -> tuple[list[str], list[str | int
     for tag in wanted.tags:
         where.append("d.tags LIKE ? ESCAPE '!'")
         params.append(f"%{_escape(msgspec.json.encode(tag).decode())}%")
-    if wanted.uri_prefix is not None:
-        prefix = wanted.uri_prefix.rstrip("/")
-        where.append("(d.uri = ? OR d.uri LIKE ? ESCAPE '!')")
-        params += [prefix, f"{_escape(prefix)}/%"]
     return where, params
 
 

@@ -29,7 +29,7 @@ class Hits(NamedTuple):
     """The numbers of these documents. There are none if the count has reached the limit."""
 
 
-_NO_HITS = Hits(0, np.zeros(0, np.int64))
+NO_HITS = Hits(0, np.zeros(0, np.int64))
 
 
 def find_numbers(
@@ -45,25 +45,26 @@ def find_numbers(
     if logs is not None and len(log_ids) <= MAX_SCOPES:
         within = [scopes.of_log(log_id) for log_id in log_ids]
     if not within:
-        return [_NO_HITS for _ in terms]
+        return [NO_HITS for _ in terms]
     # One text with all numbers: a row for each would take several times as long.
     sql = f"SELECT COUNT(*), string_agg(CAST(n AS TEXT), ',') FROM ({tx.dialect.text_hits} LIMIT ?) AS h"
     statements = [(sql, [*tx.dialect.text_query([within], words), limit]) for words in terms if words]
     found = iter(tx.all_of(statements))
-    return [_to_hits(next(found)[0], limit) if words else _NO_HITS for words in terms]
+    return [to_hits(next(found)[0], limit) if words else NO_HITS for words in terms]
 
 
-def _to_hits(row: Row, limit: int) -> Hits:
+def to_hits(row: Row, limit: int) -> Hits:
     count, numbers = row
     if count >= limit:
-        return Hits(count, _NO_HITS.numbers)
+        return Hits(count, NO_HITS.numbers)
     return Hits(count, np.fromstring(numbers or "", dtype=np.int64, sep=","))
 
 
 def read_columns(tx: Tx, owner_id: str, after_version: int) -> list[Row]:
-    """Read what a search filters by of an owner's documents that were added after a version, by number."""
+    """Read what a search filters by of an owner's documents of logs that were added after a version, by number."""
     return tx.all(
-        f"SELECT {_COLUMNS} FROM documents WHERE account_id = ? AND owner_id = ? AND version > ? ORDER BY n",
+        f"SELECT {_COLUMNS} FROM documents WHERE account_id = ? AND owner_id = ? AND version > ?"
+        " AND content_id IS NULL ORDER BY n",
         (tx.account, owner_id, after_version),
     )
 
@@ -79,14 +80,9 @@ def read_documents(tx: Tx, kind: str, places: Sequence[tuple[int, int]]) -> list
     return found
 
 
-def find_filtered(tx: Tx, owner_id: str, tags: Sequence[str], uri_prefixes: Sequence[str]) -> list[int]:
-    """List the numbers of an owner's documents with all of some tags, and with an address at or below a prefix."""
-    wanted = DocumentFilter(tags=tags)
-    where, params = filter_conditions(wanted)
-    if uri_prefixes:
-        below = [filter_conditions(DocumentFilter(uri_prefix=prefix)) for prefix in uri_prefixes]
-        where.append(f"({' OR '.join(condition for conditions, _ in below for condition in conditions)})")
-        params += [param for _, each in below for param in each]
+def find_tagged(tx: Tx, owner_id: str, tags: Sequence[str]) -> list[int]:
+    """List the numbers of an owner's documents with all of some tags."""
+    where, params = filter_conditions(DocumentFilter(tags=tags))
     rows = tx.all(
         f"SELECT d.n FROM documents d WHERE {' AND '.join(['d.account_id = ? AND d.owner_id = ?', *where])}",
         (tx.account, owner_id, *params),

@@ -112,6 +112,8 @@ CREATE INDEX unprocessed_of_account ON unprocessed (account_id, due_at);
 -- Documents of the parts of a file or folder: `number` is the number of the part, and 0 for the overview.
 ALTER TABLE documents ADD COLUMN content_id bigint;
 CREATE UNIQUE INDEX documents_by_content ON documents (account_id, content_id, number) WHERE content_id IS NOT NULL;
+CREATE INDEX documents_with_content ON documents (account_id, owner_id, version) WHERE content_id IS NOT NULL;
+ALTER TABLE documents DROP COLUMN uri;
 
 -- Relations between addresses.
 CREATE TABLE relations (

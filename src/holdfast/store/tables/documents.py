@@ -14,7 +14,7 @@ NOBODY = "-"
 MAX_ROWS = 100
 """How many documents one statement inserts or deletes."""
 _COLUMNS = (
-    "owner_id, kind, log_id, number, level, role, speaker, created_at, version, flags, word_count, uri, dates, tags,"
+    "owner_id, kind, log_id, number, level, role, speaker, created_at, version, flags, word_count, dates, tags,"
     " words, content_id"
 )
 _OF_OWNER = "account_id = ? AND owner_id = ?"
@@ -53,8 +53,6 @@ class NewDocument(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     """The words for the text index, with spaces between."""
     tags: str = "[]"
-    uri: str | None = None
-    """None if it follows from the log and the number."""
     content_id: int | None = None
     """The content of a stored file or folder that it is a part of. Then `number` is the part, and 0 the overview."""
 
@@ -74,7 +72,6 @@ class Document(NamedTuple):
     version: int
     flags: int
     word_count: int
-    uri: str | None
     dates: str
     tags: str
     words: str
@@ -141,7 +138,7 @@ def _insert_rows(tx: Tx, owner_id: str, version: int, rows: Sequence[tuple[int, 
     params: list[str | int | None] = []
     for n, each in rows:
         params += (n, tx.account, owner_id, each.kind, each.log_id, each.number, each.level, each.role, each.speaker)
-        params += (each.created_at, version, each.flags, len(each.words), each.uri, each.dates, each.tags)
+        params += (each.created_at, version, each.flags, len(each.words), each.dates, each.tags)
         params += (" ".join(each.words), each.content_id)
     marks = f"({', '.join('?' * (_COLUMNS.count(',') + 3))})"
     tx.execute(f"INSERT INTO documents (n, account_id, {_COLUMNS}) VALUES {', '.join([marks] * len(rows))}", params)

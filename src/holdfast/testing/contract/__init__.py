@@ -43,6 +43,7 @@ from holdfast.testing.contract.sessions.messages import MessageContract
 from holdfast.testing.contract.sessions.providers import ProviderContract
 from holdfast.testing.contract.sessions.sessions import SessionContract
 from holdfast.testing.contract.sessions.tool_results import ToolResultContract
+from holdfast.testing.contract.skills.skills import PublishedSkillContract, SkillContract
 from holdfast.testing.contract.store import StoreContract
 from holdfast.testing.contract.tenants.access import AccessContract
 from holdfast.testing.contract.tenants.audit import AuditContract
@@ -50,7 +51,12 @@ from holdfast.testing.contract.tenants.revocation import RevocationContract
 from holdfast.testing.contract.tenants.sharing import SharingContract
 from holdfast.testing.contract.tenants.tenants import TenantContract
 from holdfast.testing.contract.tenants.upkeep import UpkeepContract
+from holdfast.testing.contract.transfers.transfers import TransferContract
+from holdfast.testing.contract.tree.changes import FileChangeContract
 from holdfast.testing.contract.tree.packs import PackContract
+from holdfast.testing.contract.tree.patterns import PatternContract
+from holdfast.testing.contract.tree.processing import ProcessingContract
+from holdfast.testing.contract.tree.resources import ResourceContract
 
 
 class ClientContract(
@@ -69,13 +75,20 @@ class ClientContract(
     UpkeepContract,
     EventContract,
     FileContract,
+    TransferContract,
+    FileChangeContract,
+    PatternContract,
     LongSessionContract,
     BackgroundContract,
     IndexingContract,
     SearchContract,
     SharedSearchContract,
     SearchContextContract,
+    SkillContract,
+    PublishedSkillContract,
+    ProcessingContract,
     PackContract,
+    ResourceContract,
 ):
     """The contract of a client, embedded or remote, on a Holdfast with background workers.
 

@@ -33,9 +33,11 @@ from holdfast.ops.file_changes import MakeFolder, ReadHistory, RemoveFile, Resto
 from holdfast.ops.files import ReadAbstract, ReadOverview
 from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
 from holdfast.ops.sharing import CreateShareLink, ShareSession
+from holdfast.ops.skills import AddSkill, PublishSkill
 from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.table import OPERATIONS, Operation, fields_of
 from holdfast.ops.tasks import CancelTask, ListTasks
+from holdfast.ops.uploads import StartUpload
 from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.testing.examples import example_operation
@@ -118,6 +120,7 @@ def calls_on_conversation(engine: Engine, messages: list[dict[str, Any]]) -> Ite
         "key_id": engine.call(CALLER, ListKeys(account_id=OTHER_ACCOUNT, user_id="admin"))[0].key_id,
         "link_id": engine.call(CALLER, CreateShareLink(session_id=SESSION)).id,
         "ids": [engine.call(CALLER, ListAudit()).records[0].id],
+        "upload_id": engine.call(CALLER, StartUpload(name="notes.md")).upload_id,
         "level_limit": 100,
         "recursive": True,
         "show_all_hidden": True,
@@ -211,6 +214,10 @@ def _store_files(engine: Engine, messages: list[dict[str, Any]]) -> None:
     engine.call(CALLER, WriteFile(uri=FILE, content="\n", mode="append"))
     engine.call(CALLER, RemoveFile(uri=REMOVED_FILE))
     engine.call(CALLER, LinkFiles(from_uri=FILE, to_uris=OTHER_FILE))
+    skill = AddSkill(data={"name": "x", "description": text[:1_000], "content": text[:900_000]})
+    for caller in (CALLER, Principal("acme", "admin", "root")):
+        engine.call(caller, skill)
+    engine.call(CALLER, PublishSkill(name="x"))
 
 
 def _run_due_tasks(engine: Engine) -> None:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, MESSAGE
+from holdfast.engine.recall.retrieval import DocumentText
 from holdfast.store.database import Tx
 from holdfast.store.tables import messages
 from holdfast.store.tables.embeddings.vectors import DocumentToEmbed
@@ -21,8 +22,7 @@ def read_texts(tx: Tx, documents: Sequence[DocumentToEmbed]) -> list[str]:
     """
     numbers: dict[tuple[str, int], list[int]] = defaultdict(list)
     for document in documents:
-        if document.log_id is not None:
-            numbers[document.kind, document.log_id].append(document.number)
+        numbers[document.kind, _container(document)].append(document.number)
     sizes = {
         (log_id, seq): size
         for (kind, log_id), seqs in numbers.items()
@@ -30,13 +30,23 @@ def read_texts(tx: Tx, documents: Sequence[DocumentToEmbed]) -> list[str]:
         for seq, size in messages.sizes(tx, log_id, seqs).items()
     }
     fitting = _fitting(documents, sizes)
-    texts: dict[tuple[str, int | None, int], str] = {}
-    for (kind, log_id), seqs in numbers.items():
-        wanted = {each.number for each in fitting if each.kind == kind and each.log_id == log_id}
-        found = DOCUMENT_KINDS[kind].read_texts(tx, log_id, [seq for seq in seqs if seq in wanted])
+    texts: dict[tuple[str, int, int], str] = {}
+    for (kind, container), some in numbers.items():
+        wanted = {each.number for each in fitting if each.kind == kind and _container(each) == container}
+        found = DOCUMENT_KINDS[kind].read_texts(tx, container, [number for number in some if number in wanted])
         for number, text in found.items():
-            texts[kind, log_id, number] = text.content[:MAX_TEXT_CHARS]
-    return [texts.get((each.kind, each.log_id, each.number), "") for each in fitting]
+            texts[kind, container, number] = _embedded_text(text)
+    return [texts.get((each.kind, _container(each), each.number), "") for each in fitting]
+
+
+def _container(document: DocumentToEmbed) -> int:
+    """Return the log or the content of a document."""
+    return document.log_id or document.content_id or 0
+
+
+def _embedded_text(text: DocumentText) -> str:
+    """Return the beginning of a text. The title of a part says what it is about."""
+    return (f"{text.title}\n{text.content}" if text.title else text.content)[:MAX_TEXT_CHARS]
 
 
 def _fitting(documents: Sequence[DocumentToEmbed], sizes: dict[tuple[int, int], int]) -> Sequence[DocumentToEmbed]:

@@ -90,6 +90,10 @@ class Matrices:
         columns = None if is_indexed else self.columns(tx, owner_id, space)
         if columns is not None and columns.vectors.shape[1] == len(query):
             return columns.cosines(query, numbers)
+        return self.read_cosines(tx, owner_id, space, query, numbers)
+
+    def read_cosines(self, tx: Tx, owner_id: str, space: str, query: "Array", numbers: Sequence[int]) -> "Array":
+        """Like `cosines`, of vectors that are read from the database."""
         return cosines_of_rows(query, numbers, vectors.read_some(tx, owner_id, space, numbers))
 
     def columns(self, tx: Tx, owner_id: str, space: str, statistics: OwnerStatistics | None = None) -> Columns | None:

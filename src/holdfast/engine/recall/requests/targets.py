@@ -1,4 +1,4 @@
-"""Where a search looks: the addresses that a caller gives, as owners, sessions and prefixes."""
+"""Where a search looks: the addresses that a caller gives, as owners, sessions and places of files."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
+from holdfast.engine.recall.files.stored_roots import places_of
 from holdfast.engine.recall.retrieval import Target
 from holdfast.errors import InvalidUriError
 from holdfast.model.access import RIGHT_BITS
@@ -78,7 +79,7 @@ def resolve_targets(db: Database, principal: Principal, addresses: Sequence[Addr
     if principal.role == "guest" and any(names[1:2] == (CALLER,) for names, _ in addresses):
         owner_id = _owner_of_link(db, principal)
     caller = msgspec.structs.replace(principal, internal_id=owner_id)
-    return [_place(canonical_names(names, caller), fragment) for names, fragment in addresses]
+    return [_place(principal, canonical_names(names, caller), fragment) for names, fragment in addresses]
 
 
 def _owner_of_link(db: Database, guest: Principal) -> str:
@@ -89,16 +90,16 @@ def _owner_of_link(db: Database, guest: Principal) -> str:
     return shared[0].owner_id if shared else guest.internal_id
 
 
-def _place(names: tuple[str, ...], fragment: str) -> Place:
+def _place(principal: Principal, names: tuple[str, ...], fragment: str) -> Place:
     address = join_address(names, fragment)
+    files = places_of(principal, names, fragment)
     if names[0] != USERS:
-        return Place(address, Target(uri_prefix=address))
+        return Place(address, Target(has_sessions=False, files=files))
     owner_id = names[1]
     if len(names) >= _SESSION_DEPTH and names[2] == SESSIONS:
         return Place(address, Target(owner_id=owner_id, session_id=names[3]))
-    if len(names) == _OWNER_DEPTH or names[2:] == (SESSIONS,):
-        return Place(address, Target(owner_id=owner_id))
-    return Place(address, Target(owner_id=owner_id, uri_prefix=address))
+    has_sessions = len(names) == _OWNER_DEPTH or names[2:] == (SESSIONS,)
+    return Place(address, Target(owner_id=owner_id, has_sessions=has_sessions, files=files))
 
 
 def is_within_session(place: Place) -> bool:

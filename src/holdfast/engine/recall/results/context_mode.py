@@ -14,6 +14,8 @@ from holdfast.search.results.message_texts import readable_text
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.text import tokens
 
+_WITH_CONTENT = ("overviews", "memories", "resources", "skills")
+
 
 def with_context(
     result: SearchResult,
@@ -42,8 +44,10 @@ def with_context(
         shortened=sum(entry.detail == "shortened" for entry in block.entries),
         left_out=block.left_out,
     )
-    overviews = result.overviews if op.read_content else [replace(hit, content=None) for hit in result.overviews]
-    return replace(result, overviews=overviews, entries=block.entries, rendered=block.rendered, stats=stats)
+    if not op.read_content:
+        lists = {name: [replace(hit, content=None) for hit in getattr(result, name)] for name in _WITH_CONTENT}
+        result = replace(result, **lists)
+    return replace(result, entries=block.entries, rendered=block.rendered, stats=stats)
 
 
 def _found_document(hit: Hit) -> Recallable:

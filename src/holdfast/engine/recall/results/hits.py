@@ -5,14 +5,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from holdfast.engine.gate.session_access import grantee_of
-from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, DocumentText
+from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS, read_document_texts
+from holdfast.engine.recall.files.stored_roots import readable_roots
 from holdfast.engine.recall.requests.targets import Place, find_forks, is_in_places
 from holdfast.engine.recall.results.live_messages import is_message_in
 from holdfast.engine.recall.results.message_reading import FoundMessage, read_found
 from holdfast.engine.recall.retrieval import RankedDocument
 from holdfast.model.identity import Principal
 from holdfast.model.search import Hit, MessageHit, message_uri
-from holdfast.store.access import readable_documents
+from holdfast.store.access import readable_documents, readable_nodes
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros
@@ -27,6 +28,8 @@ class Located(msgspec.Struct, frozen=True):
     document: RankedDocument
     uri: str
     session: StoredSession | None
+    file_uri: str | None = None
+    """Of a part of a file: the address of the file."""
 
 
 def locate(
@@ -38,8 +41,16 @@ def locate(
     found = readable_documents.sessions_of_documents(tx, grantee_of(principal), keys)
     readers = dict(zip(keys, found, strict=True))
     forks = find_forks(tx, principal, places)
+    files = _locate_files(tx, principal, documents)
     seen = set[str]()
     for document in documents:
+        if document.content_id is not None:
+            place = files.get(document.content_id)
+            if place is not None:
+                # Its place was compared with those of the search before it was ranked.
+                address = DOCUMENT_KINDS[document.kind].uri(place, document.number)
+                yield Located(document, address, None, place if document.number else None)
+            continue
         session = None if document.log_id is None else readers[document.log_id, document.number]
         for reader in (session, *(fork.session for fork in forks if is_message_in(document, fork.inherited))):
             uri = _address(document, reader)
@@ -49,17 +60,23 @@ def locate(
                 break
 
 
+def _locate_files(tx: Tx, principal: Principal, documents: Sequence[RankedDocument]) -> dict[int, str]:
+    """Return the addresses of the files and folders whose contents the caller may read now, by content."""
+    content_ids = list(dict.fromkeys(each.content_id for each in documents if each.content_id is not None))
+    tops = readable_roots(principal)
+    found = readable_nodes.locate(tx, list(tops), content_ids) if content_ids else {}
+    return {content_id: f"{tops[node.root]}/{node.path}" for content_id, node in found.items()}
+
+
 def _address(document: RankedDocument, session: StoredSession | None) -> str | None:
     """Return the address of a document, or None if the caller may not read it, or if it does not exist any more."""
-    if document.log_id is None:
-        return document.uri
     if session is None:
         return None
     if document.kind == "message":
         return message_uri(session.uri, document.number) if document.number <= session.last_seq else None
     if session.log_id != document.log_id:
         return None  # a fork has copies of the archives that it shares
-    return document.uri or DOCUMENT_KINDS[document.kind].uri(session.uri, document.number)
+    return DOCUMENT_KINDS[document.kind].uri(session.uri, document.number)
 
 
 def message_hits(tx: Tx, located: Sequence[Located], around: int, words: Sequence[str]) -> list[MessageHit]:
@@ -86,11 +103,12 @@ def document_hits(tx: Tx, located: Sequence[Located], *, with_content: bool) -> 
     """Return the hits of other documents, in order, and how many have no content because an answer has a size."""
     hits: list[Hit] = []
     bytes_left, missing = CONTENT_BYTES, 0
+    texts = read_document_texts(tx, [each.document for each in located])
     for each in located:
-        text = _read_text(tx, each.document)
+        text = texts.get(each.document.key)
         if text is None:
             continue
-        content = text.content if with_content else None
+        content = (text.content if each.document.level else text.abstract) if with_content else None
         if content is not None:
             bytes_left -= len(content.encode())
             if bytes_left < 0:
@@ -106,13 +124,10 @@ def document_hits(tx: Tx, located: Sequence[Located], *, with_content: bool) -> 
                 created_at=from_micros(each.document.created_at),
                 reasons=each.document.reasons,
                 content=content,
+                document=each.file_uri,
+                part=each.document.number if each.file_uri else None,
+                title=text.title,
+                page=text.page,
             )
         )
     return hits, missing
-
-
-def _read_text(tx: Tx, document: RankedDocument) -> DocumentText | None:
-    """Return the text of a document, or None if it does not exist any more."""
-    if document.log_id is None:
-        return None
-    return DOCUMENT_KINDS[document.kind].read_texts(tx, document.log_id, [document.number]).get(document.number)

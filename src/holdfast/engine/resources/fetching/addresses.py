@@ -13,6 +13,11 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_URL_CHARS = 4_000
 _IPV4_BYTES = 4
 _NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+_RESERVED = tuple(
+    ipaddress.ip_network(network)
+    for network in ("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "fec0::/10", "2001::/23")
+)
+"""Networks that not every version of Python knows as reserved."""
 _HOST = re.compile(r"[A-Za-z0-9._:-]+")
 _NUMBER = re.compile(r"(?:0[xX][0-9A-Fa-f]+|[0-9]+)")
 
@@ -61,7 +66,7 @@ def resolve(url: str, settings: Settings) -> Destination:
 
 def is_allowed_host(host: str, port: int, settings: Settings) -> bool:
     """Whether the operator allows a host, whatever its address is."""
-    allowed = {each.strip().lower() for each in settings.allowed_fetch_hosts.split(",") if each.strip()}
+    allowed = {each.strip().lower() for each in (settings.allowed_fetch_hosts or "").split(",") if each.strip()}
     written = f"[{host}]" if ":" in host else host
     return bool({host.lower(), f"{written.lower()}:{port}"} & allowed)
 
@@ -117,6 +122,7 @@ def is_public(address: Address) -> bool:
         or address.is_multicast
         or address.is_reserved
         or address.is_unspecified
+        or any(address.version == network.version and address in network for network in _RESERVED)
     )
     return address.is_global and not is_special
 

@@ -13,7 +13,13 @@ from holdfast import lazy
 from holdfast.config import Settings
 from holdfast.engine.resources import naming
 from holdfast.engine.resources.fetching.addresses import Destination, parse_url, resolve
-from holdfast.errors import FailedPreconditionError, HoldfastError, TooLargeError, UnavailableError
+from holdfast.errors import (
+    FailedPreconditionError,
+    HoldfastError,
+    InvalidArgumentError,
+    TooLargeError,
+    UnavailableError,
+)
 from holdfast.providers import error_messages
 from holdfast.providers.http_service import without_secrets
 
@@ -96,7 +102,9 @@ def _fetch(url: str, settings: Settings, deadline: float, file: IO[bytes]) -> tu
             return None, _name_of(url, media_type)
     except httpx.TimeoutException:
         raise _too_slow(url, settings) from None
-    except (httpx.TransportError, httpx.DecodingError, httpx.InvalidURL) as error:
+    except httpx.InvalidURL:
+        raise InvalidArgumentError("path", f"{_shown(url)} is not a valid URL, or leads to one that is not") from None
+    except (httpx.TransportError, httpx.DecodingError) as error:
         reason = error_messages.transport_reason(error)
         raise UnavailableError(
             f"{_shown(url)} cannot be fetched: {reason}", service="fetching", reason=type(error).__name__

@@ -15,7 +15,7 @@ from holdfast.engine.tree.patterns.walking import ANY_DEPTH, StoredPart, walk
 from holdfast.engine.tree.stored_nodes import build_node
 from holdfast.model.files import FileEntry
 from holdfast.model.identity import Principal
-from holdfast.model.patterns import GlobResult
+from holdfast.model.tree.patterns import GlobResult
 from holdfast.model.uris import SCHEME, parse_uri
 from holdfast.ops.patterns import Glob
 from holdfast.store.database import Tx

@@ -17,13 +17,13 @@ from holdfast.engine.tree.stored_texts import is_text
 from holdfast.engine.tree.text_pages import read_pieces
 from holdfast.errors import FailedPreconditionError
 from holdfast.model.identity import Principal
-from holdfast.model.patterns import GrepResult
+from holdfast.model.tree.patterns import GrepResult
 from holdfast.model.uris import build_uri, parse_uri
 from holdfast.ops.patterns import Grep
 from holdfast.store import read_memory
 from holdfast.store.database import Tx
-from holdfast.store.tables.tree import blobs, nodes
-from holdfast.store.tables.tree.nodes import TextFile
+from holdfast.store.tables.tree import blobs, text_files
+from holdfast.store.tables.tree.text_files import TextFile
 
 PAGE_FILES = 500
 BATCH_BYTES = 1024 * 1024
@@ -43,7 +43,7 @@ def _grep(
     found = MatchList(op, expression, excluded_uri, response_bytes(context))
     place = find_place(principal, names)
     if isinstance(node, File):
-        stored = None if place is None else nodes.text_file(tx, place.root, place.path)
+        stored = None if place is None else text_files.find(tx, place.root, place.path)
         if stored is not None and place is not None:
             _search_stored(tx, found, place.mount_uri, [stored])
         else:
@@ -63,7 +63,7 @@ def _search_part(tx: Tx, found: MatchList, part: StoredPart) -> None:
     """Search the files of a stored folder, in the order of their paths."""
     after = ""
     levels_above = part.path.count("/") + 1 if part.path else 0
-    while not found.is_full and (page := nodes.text_files(tx, part.root, part.path, after, PAGE_FILES)):
+    while not found.is_full and (page := text_files.list_below(tx, part.root, part.path, after, PAGE_FILES)):
         after = page[-1].path
         files = [
             file

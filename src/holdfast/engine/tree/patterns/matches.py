@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 from holdfast.engine.tree.patterns.expressions import Expression
-from holdfast.model.patterns import GrepMatch, GrepResult
+from holdfast.model.tree.patterns import GrepMatch, GrepResult
 from holdfast.ops.patterns import Grep
 
 MAX_CPU_SECONDS = 5.0

@@ -62,7 +62,7 @@ class DocumentToEmbed(NamedTuple):
     log_id: int | None
     number: int
     version: int
-    uri: str | None
+    content_id: int | None
 
     @property
     def position(self) -> Position:
@@ -128,7 +128,7 @@ def position(tx: Tx, owner_id: str, space: str) -> Position:
 def documents_to_embed(tx: Tx, owner_id: str, after: Position, limit: int) -> list[DocumentToEmbed]:
     """List documents of an owner after a position, in order."""
     rows = tx.all(
-        f"SELECT n, kind, log_id, number, version, uri FROM documents WHERE {_OF_OWNER} AND version >= ?"
+        f"SELECT n, kind, log_id, number, version, content_id FROM documents WHERE {_OF_OWNER} AND version >= ?"
         " AND (version > ? OR n > ?) ORDER BY version, n LIMIT ?",
         (tx.account, owner_id, after.version, after.version, after.n, limit),
     )

@@ -52,7 +52,7 @@ def insert_chunk(tx: Tx, digest: str, number: int, data: bytes) -> None:
 
 
 def temporary_key(name: str) -> str:
-    """Return the key of chunks whose hash is not known yet. It is as long as a hash, so that it is replaced in place."""
+    """Return the key of chunks whose hash is not known yet. It is as long as a hash: SQLite replaces it in place."""
     return name[:KEY_CHARS].ljust(KEY_CHARS, "-")
 
 

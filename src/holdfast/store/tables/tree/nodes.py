@@ -13,7 +13,7 @@ _COLUMNS = (
     " COALESCE(c.state, ''), COALESCE(c.abstract, '')"
 )
 _FROM = "FROM nodes n LEFT JOIN contents c ON c.account_id = n.account_id AND c.content_id = n.content_id"
-_LIVE = "n.account_id = ? AND n.root = ? AND n.removed_at IS NULL"
+LIVE = "n.account_id = ? AND n.root = ? AND n.removed_at IS NULL"
 MAX_IDS = 400
 """How many ids one statement names."""
 SortKey = Literal["name", "mtime"]
@@ -72,7 +72,7 @@ def subtree_range(path: str) -> tuple[str, str]:
 
 
 def find(tx: Tx, root: str, path: str) -> Node | None:
-    row = tx.one(f"SELECT {_COLUMNS} {_FROM} WHERE {_LIVE} AND n.path = ?", (tx.account, root, path))
+    row = tx.one(f"SELECT {_COLUMNS} {_FROM} WHERE {LIVE} AND n.path = ?", (tx.account, root, path))
     return None if row is None else Node(*row)
 
 
@@ -82,7 +82,7 @@ def find_all(tx: Tx, root: str, paths: Sequence[str]) -> list[Node]:
     for first in range(0, len(paths), MAX_IDS):
         chunk = paths[first : first + MAX_IDS]
         marks = ", ".join("?" * len(chunk))
-        rows = tx.all(f"SELECT {_COLUMNS} {_FROM} WHERE {_LIVE} AND n.path IN ({marks})", (tx.account, root, *chunk))
+        rows = tx.all(f"SELECT {_COLUMNS} {_FROM} WHERE {LIVE} AND n.path IN ({marks})", (tx.account, root, *chunk))
         found += [Node(*row) for row in rows]
     return found
 
@@ -109,7 +109,7 @@ def read(tx: Tx, node_ids: Sequence[int]) -> list[Node]:
 def children(tx: Tx, root: str, parent: str, after: str, limit: int) -> list[Node]:
     """List children of a folder in the order of their names, from the one after a name on."""
     rows = tx.all(
-        f"SELECT {_COLUMNS} {_FROM} WHERE {_LIVE} AND n.parent = ? AND n.name > ? ORDER BY n.name LIMIT ?",
+        f"SELECT {_COLUMNS} {_FROM} WHERE {LIVE} AND n.parent = ? AND n.name > ? ORDER BY n.name LIMIT ?",
         (tx.account, root, parent, after, limit),
     )
     return [Node(*row) for row in rows]
@@ -122,7 +122,7 @@ def sorted_children(
     direction = "DESC" if descending else "ASC"
     column = "n.name" if sort_by == "name" else "n.changed_at"
     rows = tx.all(
-        f"SELECT {_COLUMNS} {_FROM} WHERE {_LIVE} AND n.parent = ?"
+        f"SELECT {_COLUMNS} {_FROM} WHERE {LIVE} AND n.parent = ?"
         f" ORDER BY {column} {direction}, n.name {direction} LIMIT ? OFFSET ?",
         (tx.account, root, parent, limit, offset),
     )
@@ -130,7 +130,7 @@ def sorted_children(
 
 
 def count_children(tx: Tx, root: str, parent: str) -> int:
-    row = tx.one(f"SELECT COUNT(*) FROM nodes n WHERE {_LIVE} AND n.parent = ?", (tx.account, root, parent))
+    row = tx.one(f"SELECT COUNT(*) FROM nodes n WHERE {LIVE} AND n.parent = ?", (tx.account, root, parent))
     return int(row[0]) if row else 0
 
 
@@ -138,7 +138,7 @@ def subtree(tx: Tx, root: str, path: str, after: str, limit: int) -> list[Node]:
     """List nodes below a path in the order of their paths, from the one after a path on."""
     first, end = subtree_range(path)
     rows = tx.all(
-        f"SELECT {_COLUMNS} {_FROM} WHERE {_LIVE} AND n.path > ? AND n.path < ? ORDER BY n.path LIMIT ?",
+        f"SELECT {_COLUMNS} {_FROM} WHERE {LIVE} AND n.path > ? AND n.path < ? ORDER BY n.path LIMIT ?",
         (tx.account, root, max(first, after), end, limit),
     )
     return [Node(*row) for row in rows]
@@ -156,46 +156,10 @@ def paths(tx: Tx, root: str, path: str, after: str, limit: int) -> list[str]:
     """List the paths below a path in order. It reads the index of paths only."""
     first, end = subtree_range(path)
     rows = tx.all(
-        f"SELECT n.path FROM nodes n WHERE {_LIVE} AND n.path > ? AND n.path < ? ORDER BY n.path LIMIT ?",
+        f"SELECT n.path FROM nodes n WHERE {LIVE} AND n.path > ? AND n.path < ? ORDER BY n.path LIMIT ?",
         (tx.account, root, max(first, after), end, limit),
     )
     return [row[0] for row in rows]
-
-
-class TextFile(NamedTuple):
-    """A file, and where its text is: its own bytes, or what was extracted from them."""
-
-    path: str
-    tags: str
-    media_type: str
-    blob: str | None
-    text_blob: str | None
-    size: int
-    """Of the text, in bytes."""
-
-
-def text_files(tx: Tx, root: str, path: str, after: str, limit: int) -> list[TextFile]:
-    """List the files below a path in the order of their paths, from the one after a path on."""
-    first, end = subtree_range(path)
-    return _text_files(tx, root, "n.path > ? AND n.path < ?", (max(first, after), end), limit)
-
-
-def text_file(tx: Tx, root: str, path: str) -> TextFile | None:
-    """Find the file at a path."""
-    found = _text_files(tx, root, "n.path = ?", (path,), 1)
-    return found[0] if found else None
-
-
-def _text_files(tx: Tx, root: str, condition: str, params: tuple[str, ...], limit: int) -> list[TextFile]:
-    text_size = "SELECT b.size FROM file_blobs b WHERE b.account_id = c.account_id AND b.hash = c.text_blob"
-    rows = tx.all(
-        "SELECT n.path, n.tags, c.media_type, c.blob, c.text_blob,"
-        f" CASE WHEN c.text_blob IS NULL THEN c.size ELSE COALESCE(({text_size}), 0) END"
-        " FROM nodes n JOIN contents c ON c.account_id = n.account_id AND c.content_id = n.content_id"
-        f" WHERE {_LIVE} AND n.is_folder = 0 AND {condition} ORDER BY n.path LIMIT ?",
-        (tx.account, root, *params, limit),
-    )
-    return [TextFile(*row) for row in rows]
 
 
 def find_many(tx: Tx, root: str, paths: Sequence[str]) -> list[Node]:
@@ -205,7 +169,7 @@ def find_many(tx: Tx, root: str, paths: Sequence[str]) -> list[Node]:
         chunk = sorted(paths[first : first + MAX_IDS])
         marks = ", ".join("?" * len(chunk))
         rows = tx.all(
-            f"SELECT {_COLUMNS} {_FROM} WHERE {_LIVE} AND n.path IN ({marks}) ORDER BY n.path",
+            f"SELECT {_COLUMNS} {_FROM} WHERE {LIVE} AND n.path IN ({marks}) ORDER BY n.path",
             (tx.account, root, *chunk),
         )
         found += [Node(*row) for row in rows]
@@ -215,7 +179,7 @@ def find_many(tx: Tx, root: str, paths: Sequence[str]) -> list[Node]:
 def count_subtree(tx: Tx, root: str, path: str) -> int:
     """Count the nodes below a path."""
     row = tx.one(
-        f"SELECT COUNT(*) FROM nodes n WHERE {_LIVE} AND n.path >= ? AND n.path < ?",
+        f"SELECT COUNT(*) FROM nodes n WHERE {LIVE} AND n.path >= ? AND n.path < ?",
         (tx.account, root, *subtree_range(path)),
     )
     return int(row[0]) if row else 0
@@ -223,7 +187,7 @@ def count_subtree(tx: Tx, root: str, path: str) -> int:
 
 def last_change(tx: Tx, root: str) -> int:
     """When something at the top of a root was last changed, or 0."""
-    row = tx.one(f"SELECT MAX(n.changed_at) FROM nodes n WHERE {_LIVE} AND n.parent = ''", (tx.account, root))
+    row = tx.one(f"SELECT MAX(n.changed_at) FROM nodes n WHERE {LIVE} AND n.parent = ''", (tx.account, root))
     return row[0] or 0 if row else 0
 
 
@@ -288,7 +252,7 @@ def tags_below(tx: Tx, root: str, path: str, after: str, limit: int) -> list[tup
     """List the paths below a path with their tags, in order, from the one after a path on."""
     first, end = subtree_range(path)
     rows = tx.all(
-        f"SELECT n.path, n.tags FROM nodes n WHERE {_LIVE} AND n.path > ? AND n.path < ? ORDER BY n.path LIMIT ?",
+        f"SELECT n.path, n.tags FROM nodes n WHERE {LIVE} AND n.path > ? AND n.path < ? ORDER BY n.path LIMIT ?",
         (tx.account, root, max(first, after), end, limit),
     )
     return [(found, tags) for found, tags in rows]

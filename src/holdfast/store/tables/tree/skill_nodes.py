@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from holdfast.store.database import Tx
+from holdfast.store.tables.tree import nodes
 
 SKILL_FILE = "SKILL.md"
 
@@ -57,6 +58,17 @@ def exists(tx: Tx, root: str, path: str) -> bool:
     row = tx.one(
         "SELECT 1 FROM nodes WHERE account_id = ? AND root = ? AND path = ? AND removed_at IS NULL",
         (tx.account, root, path),
+    )
+    return row is not None
+
+
+def has_unprocessed(tx: Tx, root: str, path: str) -> bool:
+    """Whether files below a path are not processed yet."""
+    row = tx.one(
+        "SELECT 1 FROM nodes n JOIN unprocessed u ON u.account_id = n.account_id AND u.node_id = n.node_id"
+        " WHERE n.account_id = ? AND n.root = ? AND n.removed_at IS NULL AND n.is_folder = 0"
+        " AND n.path > ? AND n.path < ? LIMIT 1",
+        (tx.account, root, *nodes.subtree_range(path)),
     )
     return row is not None
 

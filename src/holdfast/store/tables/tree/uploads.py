@@ -8,8 +8,6 @@ from typing import NamedTuple
 from holdfast.store.database import NOW, Tx
 from holdfast.store.tables.tree import blobs
 
-KEY_CHARS = 64
-"""The key of an upload is as long as a hash. SQLite then renames a chunk in place, without writing its data again."""
 MICROS_KEPT = 86_400_000_000
 """An upload expires after a day."""
 _COLUMNS = "upload_id, user_id, name, size, chunks, hash"
@@ -22,7 +20,7 @@ _CHUNKS_AT_ONCE = 64
 class Upload(NamedTuple):
     upload_id: str
     user_id: str
-    """The internal id of the user to whom it belongs."""
+    """The internal id of its user."""
     name: str
     size: int
     chunks: int
@@ -36,7 +34,7 @@ def key_of(upload_id: str) -> str:
     >>> key_of("upload_0123456789abcdef0123456789abcdef.md")
     'upload_0123456789abcdef0123456789abcdef-------------------------'
     """
-    return upload_id.partition(".")[0].ljust(KEY_CHARS, "-")
+    return blobs.temporary_key(upload_id.partition(".")[0])
 
 
 def insert(tx: Tx, upload_id: str, user_id: str, name: str) -> None:
@@ -83,12 +81,7 @@ def read_chunk(tx: Tx, upload_id: str, number: int) -> bytes | None:
 
 def complete(tx: Tx, upload: Upload, digest: str) -> None:
     """Give the bytes of an upload their hash. If the account has these bytes already, the chunks are dropped."""
-    if blobs.register(tx, digest, upload.size):
-        tx.execute(
-            f"UPDATE file_chunks SET hash = ? WHERE {_OF_CHUNKS}", (digest, tx.account, key_of(upload.upload_id))
-        )
-    else:
-        tx.execute(f"DELETE FROM file_chunks WHERE {_OF_CHUNKS}", (tx.account, key_of(upload.upload_id)))
+    blobs.adopt_chunks(tx, key_of(upload.upload_id), digest, upload.size)
     tx.execute(f"UPDATE uploads SET hash = ? WHERE {_OF_UPLOAD}", (digest, tx.account, upload.upload_id))
 
 
@@ -103,7 +96,8 @@ def delete_expired(tx: Tx, age: int, limit: int) -> int:
     Return how many rows were deleted. A complete upload leaves its bytes, which others may refer to.
     """
     row = tx.one(
-        f"SELECT account_id, upload_id, hash FROM uploads WHERE expires_at <= {NOW} - ? ORDER BY expires_at LIMIT 1",
+        f"SELECT account_id, upload_id, hash FROM uploads WHERE expires_at <= {NOW} - ? ORDER BY expires_at LIMIT 1"
+        f"{tx.dialect.lock_row}",
         (age,),
     )
     if row is None:

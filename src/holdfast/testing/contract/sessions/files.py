@@ -6,7 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.errors import FailedPreconditionError, HoldfastError, InvalidArgumentError, InvalidUriError, NotFoundError
+from holdfast.errors import (
+    FailedPreconditionError,
+    HoldfastError,
+    InvalidArgumentError,
+    InvalidUriError,
+    NotFoundError,
+    PermissionDeniedError,
+)
 from holdfast.model.parts import ToolPart
 
 SESSION_URI = "viking://session/chat_001"
@@ -56,13 +63,14 @@ class FileContract:
         assert client.overview(SESSION_URI) == client.get_session_context("chat_001").latest_archive_overview
         assert client.session("chat_001").summary == client.overview(SESSION_URI)
 
-    def test_without_a_finished_archive_there_is_no_summary(self, client: Any) -> None:
+    def test_without_a_finished_archive_a_session_has_no_summary_of_its_own(self, client: Any) -> None:
         client.add_message("chat_001", "user", REQUEST)
         assert client.session("chat_001").summary == client.session("nobodys").summary == ""
         for call in (client.abstract, client.overview):
-            with pytest.raises(NotFoundError) as raised:
-                call(SESSION_URI)
-            assert raised.value.details == {"type": "file", "resource": SESSION_URI}
+            assert call(SESSION_URI) == "chat_001 has messages.jsonl."
+        with pytest.raises(NotFoundError) as raised:
+            client.read(f"{SESSION_URI}/.overview.md")
+        assert raised.value.details == {"type": "file", "resource": f"{SESSION_URI}/.overview.md"}
 
     def test_messages_jsonl_has_a_line_per_message_and_can_be_read_by_line(self, client: Any) -> None:
         for number in range(5):
@@ -183,9 +191,9 @@ class FileContract:
         client.create_session("chat_002")
         bob = connect_as("acme", "bob")
         bob.create_session("bobs")
-        assert [entry.uri for entry in client.ls("viking://")] == ["viking://user"]
+        assert [entry.name for entry in client.ls("viking://")] == ["agent", "resources", "system", "user"]
         assert [entry.uri for entry in client.ls("viking://user/")] == ["viking://user/alice"]
-        assert [entry.uri for entry in client.ls("viking://user/alice")] == ["viking://user/alice/sessions"]
+        assert [entry.name for entry in client.ls("viking://user/alice")] == ["resources", "sessions", "skills"]
         for uri in ("viking://user/alice/sessions", "viking://session"):
             assert [entry.name for entry in client.ls(uri)] == ["chat_002", "chat_001"]
         assert [entry.uri for entry in bob.ls("viking://session")] == ["viking://user/bob/sessions/bobs"]
@@ -215,11 +223,13 @@ class FileContract:
 
     def test_the_depth_of_a_listing_can_be_chosen(self, client: Any) -> None:
         commit_and_wait(client)
-        flat = client.ls("viking://user", simple=True)
-        two = client.tree("viking://user", simple=True, level_limit=2)
-        deep = client.ls("viking://user", simple=True, recursive=True)
+        sessions = "viking://user/alice/sessions"
+        flat = client.ls(sessions, simple=True)
+        two = client.tree(sessions, simple=True, level_limit=2)
+        deep = client.ls(sessions, simple=True, recursive=True)
         assert flat == deep[:1]
-        assert two == deep[:2]
+        assert two == deep[: len(two)]
+        assert f"{CANONICAL_URI}/history" == two[-1]
         assert deep[-1] == f"{CANONICAL_URI}/history/archive_001/memory_diff.json"
         assert [entry.rel_path for entry in client.tree(SESSION_URI)][-1] == "history/archive_001/memory_diff.json"
 
@@ -240,9 +250,9 @@ class FileContract:
             "viking://user/alice/sessions/nobodys/messages.jsonl",
             "viking://user/alice/memories",
             "viking://user/nobody",
-            "viking://agent",
+            "viking://agent/nobody",
             "viking://resources/docs",
-            "viking://system",
+            "viking://system/nothing",
             f"{SESSION_URI}/nothing.txt",
             f"{SESSION_URI}/messages.jsonl/deeper",
             f"{SESSION_URI}/history/archive_009",
@@ -287,7 +297,6 @@ class FileContract:
             "viking://temp",
             "viking://queue/x",
             "viking://user//sessions",
-            "viking://user/../sessions",
             "viking://user/.",
             "viking://user/%ff",
         ],
@@ -299,6 +308,11 @@ class FileContract:
             assert raised.value.code == "INVALID_URI"
             assert raised.value.details["uri"] == uri
             assert raised.value.details["reason"]
+
+    def test_a_path_that_leads_upwards_is_denied(self, client: Any) -> None:
+        for call in (client.ls, client.stat, client.read, client.overview):
+            with pytest.raises(PermissionDeniedError, match=r"`\.\.`"):
+                call("viking://user/../sessions")
 
     def test_a_folder_cannot_be_read_and_a_file_cannot_be_listed(self, client: Any) -> None:
         client.add_message("chat_001", "user", REQUEST)

@@ -120,7 +120,9 @@ class RevocationContract:
         assert (list(again.list_sessions()), again.list_tasks()) == ([], [])
         assert list(again.ls("viking://user", recursive=True, simple=True)) == [
             "viking://user/bob",
+            "viking://user/bob/resources",
             "viking://user/bob/sessions",
+            "viking://user/bob/skills",
         ]
         assert_closed(again, "plan", "alice")
         for owner in ("bob", removed.internal_id):

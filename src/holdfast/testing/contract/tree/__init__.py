@@ -1,1 +1,1 @@
-"""Contracts of the stored part of the tree."""
+"""Contracts of the stored part of the `viking://` tree."""

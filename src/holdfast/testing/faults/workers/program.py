@@ -82,7 +82,7 @@ class SelfKillingWorkers(Workers):
         super(SelfKillingWorkers, own)._run_task(claim)
 
     def _check_kill_point(self, claim: Claim, boundary: str) -> None:
-        session_id = claim.task.resource_id
+        session_id = claim.task.resource_id  # or the address of a resource
         kill_point = self._options.kill_points.get(session_id)
         is_later_archive = claim.task.kind == COMMIT and claim.task.order_position != KILLED_ARCHIVE
         if kill_point is None or is_later_archive:
@@ -93,7 +93,7 @@ class SelfKillingWorkers(Workers):
             threading.Timer(INSIDE_STEP_SECONDS, self._kill_process, [session_id]).start()
 
     def _kill_process(self, session_id: str) -> None:
-        file = Path(self._options.kill_folder, session_id)
+        file = Path(self._options.kill_folder, session_id.replace("/", "_"))
         if not self._options.kill_every_time and file.exists():
             return
         file.touch()

@@ -6,8 +6,8 @@ from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.nodes import Node
 from holdfast.engine.tree.places import require_place
 from holdfast.errors import FailedPreconditionError, NotFoundError, PermissionDeniedError, TooLargeError
-from holdfast.model.attributes import Linked, Relation, Unlinked
 from holdfast.model.identity import Principal
+from holdfast.model.tree.attributes import Linked, Relation, Unlinked
 from holdfast.model.uris import build_uri, parse_uri
 from holdfast.ops.attributes import LinkFiles, ListRelations, UnlinkFiles
 from holdfast.store.database import Tx

@@ -113,11 +113,15 @@ def read(
     ],
     offset: Annotated[int, typer.Option("--offset", metavar="N", help="The number of lines to skip.")] = 0,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="The number of lines; -1 means all.")] = -1,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", metavar="N", help="An earlier version, as `history` lists them.", show_default=False),
+    ] = None,
 ) -> None:
     """Print a file of the `viking://` tree."""
     with options.get(ctx).open_client() as client:
-        if limit >= 0:
-            output.print_text(ctx, client.read(uri, offset, limit), exact=True)
+        if limit >= 0 or version is not None:
+            output.print_text(ctx, client.read(uri, offset, limit, version=version), exact=True)
         elif options.get(ctx).is_table:
             for part in _read_parts(client, uri, offset):
                 output.print_text(ctx, part, exact=True)

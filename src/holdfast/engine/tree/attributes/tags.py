@@ -8,8 +8,8 @@ from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, find_place, require_place
 from holdfast.engine.tree.writing import context_type, require_node
 from holdfast.errors import InvalidArgumentError, TooLargeError, short_repr
-from holdfast.model.attributes import MAX_TAG_CHARS, MAX_TAGS, Attributes, AttributeValues, ContextType, TagsSet
 from holdfast.model.identity import Principal
+from holdfast.model.tree.attributes import MAX_TAG_CHARS, MAX_TAGS, Attributes, AttributeValues, ContextType, TagsSet
 from holdfast.model.uris import parse_uri
 from holdfast.ops.attributes import ReadAttributes, SetTags
 from holdfast.store.database import Tx
@@ -94,12 +94,16 @@ def _check(_context: CallContext, op: SetTags) -> tuple[Names, list[str]]:
     if len(tags) > MAX_TAGS:
         raise InvalidArgumentError("tags", f"has {len(tags)} tags, more than {MAX_TAGS}; use fewer")
     for tag in tags:
-        if len(tag) > MAX_TAG_CHARS or not tag.isprintable():
-            reason = f"is longer than {MAX_TAG_CHARS} characters, or has a control character"
-            raise InvalidArgumentError("tags", f"{short_repr(tag)} {reason}; use a word or key=value")
+        _check_tag(tag)
     if op.mode == "append" and not tags:
         raise InvalidArgumentError("tags", "is empty; give a tag to append, or use the mode clear")
     return parse_uri(op.uri), tags
+
+
+def _check_tag(tag: str) -> None:
+    if len(tag) > MAX_TAG_CHARS or not tag.isprintable():
+        reason = f"is longer than {MAX_TAG_CHARS} characters, or has a control character"
+        raise InvalidArgumentError("tags", f"{short_repr(tag)} {reason}; use a word or key=value")
 
 
 def _parse_uri(_context: CallContext, op: ReadAttributes) -> Names:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from holdfast.cli import help_texts, options, output
+from holdfast.cli.commands.search import AsJson
 from holdfast.cli.commands.sessions import confirm
 from holdfast.cli.output import Column
 from holdfast.errors import InvalidArgumentError
@@ -62,8 +63,10 @@ def list_(
     ctx: typer.Context,
     published: Annotated[bool, typer.Option("--published", help="List only the published skills.")] = False,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="The maximum number of skills.")] = 1_000,
+    as_json: AsJson = False,
 ) -> None:
     """List your skills, then those that are published to the account, and how often you used them."""
+    _use_json(ctx, as_json=as_json)
     with options.get(ctx).open_client() as client:
         found = client.list_skills(limit=limit, target_uri=_target(published=published))
     output.print_rows(ctx, found.skills, SKILLS, found)
@@ -88,11 +91,13 @@ def show(
         ),
     ] = None,
     published: Annotated[bool, typer.Option("--published", help="Show the published skill, not your own.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show a skill: what it says, its files, and how often you used it.
 
     Your own skill hides a published one with the same name.
     """
+    _use_json(ctx, as_json=as_json)
     with options.get(ctx).open_client() as client:
         skill = client.get_skill(name, level=_level(level), target_uri=_target(published=published))
     text = {0: skill.abstract, 1: skill.overview, 2: skill.content}.get(level if level is not None else -1)
@@ -174,8 +179,10 @@ def find(
     ctx: typer.Context,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the skill should do.", show_default=False)],
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="The maximum number of skills.")] = 10,
+    as_json: AsJson = False,
 ) -> None:
     """Find skills by what they say, best first."""
+    _use_json(ctx, as_json=as_json)
     with options.get(ctx).open_client() as client:
         found = client.find_skills(query, limit)
     output.print_rows(ctx, found.skills, FOUND, found)
@@ -188,8 +195,10 @@ def validate(
     strict: Annotated[
         bool, typer.Option("--strict", help="Demand everything that the specification of agent skills demands.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a skill, and store nothing. The exit code is 1 if it is not valid."""
+    _use_json(ctx, as_json=as_json)
     path = Path(source)
     file = path / "SKILL.md" if path.is_dir() else path
     folder = file.resolve().parent.name if file.name == "SKILL.md" else None
@@ -225,6 +234,11 @@ def unpublish(ctx: typer.Context, name: SkillName) -> None:
     with options.get(ctx).open_client() as client:
         unpublished = client.unpublish_skill(name)
     output.print_result(ctx, unpublished, f"Removed {unpublished.uri}.")
+
+
+def _use_json(ctx: typer.Context, *, as_json: bool) -> None:
+    if as_json:
+        options.get(ctx).output = "json"
 
 
 def _target(*, published: bool) -> str:

@@ -1,22 +1,7 @@
-"""What the parsers of Office files share: opening a package, and writing text in sections."""
-
-from collections.abc import Callable
-from typing import Any
+"""Lines of text in sections, as the parsers of Office files write them."""
 
 from holdfast.documents.decoding import storable
-from holdfast.documents.packages import open_package
-from holdfast.documents.parsed import MAX_TEXT_CHARS, Section, UnreadableError
-
-
-def open_office(data: bytes, load: Callable[[], Any]) -> Any:
-    """Check an Office file, and load it by its library. Errors of the library mean that the file is damaged."""
-    open_package(data).close()
-    try:
-        return load()
-    except (ModuleNotFoundError, MemoryError, RecursionError):
-        raise
-    except Exception:  # noqa: BLE001 - the libraries raise errors of any type for damaged files
-        raise UnreadableError("is a damaged Office file; save it again") from None
+from holdfast.documents.parsed import MAX_TEXT_CHARS, Section
 
 
 class LineWriter:

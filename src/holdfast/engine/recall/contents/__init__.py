@@ -1,0 +1,1 @@
+"""Searches the contents of stored files and folders: resources and skills."""

@@ -1,0 +1,1 @@
+"""Where stored files are, and what the texts of their parts are."""

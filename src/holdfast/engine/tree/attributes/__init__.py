@@ -1,0 +1,1 @@
+"""The attributes of files and folders: tags, and relations to others."""

@@ -1,0 +1,1 @@
+"""Results of searches by patterns, and the attributes of files and folders."""

@@ -1,0 +1,1 @@
+"""The contract of uploads, downloads and batches of writes."""
