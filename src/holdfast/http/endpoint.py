@@ -285,9 +285,14 @@ def _parse_query(query: bytes) -> dict[str, Any]:
     if not query:
         return {}
     try:
-        return dict(parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100))
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
     except ValueError as error:
         raise InvalidArgumentError("query", f"cannot be parsed: {error}; percent-encode it as UTF-8") from None
+    fields: dict[str, Any] = dict(pairs)
+    if len(fields) < len(pairs):  # a repeated name is a list; a field that takes none refuses it
+        for name in {name for name, _ in pairs if sum(other == name for other, _ in pairs) > 1}:
+            fields[name] = [value for other, value in pairs if other == name]
+    return fields
 
 
 def _has_body(headers: Headers) -> bool:

@@ -12,7 +12,7 @@ from holdfast.errors import InvalidArgumentError, short_repr
 from holdfast.ops.administration import CreateAccount, CreateKey, CreateUser, RotateKey
 from holdfast.ops.search import Find, Search
 from holdfast.ops.table import Operation
-from holdfast.ops.tree.files import ListFiles, ShowTree
+from holdfast.ops.tree.files import ShowTree
 
 
 class Unsupported(NamedTuple):
@@ -21,17 +21,8 @@ class Unsupported(NamedTuple):
     """Values that ask for what the server does anyway."""
 
 
-_OMIT = "omit it"
 _SEED = Unsupported("a key that is made from a seed can be guessed by who knows the seed; use the returned key")
-_LISTING = {
-    "sort_by": Unsupported("sort the entries yourself"),
-    "sort_order": Unsupported("sort the entries yourself"),
-    "tags": Unsupported(_OMIT),
-    "include_abstract": Unsupported("use output=agent, which has abstracts"),
-    "include_overview": Unsupported("read the overview of each entry"),
-    "include_tags": Unsupported(_OMIT),
-    "extra_fields": Unsupported(_OMIT),
-}
+_ORDER = Unsupported("a tree is listed by name; use fs/ls with recursive=true")
 _SEARCH = {
     "image": Unsupported("describe the image in the query"),
     "time_field": Unsupported("use created_at", ("created_at", "updated_at")),
@@ -47,8 +38,7 @@ UNSUPPORTED: dict[type[Operation[Any]], dict[str, Unsupported]] = {
     CreateUser: {"seed": _SEED, "user_config": Unsupported("a user has no settings; use those of the server")},
     CreateKey: {"seed": _SEED},
     RotateKey: {"seed": _SEED},
-    ListFiles: _LISTING,
-    ShowTree: {**_LISTING, "directories_only": Unsupported("select the entries that are folders")},
+    ShowTree: {"sort_by": _ORDER, "sort_order": _ORDER},
     Find: _SEARCH,
     Search: _SEARCH,
 }

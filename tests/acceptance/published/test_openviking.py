@@ -393,7 +393,7 @@ def test_the_sdk_reads_the_files_of_a_session(
         """,
     )
     here = "viking://user/alice/sessions/chat_001"
-    assert [row["uri"] for row in results["root"]] == ["viking://user"]
+    assert [row["name"] for row in results["root"]] == ["agent", "resources", "system", "user"]
     assert {row["name"]: row["isDir"] for row in results["listed"]} == {
         ".abstract.md": False,
         ".overview.md": False,
@@ -433,7 +433,9 @@ def test_ov_reads_the_files_of_a_session(alice: ClientConfig, ov: Callable[..., 
     ov(alice, "session", "commit", "chat_001")
     ov(alice, "wait")
     here = "viking://user/alice/sessions/chat_001"
-    assert [row["uri"] for row in ov(alice, "ls")] == ["viking://user"]
+    assert [row["uri"] for row in ov(alice, "ls")] == [
+        f"viking://{name}" for name in ("agent", "resources", "system", "user")
+    ]
     assert [row["uri"] for row in ov(alice, "ls", here)] == [f"{here}/messages.jsonl", f"{here}/history"]
     assert f"{here}/.overview.md" in [row["uri"] for row in ov(alice, "ls", here, "--all")]
     assert f"{here}/history/archive_001" in [row["uri"] for row in ov(alice, "tree", "viking://session/chat_001")]

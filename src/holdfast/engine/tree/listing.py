@@ -26,6 +26,8 @@ class Fields(msgspec.Struct, frozen=True):
     file_abstract: int | None = None
     overview: int | None = None
     has_count: bool = False
+    has_tags: bool = False
+    """Whether an entry without tags has an empty list of them."""
 
 
 STAT = Fields(has_count=True)
@@ -39,6 +41,7 @@ def fields_of(op: ListFiles | ShowTree) -> Fields:
         file_abstract=op.abs_limit if op.include_abstract else None,
         overview=op.overview_limit if op.include_overview else None,
         has_count="count" in names,
+        has_tags=op.include_tags or "tags" in names,
     )
 
 
@@ -96,7 +99,7 @@ def entry(node: Node, rel_path: str, fields: Fields) -> FileEntry:
         version=node.version if isinstance(node, File) else 0,
         content_type=node.media_type if isinstance(node, File) else "",
         count=node.count() if isinstance(node, Folder) and fields.has_count and node.count is not None else None,
-        tags=node.tags,
+        tags=node.tags if node.tags or fields.has_tags else None,
     )
 
 

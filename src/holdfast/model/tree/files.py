@@ -92,7 +92,8 @@ class FileEntry(
     """The media type of a stored file."""
     count: int | None = None
     """The number of entries of a folder, if requested."""
-    tags: list[str] = msgspec.field(default_factory=list)
+    tags: list[str] | None = None
+    """None if there are none, unless they were requested."""
 
 
 class FilePart(msgspec.Struct, frozen=True):

@@ -43,6 +43,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """`count` adds the numbers of entries of folders. Other fields are always there if they are known."""
     tags: str | list[str] | None = None
     """List only entries with all these tags."""
+    include_tags: bool = False
+    """Add the tags of each entry, also if it has none."""
 
     @property
     def max_entries(self) -> int:

@@ -32,5 +32,8 @@ EVERY_ROW = ListFilter()
 
 
 def _like_pattern(part: str) -> str:
+    """Return the pattern of names with a text in them. `*` and `?` in it stand for any characters, and for one."""
     escaped = part.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    if "*" in escaped or "?" in escaped:
+        return escaped.replace("*", "%").replace("?", "_")
     return f"%{escaped}%"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
 from holdfast.engine.gate.streams import response_bytes
 from holdfast.engine.tree import listing, mounts
-from holdfast.engine.tree.listing import STAT
+from holdfast.engine.tree.listing import Fields
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.nodes import Node
 from holdfast.engine.tree.patterns import globs
@@ -25,6 +25,7 @@ PAGE_PATHS = 5_000
 
 Checked = tuple[Names, str, Expression | None]
 """The folder to search, its address, and the pattern; None for the folder itself."""
+ENTRY = Fields(has_count=True, has_tags=True)
 
 
 def _glob(tx: Tx, principal: Principal, op: Glob, checked: Checked, context: CallContext) -> GlobResult:
@@ -60,7 +61,7 @@ class _Search:
     def as_match(self, found: Node | str) -> str | FileEntry:
         if isinstance(found, str):
             return found
-        return listing.entry(found, found.uri.removeprefix(self._base), STAT) if self._has_entries else found.uri
+        return listing.entry(found, found.uri.removeprefix(self._base), ENTRY) if self._has_entries else found.uri
 
     def run(self, parts: Iterator[StoredPart | Node]) -> Iterator[Node | str]:
         """Yield what matches: nodes if more than their addresses is needed."""

@@ -38,11 +38,11 @@ def described(client: Any, uri: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for entry in client.ls(uri, recursive=True):
         if entry.is_dir:
-            found[entry.rel_path] = sorted(entry.tags)
+            found[entry.rel_path] = sorted(entry.tags or [])
             continue
         versions = client.history(entry.uri).versions
         found[entry.rel_path] = (
-            sorted(entry.tags),
+            sorted(entry.tags or []),
             [(each.version, each.created_at, each.author, each.size, each.sha256) for each in versions],
             [client.read_bytes(entry.uri, version=each.version) for each in versions],
         )
