@@ -61,4 +61,4 @@ def test_an_imported_file_is_found_when_it_is_processed(tmp_path: Path) -> None:
         client.import_pack(tmp_path / "pack", "viking://resources/copies")
         client.wait_until_idle()
         found = client.find("limpet rock", target_uri="viking://resources/copies")
-        assert [hit.uri for hit in found.resources][0].startswith("viking://resources/copies/guide/crabs.md")
+        assert found.resources[0].uri.startswith("viking://resources/copies/guide/crabs.md")
