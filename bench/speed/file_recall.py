@@ -37,7 +37,7 @@ def measure(setup: Setup) -> list[Figure]:
     }.items():
         with holdfast.connect(target, account=ACCOUNT, user="alice", settings=settings) as client:
             client.find(queries[0])
-            measured[name] = measure_cpu(lambda number, client=client: client.find(queries[number]), rounds)
+            measured[name] = measure_cpu(partial(_find, client, queries), rounds)
     flat, folders = measured["in memory"], measured["from folders"]
     return [
         Figure(
@@ -51,6 +51,10 @@ def measure(setup: Setup) -> list[Figure]:
             extra_values={"cpu_p50": flat.p50, "folders_cpu_p50": folders.p50},
         )
     ]
+
+
+def _find(client: holdfast.Client, queries: list[str], number: int) -> None:
+    client.find(queries[number])
 
 
 def _insert(target: str, texts: list[str]) -> None:

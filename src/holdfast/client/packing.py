@@ -10,12 +10,14 @@ from typing import NamedTuple
 from holdfast.engine.resources.folders import list_folder, read_file
 from holdfast.engine.resources.selection import FileSelection
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.resources import FileProblem
+from holdfast.model.tree.resources import FileProblem
 
 EARLIEST_TIME = (1980, 1, 1, 0, 0, 0)
 """All files have this time, so that a new time alone does not make another archive."""
 FILE_MODE = 0o100644
 FASTEST = 1
+MAX_DEFLATED_BYTES = 4 << 20
+"""Larger files are packed as they are: a server could take a very repetitive one for a zip bomb."""
 
 
 class PackedFile(NamedTuple):
@@ -48,7 +50,8 @@ def packed_folder(folder: Path, selection: FileSelection) -> Iterator[PackedFile
                     continue
                 info = zipfile.ZipInfo(file.path, EARLIEST_TIME)
                 info.external_attr = FILE_MODE << 16
-                info.compress_type = zipfile.ZIP_DEFLATED
+                is_large = file.size > MAX_DEFLATED_BYTES
+                info.compress_type = zipfile.ZIP_STORED if is_large else zipfile.ZIP_DEFLATED
                 with archive.open(info, "w") as entry:
                     entry.write(first)
                     for chunk in chunks:

@@ -39,7 +39,8 @@ def test_a_skill_is_added_read_updated_and_deleted_by_its_name(http: httpx2.Clie
     assert shown["files"][0]["path"] == "SKILL.md"
     assert (len(shown["content_sha256"]), shown["content"].endswith("# T\n")) == (64, True)
     only = result(http.get("/skills/t1", params={"level": 0, "include_content": "false"}))
-    assert (only["abstract"], only["overview"], only["content"]) == ("t1", None, None)
+    assert only["abstract"].startswith("t1")
+    assert (only["overview"], only["content"]) == (None, None)
     updated = result(http.put("/skills/t1", json={"data": {"description": "New."}, "wait": False}))
     assert updated["action"] == "update"
     assert http.put("/skills/t1", json={"from_source": True, "wait": False}).status_code == 412

@@ -26,7 +26,7 @@ from holdfast.testing.server import running_server
 ROOT_KEY = "the-root-key"
 CLIENTS = Path(__file__).parents[3] / ".venv-clients"
 ACCOUNT_NUMBERS = itertools.count(1)
-SETTINGS: dict[str, object] = {}
+SETTINGS: dict[str, object] = {"fetch_urls": True, "allowed_fetch_hosts": "127.0.0.1"}
 """The settings of the server. The pages that it fetches are on the same machine."""
 Run = Callable[[str], tuple[bool, Any]]
 """Takes a step with a client. Returns whether it succeeded, and its result or its error."""

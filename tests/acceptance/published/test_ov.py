@@ -420,11 +420,9 @@ OBSERVER: dict[str, Steps] = {
 }
 NOT_YET = {
     *("attrs get", "attrs set-tags", "set-tags", "get"),
-    *("abstract", "overview", "reindex", "add-resource"),
+    *("abstract", "overview", "reindex"),
     *("add-skill", "skills add", "skills list", "skills find", "skills show", "skills update", "skills remove"),
     *("find", "search", "grep", "glob", "system consistency", "wait", "system wait"),
-    *("task watch ls", "task watch show", "task watch pause", "task watch resume"),
-    *("task watch update", "task watch trigger", "task watch rm"),
     *("status", "observer queue", "observer vikingdb", "observer models", "observer retrieval"),
     *("observer filesystem", "observer system", "admin list-accounts", "admin list-users"),
     *("session get", "session add-message"),

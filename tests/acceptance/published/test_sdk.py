@@ -372,11 +372,9 @@ OBSERVER: dict[str, Steps] = {
 CASES = SESSION | TASK | TREE | RESOURCE | SKILL | PACK | SEARCH | ADMIN | OBSERVER
 NOT_YET = {
     "get_session",
-    *("list_watches", "get_watch", "update_watch", "trigger_watch", "delete_watch"),
     *("attrs", "set_tags"),
     *("download_bytes", "abstract", "overview", "batch_write", "reindex"),
     "check_consistency",
-    "add_resource",
     *("add_skill", "list_skills", "find_skills", "get_skill", "update_skill", "validate_skill"),
     "delete_skill",
     *("find", "search", "search_context", "grep", "glob"),

@@ -11,9 +11,9 @@ from holdfast.engine.tasks.order import add_task
 from holdfast.errors import NotFoundError, ResourceExhaustedError
 from holdfast.model.access import user_name
 from holdfast.model.identity import Principal
-from holdfast.model.resources import AddPayload, Watch, WatchDeleted, WatchList, WatchRequest, WatchTriggered
 from holdfast.model.tasks import ADD_RESOURCE
-from holdfast.ops.resources import (
+from holdfast.model.tree.resources import AddPayload, Watch, WatchDeleted, WatchList, WatchRequest, WatchTriggered
+from holdfast.ops.tree.resources import (
     DeleteWatch,
     DeleteWatchOf,
     GetWatch,
@@ -74,8 +74,13 @@ def _seconds(minutes: float) -> int:
 
 def start_due_watches(tx: Tx, context: CallContext) -> None:
     """Add the tasks of the watches that are due. The watch of a resource that was removed ends."""
-    for watch in watches.list_due(tx, WATCHES_AT_ONCE):
+    due = watches.list_due(tx, WATCHES_AT_ONCE)
+    locked = {_decode_request(watch.request).payload.root for watch in due}
+    roots.lock(tx, locked)
+    for watch in watches.list_due(tx, WATCHES_AT_ONCE):  # again: another process may have started some
         request = _decode_request(watch.request)
+        if request.payload.root not in locked:
+            continue
         last = None if watch.last_task_id is None else tasks.find(tx, watch.last_task_id)
         if last is not None and last.status in {"pending", "running"}:
             watches.record_run(tx, watch, None)
@@ -88,8 +93,8 @@ def start_due_watches(tx: Tx, context: CallContext) -> None:
 
 
 def _run(tx: Tx, context: CallContext, watch: StoredWatch, request: WatchRequest) -> str:
+    """Add the task of a watch. The root of its resource is locked."""
     payload = request.payload
-    roots.lock(tx, [payload.root])
     task_id = add_task(
         tx,
         context,
@@ -185,7 +190,9 @@ def _trigger(
     tx: Tx, principal: Principal, op: TriggerWatch | TriggerWatchOf, _checked: None, context: CallContext
 ) -> WatchTriggered:
     watch = _require(tx, principal, op)
-    task_id = _run(tx, context, watch, _decode_request(watch.request))
+    request = _decode_request(watch.request)
+    roots.lock(tx, [request.payload.root])
+    task_id = _run(tx, context, watch, request)
     return WatchTriggered(task_id=task_id, watch_id=watch.watch_id, to_uri=watch.uri)
 
 

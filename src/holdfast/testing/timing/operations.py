@@ -20,26 +20,41 @@ from holdfast.config import Settings
 from holdfast.engine import Engine
 from holdfast.engine.commits.commit_task import text_limits
 from holdfast.engine.commits.tool_outputs import OutputLimits, restore_outputs
+from holdfast.engine.resources import watching
 from holdfast.errors import HoldfastError, InvalidArgumentError
 from holdfast.http.endpoint import parse_body
 from holdfast.model.archives import archive_id
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
+from holdfast.model.tree.resources import AddPayload, ResourceSource
 from holdfast.ops.administration import CreateAccount, CreateUser, ListKeys
-from holdfast.ops.attributes import LinkFiles, SetTags
 from holdfast.ops.audit import ListAudit
 from holdfast.ops.commits import CommitSession
-from holdfast.ops.file_changes import MakeFolder, ReadHistory, RemoveFile, RestoreFile, WriteFile
-from holdfast.ops.files import ReadAbstract, ReadOverview
 from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
 from holdfast.ops.sharing import CreateShareLink, ShareSession
-from holdfast.ops.skills import AddSkill, PublishSkill
 from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.table import OPERATIONS, Operation, fields_of
 from holdfast.ops.tasks import CancelTask, ListTasks
-from holdfast.ops.uploads import StartUpload
+from holdfast.ops.tree.attributes import LinkFiles, SetTags
+from holdfast.ops.tree.file_changes import MakeFolder, ReadHistory, RemoveFile, RestoreFile, WriteFile
+from holdfast.ops.tree.files import ReadAbstract, ReadOverview
+from holdfast.ops.tree.reindexing import ReindexFiles
+from holdfast.ops.tree.resources import (
+    AddResource,
+    DeleteWatch,
+    DeleteWatchOf,
+    GetWatch,
+    ListWatches,
+    TriggerWatch,
+    TriggerWatchOf,
+    UpdateWatch,
+    UpdateWatchOf,
+)
+from holdfast.ops.tree.skills import AddSkill, PublishSkill
+from holdfast.ops.tree.uploads import PART_BYTES, AppendUpload, FinishUpload, StartUpload
 from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
+from holdfast.store.tables.tree import roots
 from holdfast.testing.examples import example_operation
 from holdfast.testing.timing.hostile_values import JSON_VALUES, TEXTS
 
@@ -51,11 +66,13 @@ WAITING = {WaitUntilIdle}
 """Operations that wait for tasks. Only their fields are measured."""
 FILE = "viking://resources/notes/a.md"
 OTHER_FILE = "viking://resources/notes/b.md"
+WATCHED = "viking://resources/watched"
 REMOVED_FILE = "viking://resources/notes/c.md"
 FILE_OPERATIONS: dict[type, str] = {
     WriteFile: FILE,
     RemoveFile: FILE,
     ReadHistory: FILE,
+    ReindexFiles: FILE,
     SetTags: FILE,
     RestoreFile: REMOVED_FILE,
     MakeFolder: "viking://resources/notes/folder",
@@ -125,12 +142,14 @@ def calls_on_conversation(engine: Engine, messages: list[dict[str, Any]]) -> Ite
         "recursive": True,
         "show_all_hidden": True,
     }
+    resources = _store_resource(engine, messages)
     tasks = {task.status: task.task_id for task in engine.call(CALLER, ListTasks())}
     done, pending = tasks["completed"], tasks.get("pending", tasks["completed"])
     for cls in OPERATIONS.keys() - WAITING:
         for variant in _variants(cls):
             task_id = pending if cls is CancelTask else done
-            fields = example_fields(cls, **values, task_id=task_id, **variant)
+            known = {**values, **resources.get(cls, {}), "task_id": task_id, **variant}
+            fields = example_fields(cls, **known)
             yield f"{cls.__name__}{variant or ''}", partial(_call, engine, cls, _encode(fields))
 
 
@@ -218,6 +237,28 @@ def _store_files(engine: Engine, messages: list[dict[str, Any]]) -> None:
     for caller in (CALLER, Principal("acme", "admin", "root")):
         engine.call(caller, skill)
     engine.call(CALLER, PublishSkill(name="x"))
+
+
+def _store_resource(engine: Engine, messages: list[dict[str, Any]]) -> dict[type, dict[str, Any]]:
+    """Upload a conversation, and watch a resource. Return values for the operations on them."""
+    upload = engine.call(CALLER, StartUpload(name="notes.md"))
+    data = _encode(messages)[:PART_BYTES]
+    engine.call(CALLER, AppendUpload(upload_id=upload.upload_id, number=0, data=data))
+    file = engine.call(CALLER, FinishUpload(upload_id=upload.upload_id))
+    source = ResourceSource(kind="url", location="https://docs.example/", name="docs")
+    payload = AddPayload(author="alice", root=roots.RESOURCES, path="watched", uri=WATCHED, source=source)
+    principal = msgspec.structs.replace(CALLER, internal_id=CALLER.user_id)
+    context = engine.new_context()
+    engine.db.write(
+        CALLER.account_id, lambda tx: watching.start_watch(tx, principal, payload, 60.0, "task_none", context)
+    )
+    watch_id = engine.call(CALLER, ListWatches()).tasks[0].task_id
+    values: dict[type, dict[str, Any]] = {AddResource: {"temp_file_id": file.temp_file_id}}
+    for cls in (UpdateWatchOf, DeleteWatchOf, TriggerWatchOf):
+        values[cls] = {"to_uri": WATCHED}
+    for by_id in (GetWatch, UpdateWatch, DeleteWatch, TriggerWatch):
+        values[by_id] = {"watch_id": watch_id}
+    return values
 
 
 def _run_due_tasks(engine: Engine) -> None:

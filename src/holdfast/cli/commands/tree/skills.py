@@ -140,7 +140,7 @@ def add(
     SKILL.md begins with front matter: a line `---`, then `name: ...` and `description: ...`, then a line `---`.
     """
     data = _read_source(source)
-    with options.get(ctx).open_client() as client:
+    with options.get(ctx).open_client(run_tasks=True) as client:
         added = client.add_skill(
             data, skills=skill or None, list_only=list_only, target_uri=_target(published=published), wait=wait
         )
@@ -154,7 +154,7 @@ def update(
 ) -> None:
     """Replace a skill that exists. Files that the source does not have are removed."""
     data = _read_source(source)
-    with options.get(ctx).open_client() as client:
+    with options.get(ctx).open_client(run_tasks=True) as client:
         updated = client.update_skill(name, data, target_uri=_target(published=published), wait=wait)
     output.print_result(ctx, updated, f"Updated {updated.uri}.")
     _print_warnings(updated.warnings)

@@ -174,6 +174,20 @@ class SkillContract:
         assert client.list_skills().skills[0].uses == uses
         assert uses.last_used_at is not None
 
+    def test_a_skill_is_found_by_what_it_says_until_it_is_removed(
+        self, client: Any, connect_as: Callable[..., Any]
+    ) -> None:
+        client.add_skill(REVIEW, wait=True)
+        client.add_skill({"name": "bake", "description": "Bakes sourdough bread.", "content": "# Knead"}, wait=True)
+        found = client.find_skills("review of a pull request").skills
+        assert (found[0].name, found[0].published) == ("code-review", False)
+        assert 0 < found[0].score <= 1
+        assert len({each.uri for each in found}) == len(found)
+        assert client.find("sourdough").skills[0].context_type == "skill"
+        assert connect_as("acme", "bob", "user").find_skills("sourdough").skills == []
+        client.remove_skill("bake")
+        assert "bake" not in [each.name for each in client.find_skills("sourdough").skills]
+
     def test_a_source_that_is_not_fetched_is_refused(self, client: Any) -> None:
         client.add_skill(REVIEW)
         with pytest.raises(InvalidArgumentError, match="is 'code-review', but the data is of other"):
