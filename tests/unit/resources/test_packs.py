@@ -8,7 +8,7 @@ import pytest
 import holdfast
 from holdfast.engine.resources.packs import listing
 from holdfast.errors import ConflictError
-from holdfast.ops.packs import ListPackNodes
+from holdfast.ops.tree.packs import ListPackNodes
 
 GUIDE = "viking://resources/guide"
 
