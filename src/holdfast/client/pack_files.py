@@ -3,6 +3,7 @@
 import hashlib
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self
@@ -160,6 +161,9 @@ class PackFile(DownloadedFile):
         try:
             if kind is None:
                 self._close_zip()
+            else:
+                with suppress(OSError, ValueError):  # what was written is dropped
+                    self._zip.close()
         except BaseException as failed:
             super().__exit__(type(failed), failed, failed.__traceback__)
             raise

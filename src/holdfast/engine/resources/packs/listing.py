@@ -26,8 +26,11 @@ from holdfast.store.tables.tree.contents import Content
 from holdfast.store.tables.tree.nodes import Node
 from holdfast.store.timestamps import from_micros
 
-MAX_PAGE_VERSIONS = 5_000
-"""A page ends when it has so many versions."""
+MAX_PAGE_BYTES = 1_000_000
+"""A page ends when it has about so many bytes."""
+MAX_RELATION_CHARS = 16_000_000
+"""The limit for the reasons of all relations."""
+NODE_BYTES, VERSION_BYTES = 200, 300
 _decode_tags = msgspec.json.Decoder(list[str]).decode
 
 
@@ -90,16 +93,16 @@ def _pack_nodes(tx: Tx, place: Place, found: Sequence[Node], *, all_versions: bo
     """Return nodes with their versions, up to the limit of a page."""
     current = _current_contents(tx, found)
     listed: list[PackNode] = []
-    count = 0
+    size = 0
     for node in found:
-        if count >= MAX_PAGE_VERSIONS:
+        if size >= MAX_PAGE_BYTES and listed[-1].path:  # the next page begins after a path, which the top has not
             break
         versions: list[Content] = []
         if not node.is_folder and node.content_id in current:
             versions = [current[node.content_id]]
             if all_versions and node.version > 1:
                 versions = contents.versions(tx, node.node_id, None, MAX_VERSIONS_OF_FILE)[::-1]
-        count += len(versions)
+        size += NODE_BYTES + len(node.path) + len(node.tags) + len(node.meta) + VERSION_BYTES * len(versions)
         notes = _decode_notes(node.meta)
         is_file_itself = not node.is_folder and node.path == place.path
         listed.append(
@@ -138,9 +141,10 @@ def _version(content: Content) -> PackVersion:
 
 def _relations(tx: Tx, principal: Principal, place: Place, top: Node | None) -> list[PackRelation]:
     found = relations.list_below(tx, place.uri, MAX_RELATIONS + 1)
-    if len(found) > MAX_RELATIONS:
+    if len(found) > MAX_RELATIONS or sum(len(each.reason) for each in found) > MAX_RELATION_CHARS:
         raise TooLargeError(
-            f"{place.uri} has more than {MAX_RELATIONS:,} relations; export a part", limit=MAX_RELATIONS
+            f"{place.uri} has more than {MAX_RELATIONS:,} relations, or very long ones; export a part",
+            limit=MAX_RELATIONS,
         )
     own = build_uri((mounts.USERS, principal.user_id))
     listed: list[PackRelation] = []

@@ -11,10 +11,11 @@ import msgspec
 
 from holdfast.engine.gate.ids import Ids
 from holdfast.engine.resources.packs.contents import PackBlob, refuse
-from holdfast.errors import short_repr
+from holdfast.errors import ConflictError, short_repr
 from holdfast.model.identity import Principal
 from holdfast.store.database import Database, Tx, raise_if_cancelled
 from holdfast.store.tables.tree import blobs, uploads
+from holdfast.store.tables.tree.uploads import Upload
 
 R = TypeVar("R")
 MAX_SLICE_BYTES = 2 * blobs.CHUNK_BYTES
@@ -83,20 +84,22 @@ class BlobStore:
 
         def complete(tx: Tx) -> None:
             tx.allow_long_statements()
-            upload = uploads.find(tx, upload_id, user)
-            if upload is not None:
-                uploads.complete(tx, upload, digest.hexdigest())
+            uploads.complete(tx, self._require(tx, upload_id), digest.hexdigest())
 
         self._write(complete)
         return StoredBlob(digest.hexdigest(), blob.size)
 
     def _append(self, upload_id: str, chunk: bytes) -> None:
         def append(tx: Tx) -> None:
-            upload = uploads.find(tx, upload_id, self._principal.internal_id)
-            if upload is not None:
-                uploads.append(tx, upload, chunk)
+            uploads.append(tx, self._require(tx, upload_id), chunk)
 
         self._write(append)
+
+    def _require(self, tx: Tx, upload_id: str) -> Upload:
+        upload = uploads.find(tx, upload_id, self._principal.internal_id)
+        if upload is None:
+            raise ConflictError("the import took longer than uploads are kept; nothing was imported, try again")
+        return upload
 
     def _write(self, transaction: Callable[[Tx], R]) -> R:
         return self._db.write(self._principal.account_id, transaction)

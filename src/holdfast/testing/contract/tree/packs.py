@@ -155,9 +155,9 @@ class PackContract:
         self, client: Any, connect_as: Callable[..., Any], tmp_path: Path
     ) -> None:
         bob = connect_as("acme", "bob", role="user")
-        bob.write("viking://~/resources/secret.md", "bob's")
         client.write(f"{GUIDE}/a.md", "shared")
         client.write("viking://~/resources/mine.md", "private")
+        bob.write("viking://~/resources/secret.md", "bob's")
         client.backup_pack(tmp_path / "all.ovpack")
         assert {each.partition("/files/")[2] for each in read_zip(tmp_path / "all.ovpack")} == {
             *("", "resources/guide/a.md", "user/resources/mine.md")
