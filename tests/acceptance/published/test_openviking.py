@@ -259,12 +259,12 @@ def test_ov_manages_accounts_and_users(operator: ClientConfig, ov: Callable[...,
 
 
 def test_ov_shows_the_state_of_every_component(
-    alice: ClientConfig, ov: Callable[..., Any], ov_program: Path, tmp_path: Path
+    alice: ClientConfig, ov: Callable[..., Any], ov_program: Path, run_command: Callable[..., str]
 ) -> None:
     ov(alice, "session", "add-message", "chat_001", "--role", "user", "--content", "The code of the safe is 4711.")
     ov(alice, "wait")
     ov(alice, "search", "code of the safe")
-    printed = run_command([ov_program, "status"], home=tmp_path / "home")
+    printed = run_command([ov_program, "status"])
     state = printed.partition("System")[2]  # before it are the settings of ov itself
     assert "Connected (Healthy)" in state
     assert "unknown" not in state.lower()
