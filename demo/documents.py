@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 import holdfast
-from holdfast.model.resources import ResourceAdded
+from holdfast.model.tree.resources import ResourceAdded
 from sample_files import make_pdf
 
 KNOTS = (
@@ -22,7 +22,7 @@ The bowline makes a loop that does not slip. Use it to moor a boat to a ring, or
 """
     + (
         "Make a small loop, bring the end up through it, around the standing part, and down again. Pull it tight. "
-        "A bowline is easy to open, even after a night under load, but it cannot be opened while the line is under load.\n"
+        "A bowline is easy to open, even after a night under load, but not while the line pulls.\n"
     )
     * 4
     + """

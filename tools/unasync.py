@@ -66,11 +66,11 @@ def generate(file: Path) -> str:
         lines[line - 1] = lines[line - 1][:column] + text + lines[line - 1][column:]
     names = "|".join(map(re.escape, NAMES))
     body = re.sub(rf"\b({names})\b", lambda match: NAMES[match[1]], "".join(lines[tree.body[1].lineno - 1 :]))
-    return _format(f"{HEADER.format(file.name)}\n{body.replace('a `with`', 'an `async with`')}")
+    return _format(f"{HEADER.format(file.relative_to(SYNC))}\n{body.replace('a `with`', 'an `async with`')}")
 
 
 def _sources() -> list[Path]:
-    return sorted(file for file in SYNC.glob("*.py") if file.name != "__init__.py")
+    return sorted(file for file in SYNC.rglob("*.py") if file.name != "__init__.py")
 
 
 def _is_declaration(method: ast.FunctionDef) -> bool:
@@ -131,7 +131,7 @@ def main() -> int:
     check = parser.parse_args().check
     stale = 0
     for source in _sources():
-        target = GENERATED / source.name
+        target = GENERATED / source.relative_to(SYNC)
         generated = generate(source)
         if not check:
             target.write_text(generated, "utf-8")

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model.files import Meta, Use, output_file_name
 from holdfast.model.messages import Message
 from holdfast.model.parts import ToolPart
 from holdfast.model.sessions import SessionInfo, Usage
+from holdfast.model.tree.files import Meta, Use, output_file_name
 
 RELATIONS_HEADER = b'{"uses":['
 """Begins a `.relations.json`. Its rows follow, one per line."""

@@ -16,17 +16,15 @@ from holdfast.cli.commands import (
     exchange,
     messages,
     reembed,
-    resources,
     resummarise,
     search,
     sessions,
     sharing,
     system,
     tasks,
-    watches,
     worker,
 )
-from holdfast.cli.commands.tree import file_changes, files, patterns, skills
+from holdfast.cli.commands.tree import file_changes, files, patterns, resources, skills, watches
 from holdfast.config import limit_computing_threads
 
 EXIT_OUTPUT_CLOSED = 141

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from holdfast.errors import AlreadyExistsError, ConflictError, InvalidArgumentError, UnavailableError
-from holdfast.model.uploads import FileBytes
+from holdfast.model.tree.uploads import FileBytes
 
 ProgressCallback = Callable[[int, int, str], None]
 """Called with the number of bytes done, of all bytes, and the name of the file."""

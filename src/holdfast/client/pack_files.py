@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.client.files import DownloadedFile, ProgressCallback
 from holdfast.errors import ConflictError, TooLargeError
-from holdfast.model.packs import (
+from holdfast.model.tree.packs import (
     BACKUP_NAME,
     BLOBS,
     FILES,
@@ -31,7 +31,7 @@ from holdfast.model.packs import (
     PackVersion,
     entry_name,
 )
-from holdfast.model.uploads import FileBytes
+from holdfast.model.tree.uploads import FileBytes
 from holdfast.model.uris import SCHEME, encode_path
 
 MAX_COMPRESSED_BYTES = 4 << 20

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from holdfast.engine.resources.folders import list_folder, read_file
 from holdfast.engine.resources.selection import FileSelection
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.resources import FileProblem
+from holdfast.model.tree.resources import FileProblem
 
 EARLIEST_TIME = (1980, 1, 1, 0, 0, 0)
 """All files have this time, so that a new time alone does not make another archive."""

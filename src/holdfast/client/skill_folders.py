@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.errors import InvalidArgumentError, NotFoundError, TooLargeError
-from holdfast.ops.uploads import PART_BYTES
+from holdfast.ops.tree.uploads import PART_BYTES
 
 MAX_BYTES = 64 << 20
 MAX_FILES = 2_000

@@ -8,7 +8,7 @@ import msgspec
 from holdfast import documents
 from holdfast.computing.job import Job, JobContext
 from holdfast.errors import DocumentError, HoldfastError, ResourceExhaustedError, UnavailableError
-from holdfast.model.files import FilePart
+from holdfast.model.tree.files import FilePart
 
 
 class FileToParse(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from holdfast.documents.parsed import MAX_FILE_BYTES, ParsedDocument
 from holdfast.documents.parsing import parse
 from holdfast.documents.summaries import ChildSummary, FileSummary, summarise_file, summarise_folder
 from holdfast.documents.text_formats.front_matter import FrontMatter, read_front_matter
-from holdfast.model.files import FilePart
+from holdfast.model.tree.files import FilePart
 
 __all__ = [
     "MAX_FILE_BYTES",

@@ -101,8 +101,9 @@ def list_archive(file: BinaryIO | bytes, name: str = "the archive") -> Archive:
     The file must be seekable; it is read as entries are read, never whole. Raises `DocumentError` if it is no zip
     archive, is damaged, or has too many entries.
     """
+    opened = io.BytesIO(file) if isinstance(file, bytes) else file
     try:
-        return Archive(zips.open_zip(io.BytesIO(file) if isinstance(file, bytes) else file))
+        return Archive(zips.open_zip(opened, zips.MAX_ENTRIES, zips.MAX_DIRECTORY_BYTES))
     except UnreadableError as error:
         raise DocumentError(name, str(error)) from None
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model.files import FilePart
+from holdfast.model.tree.files import FilePart
 
 MAX_FILE_BYTES = 64 << 20
 """The largest file that is read."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from holdfast.documents.parsed import Section
-from holdfast.model.files import FilePart
+from holdfast.model.tree.files import FilePart
 from holdfast.text.sentences import split_sentences, to_single_line
 from holdfast.text.shortening import shorten
 

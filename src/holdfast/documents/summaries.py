@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.documents.parsed import ParsedDocument
 from holdfast.documents.sections import SEPARATOR, first_sentences
-from holdfast.model.files import FilePart
+from holdfast.model.tree.files import FilePart
 from holdfast.text.sentences import extract_words, to_single_line
 from holdfast.text.shortening import shorten
 

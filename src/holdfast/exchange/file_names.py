@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from holdfast.model.files import ABSTRACT, DONE, FAILED, META, OVERVIEW, RELATIONS
+from holdfast.model.tree.files import ABSTRACT, DONE, FAILED, META, OVERVIEW, RELATIONS
 
 _PLAIN = re.compile(r"[a-z0-9_]([a-z0-9._@-]{0,126}[a-z0-9_@-])?")
 _DOT_FILES = frozenset({ABSTRACT, OVERVIEW, META, RELATIONS, DONE, FAILED})

@@ -7,8 +7,8 @@ import msgspec
 from holdfast.errors import InvalidArgumentError
 from holdfast.exchange.file_names import file_name, node_file_name
 from holdfast.model.base import Name
-from holdfast.model.files import TOOLS, Meta, output_file_name, tool_folder_name
 from holdfast.model.sessions import SessionConfig, SessionInfo
+from holdfast.model.tree.files import TOOLS, Meta, output_file_name, tool_folder_name
 from holdfast.model.uris import parse_uri
 from holdfast.validation import prebuild_decoder
 

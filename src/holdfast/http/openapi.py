@@ -11,7 +11,7 @@ from holdfast.config import AuthMode
 from holdfast.engine.tree import mounts
 from holdfast.http.transfers.description import add_transfers
 from holdfast.model.parts import TOOL_FIELD_ALIASES
-from holdfast.ops.files import URI_PATTERN, uri_pattern
+from holdfast.ops.addresses import URI_PATTERN, uri_pattern
 from holdfast.ops.table import OPERATIONS, Operation, OperationEntry
 from holdfast.provider_formats import RESPONSE_ITEM_SUFFIXES, RESPONSE_ITEM_TYPES, ProviderFields
 

@@ -6,9 +6,9 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from holdfast.errors import InvalidArgumentError, MethodNotAllowedError, NotFoundError
-from holdfast.ops.packs import ListPackNodes
 from holdfast.ops.table import OPERATIONS, Operation, OperationEntry
-from holdfast.ops.uploads import ReadBytes, StartUpload
+from holdfast.ops.tree.packs import ListPackNodes
+from holdfast.ops.tree.uploads import ReadBytes, StartUpload
 
 Transfer = Literal["upload", "download", "export", "backup"]
 PathPattern = tuple[bytes | None, ...]

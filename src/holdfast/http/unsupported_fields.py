@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from holdfast.errors import InvalidArgumentError, short_repr
 from holdfast.ops.administration import CreateAccount, CreateKey, CreateUser, RotateKey
-from holdfast.ops.files import ListFiles, ShowTree
 from holdfast.ops.search import Find, Search
 from holdfast.ops.table import Operation
+from holdfast.ops.tree.files import ListFiles, ShowTree
 
 
 class Unsupported(NamedTuple):

@@ -7,7 +7,7 @@ import msgspec
 from holdfast.model.access import Owner
 from holdfast.model.base import Name
 from holdfast.model.search import FindResult, SearchResult
-from holdfast.ops.files import URI_PATTERN
+from holdfast.ops.addresses import URI_PATTERN
 from holdfast.ops.table import Operation, operation
 
 MAX_URIS = 1_000

@@ -15,7 +15,7 @@ from holdfast.model.system import (
     SystemHealth,
     SystemStatus,
 )
-from holdfast.ops.files import Uri
+from holdfast.ops.addresses import Uri
 from holdfast.ops.table import Operation, operation
 
 StatusFormat = Literal["table", "json"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model.files import VIEWS
+from holdfast.model.tree.files import VIEWS
 from holdfast.skills import front_matter
 
 SKILL_FILE = "SKILL.md"

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from holdfast.model.skills import SkillProblem, SkillValidation
+from holdfast.model.tree.skills import SkillProblem, SkillValidation
 from holdfast.skills.conversion import ConversionError, to_skill_text
 from holdfast.skills.definition import SkillDefinition, name_problem, read_definition
 from holdfast.skills.simple_yaml import YamlError

@@ -16,6 +16,8 @@ _EXAMPLE_VALUES = {
     "ids": ["aud_1"],
     "query": "hello",
     "upload_id": "upload_0",
+    "temp_file_id": "upload_0",
+    "parent": "viking://resources",
     "number": 0,
     "data": b"hello",
     "root_uri": "viking://resources",

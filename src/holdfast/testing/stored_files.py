@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.engine.recall.content_documents import IndexedPart, analyse_parts, write_documents
-from holdfast.model.files import FilePart
+from holdfast.model.tree.files import FilePart
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import blobs, contents, nodes, roots
 from holdfast.store.tables.tree.contents import Content

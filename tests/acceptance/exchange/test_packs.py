@@ -5,6 +5,7 @@ import random
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,15 @@ def test_a_pack_moves_a_thousand_files_to_another_database(target: str, tmp_path
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, httpx2.Client]]:
     """HTTP clients of two users, on a server with keys."""
-    with running_server(tmp_path_factory.mktemp("served"), root_api_key=ROOT_KEY) as server:
-        with holdfast.connect(server.url, api_key=ROOT_KEY) as operator:
-            operator.admin.create_account("acme")
-            keys = {user: operator.admin.create_user("acme", user).user_key for user in ("alice", "bob")}
+    with ExitStack() as stack:
+        server = stack.enter_context(running_server(tmp_path_factory.mktemp("served"), root_api_key=ROOT_KEY))
+        operator = stack.enter_context(holdfast.connect(server.url, api_key=ROOT_KEY))
+        operator.admin.create_account("acme")
+        keys = {user: operator.admin.create_user("acme", user).user_key for user in ("alice", "bob")}
         yield {
-            user: httpx2.Client(base_url=f"{server.url}/api/v1/", headers={"X-API-Key": key})
+            user: stack.enter_context(
+                httpx2.Client(base_url=f"{server.url}/api/v1/", headers={"X-API-Key": key}, timeout=30)
+            )
             for user, key in keys.items()
         }
 

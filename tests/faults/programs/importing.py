@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 import holdfast
-from holdfast.ops.packs import ImportPack
+from holdfast.ops.tree.packs import ImportPack
 
 BOUNDARIES = ("is written", "is committed")
 """A transaction that begins is at the boundary of the one that was committed before."""

@@ -13,10 +13,10 @@ from holdfast.model.identity import Principal
 from holdfast.model.messages import Message, NewMessage
 from holdfast.model.sessions import Event, SkillUse
 from holdfast.ops.commits import CommitSession, ExpandContext, GetSessionArchive, GetSessionContext
-from holdfast.ops.files import ListFiles, ReadFile, ShowTree
 from holdfast.ops.sessions import AddMessages, GetMessages, GetSession, ListSessions, ListUsage, ReadEvents, RecordUse
 from holdfast.ops.system import WaitUntilIdle
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
+from holdfast.ops.tree.files import ListFiles, ReadFile, ShowTree
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.store.read_memory import PAGE_BYTES, LargeReadError
 

@@ -23,9 +23,9 @@ from holdfast.model.audit import AuditVerification
 from holdfast.model.identity import Origin, Principal
 from holdfast.ops.administration import CreateUser, DeleteAccount, ListAccounts
 from holdfast.ops.audit import ListAudit
-from holdfast.ops.files import ReadFile
 from holdfast.ops.sessions import CreateSession, DeleteSession, GetSession, UpdateSession
 from holdfast.ops.sharing import ShareSession
+from holdfast.ops.tree.files import ReadFile
 from holdfast.store.access import audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx, read_time
 from holdfast.store.drivers.sqlite.database import SqliteDatabase

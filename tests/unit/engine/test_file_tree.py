@@ -8,12 +8,12 @@ import pytest
 from holdfast.engine import Engine
 from holdfast.engine.tree import reading, session_nodes
 from holdfast.errors import TooLargeError
-from holdfast.model.files import FilePage
 from holdfast.model.identity import Principal
 from holdfast.model.parts import ToolPart
+from holdfast.model.tree.files import FilePage
 from holdfast.ops.commits import CommitSession
-from holdfast.ops.files import ListFiles, ReadFile, ShowTree
 from holdfast.ops.sessions import AddMessages, RecordUse
+from holdfast.ops.tree.files import ListFiles, ReadFile, ShowTree
 from holdfast.store.checked import salvage
 from holdfast.store.database import Database
 from holdfast.store.tables import archives

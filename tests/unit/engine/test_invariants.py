@@ -33,7 +33,6 @@ from holdfast.ops.administration import (
     RotateKey,
     SetRole,
 )
-from holdfast.ops.attributes import LinkFiles, ListRelations, ReadAttributes, SetTags, UnlinkFiles
 from holdfast.ops.audit import EraseAudit, ExportAudit, ExportOperatorAudit, ListAudit, ListOperatorAudit, RecordExport
 from holdfast.ops.commits import (
     CommitSession,
@@ -43,30 +42,6 @@ from holdfast.ops.commits import (
     ListArchives,
     ResummariseSession,
     RetryArchive,
-)
-from holdfast.ops.file_changes import (
-    BatchOperation,
-    CopyFile,
-    MakeFolder,
-    MoveFile,
-    ReadHistory,
-    RemoveFile,
-    RestoreFile,
-    WriteFile,
-    WriteFiles,
-)
-from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
-from holdfast.ops.patterns import Glob, Grep
-from holdfast.ops.resources import (
-    AddResource,
-    DeleteWatch,
-    DeleteWatchOf,
-    GetWatch,
-    ListWatches,
-    TriggerWatch,
-    TriggerWatchOf,
-    UpdateWatch,
-    UpdateWatchOf,
 )
 from holdfast.ops.search import Find, Search
 from holdfast.ops.sessions import (
@@ -98,17 +73,6 @@ from holdfast.ops.sharing import (
     TransferSession,
     UnshareSession,
 )
-from holdfast.ops.skills import (
-    AddSkill,
-    FindSkills,
-    GetSkill,
-    ListSkills,
-    PublishSkill,
-    RemoveSkill,
-    UnpublishSkill,
-    UpdateSkill,
-    ValidateSkill,
-)
 from holdfast.ops.system import (
     CheckConsistency,
     CheckHealth,
@@ -121,7 +85,44 @@ from holdfast.ops.system import (
 )
 from holdfast.ops.table import OPERATIONS, Operation, fields_of, operation
 from holdfast.ops.tasks import CancelTask, GetTask, ListTasks, RetryTask
-from holdfast.ops.uploads import AppendUpload, CancelUpload, FinishUpload, ReadBytes, StartUpload
+from holdfast.ops.tree.attributes import LinkFiles, ListRelations, ReadAttributes, SetTags, UnlinkFiles
+from holdfast.ops.tree.file_changes import (
+    BatchOperation,
+    CopyFile,
+    MakeFolder,
+    MoveFile,
+    ReadHistory,
+    RemoveFile,
+    RestoreFile,
+    WriteFile,
+    WriteFiles,
+)
+from holdfast.ops.tree.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
+from holdfast.ops.tree.patterns import Glob, Grep
+from holdfast.ops.tree.reindexing import ReindexFiles
+from holdfast.ops.tree.resources import (
+    AddResource,
+    DeleteWatch,
+    DeleteWatchOf,
+    GetWatch,
+    ListWatches,
+    TriggerWatch,
+    TriggerWatchOf,
+    UpdateWatch,
+    UpdateWatchOf,
+)
+from holdfast.ops.tree.skills import (
+    AddSkill,
+    FindSkills,
+    GetSkill,
+    ListSkills,
+    PublishSkill,
+    RemoveSkill,
+    UnpublishSkill,
+    UpdateSkill,
+    ValidateSkill,
+)
+from holdfast.ops.tree.uploads import AppendUpload, CancelUpload, FinishUpload, ReadBytes, StartUpload
 from holdfast.ops.vectors import ReembedDocuments
 from holdfast.store.access import audit
 from holdfast.store.database import EVERY_ACCOUNT, Database, in_transaction
@@ -150,6 +151,7 @@ def tree_operations() -> list[Operation[Any]]:
         ReadHistory(uri=f"{notes}/a.md"),
         ReadFile(uri=f"{notes}/a.md", version=1),
         RestoreFile(uri=f"{notes}/a.md", version=1),
+        ReindexFiles(uri=notes, wait=False),
         CopyFile(from_uri=notes, to_uri="viking://~/resources/notes", recursive=True),
         MoveFile(from_uri=f"{notes}/a.md", to_uri=f"{notes}/b.md"),
         Grep(uri="viking://", pattern="^hel+o", before_context=1),

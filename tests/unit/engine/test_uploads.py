@@ -18,7 +18,7 @@ from holdfast.errors import (
     TooLargeError,
 )
 from holdfast.model.identity import Principal
-from holdfast.ops.uploads import PART_BYTES, AppendUpload, CancelUpload, FinishUpload, StartUpload
+from holdfast.ops.tree.uploads import PART_BYTES, AppendUpload, CancelUpload, FinishUpload, StartUpload
 from holdfast.store.database import EVERY_ACCOUNT, Database
 from holdfast.store.tables.tree import blobs, uploads
 

@@ -7,7 +7,6 @@ import pytest
 
 from holdfast.engine import Engine
 from holdfast.engine.recall.files import part_texts, stored_roots
-from holdfast.engine.tree.mounts import MOUNTS
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.identity import Principal
 from holdfast.ops.search import Find, Search
@@ -270,8 +269,3 @@ def test_a_part_of_a_large_text_is_read_without_the_rest(filled: Engine, monkeyp
     assert len(read) <= 2
     texts = filled.db.read("acme", lambda tx: part_texts.read_texts(tx, 50, [3, 21]))
     assert texts[3].content == parts[2][: part_texts.MAX_PART_CHARS]
-
-
-def test_every_mount_with_stored_files_is_searched() -> None:
-    mounted = {mount.path.replace("{user_id}", ""): mount.root("alice") for mount in MOUNTS if mount.root is not None}
-    assert mounted == {"/".join(path): root("alice") for path, root in stored_roots.STORED_ROOTS}

@@ -24,7 +24,8 @@ from holdfast.ops.sharing import (
     TransferSession,
     UnshareSession,
 )
-from holdfast.store.access import accounts, readable_documents
+from holdfast.store.access import accounts
+from holdfast.store.access.search import readable_documents
 from holdfast.store.database import Database
 from holdfast.testing.faults.watching import wait_for
 

@@ -7,8 +7,8 @@ import pytest
 
 import holdfast
 from holdfast import Settings
-from holdfast.store.access import readable_documents, text_hits
-from holdfast.store.access.readable_documents import DocumentFilter
+from holdfast.store.access.search import readable_documents, text_hits
+from holdfast.store.access.search.readable_documents import DocumentFilter
 from holdfast.store.database import Tx
 from holdfast.store.drivers.postgres.database import PostgresDatabase
 from holdfast.store.index import postgres_text

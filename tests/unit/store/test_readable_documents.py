@@ -12,9 +12,9 @@ from holdfast.ops.commits import CommitSession
 from holdfast.ops.sessions import AddMessage, DeleteSession, ForkSession
 from holdfast.ops.sharing import ShareSession, TransferSession, UnshareSession
 from holdfast.ops.system import WaitUntilIdle
-from holdfast.store.access import readable_documents, search_state
 from holdfast.store.access.grants import Grantee
-from holdfast.store.access.readable_documents import DocumentFilter
+from holdfast.store.access.search import readable_documents, search_state
+from holdfast.store.access.search.readable_documents import DocumentFilter
 from holdfast.store.database import Database, Tx
 
 ALICE, BOB, CAROL = (Principal("acme", user, "root", internal_id=user) for user in ("alice", "bob", "carol"))

@@ -9,7 +9,7 @@ from holdfast import lazy
 from holdfast.cli import arguments, help_texts, options, output
 from holdfast.cli.output import Column
 from holdfast.cli.progress import progress_bar
-from holdfast.model.packs import PackExported, PackImported
+from holdfast.model.tree.packs import PackExported, PackImported
 
 app = typer.Typer()
 session = typer.Typer()

@@ -8,16 +8,16 @@ from msgspec import UNSET, UnsetType
 
 from holdfast.client.generated.audit import AsyncAudit
 from holdfast.client.generated.commits import AsyncCommits
-from holdfast.client.generated.file_changes import FileChanges
-from holdfast.client.generated.files import AsyncFiles
-from holdfast.client.generated.packs import Packs
-from holdfast.client.generated.patterns import Patterns
-from holdfast.client.generated.resources import Resources
 from holdfast.client.generated.search import Searches
 from holdfast.client.generated.sharing import AsyncSharing
-from holdfast.client.generated.skills import Skills
 from holdfast.client.generated.system import AsyncSystem
 from holdfast.client.generated.tool_results import AsyncToolResults
+from holdfast.client.generated.tree.file_changes import FileChanges
+from holdfast.client.generated.tree.files import AsyncFiles
+from holdfast.client.generated.tree.packs import Packs
+from holdfast.client.generated.tree.patterns import Patterns
+from holdfast.client.generated.tree.resources import Resources
+from holdfast.client.generated.tree.skills import Skills
 from holdfast.model.messages import (
     Appended,
     MessagePage,

@@ -8,10 +8,10 @@ from holdfast.client.generated.operations import AsyncOperations, Content, PartL
 from holdfast.errors import NotFoundError
 from holdfast.model.access import Collaborator, CollaboratorRef, Right, ShareLink, ShareLinkCreated, ShareLinkRef
 from holdfast.model.archives import Archive, ArchiveInfo, Committed, Expanded, SessionContext
-from holdfast.model.files import OVERVIEW
 from holdfast.model.messages import Appended, Message, NewMessage
 from holdfast.model.search import ContextType, SearchResult
 from holdfast.model.sessions import SessionInfo, SkillUse, Usage, UseRecorded, session_uri
+from holdfast.model.tree.files import OVERVIEW
 from holdfast.provider_formats import AnyRole
 
 

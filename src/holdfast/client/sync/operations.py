@@ -8,16 +8,16 @@ from msgspec import UNSET, UnsetType
 
 from holdfast.client.sync.audit import Audit
 from holdfast.client.sync.commits import Commits
-from holdfast.client.sync.file_changes import FileChanges
-from holdfast.client.sync.files import Files
-from holdfast.client.sync.packs import Packs
-from holdfast.client.sync.patterns import Patterns
-from holdfast.client.sync.resources import Resources
 from holdfast.client.sync.search import Searches
 from holdfast.client.sync.sharing import Sharing
-from holdfast.client.sync.skills import Skills
 from holdfast.client.sync.system import System
 from holdfast.client.sync.tool_results import ToolResults
+from holdfast.client.sync.tree.file_changes import FileChanges
+from holdfast.client.sync.tree.files import Files
+from holdfast.client.sync.tree.packs import Packs
+from holdfast.client.sync.tree.patterns import Patterns
+from holdfast.client.sync.tree.resources import Resources
+from holdfast.client.sync.tree.skills import Skills
 from holdfast.model.messages import (
     Appended,
     MessagePage,

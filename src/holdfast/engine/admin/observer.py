@@ -14,7 +14,7 @@ from holdfast.model.identity import Principal
 from holdfast.model.system import Component, ComponentName, QueueCounts, SystemHealth
 from holdfast.ops.system import ObserveComponent, ObserveSystem, StatusFormat
 from holdfast.store import migrations
-from holdfast.store.access import document_counts
+from holdfast.store.access.search import document_counts
 from holdfast.store.database import Tx
 
 ROOTS = ("agent", "resources", "system", "user")

@@ -14,7 +14,7 @@ from holdfast.documents import MAX_FILE_BYTES
 from holdfast.engine.processing.kinds import kind_of
 from holdfast.engine.recall.content_documents import IndexedPart, analyse_parts, write_documents
 from holdfast.engine.tree import stored_texts
-from holdfast.model.files import FilePart
+from holdfast.model.tree.files import FilePart
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.documents import NewDocument

@@ -42,6 +42,7 @@ def summarise(folder: FolderToSummarise) -> FileSummary | None:
 
 def write_folder(tx: Tx, context: CallContext, folder: FolderToSummarise, summary: FileSummary | None) -> None:
     """Store the summary of a folder, unless it has it already. Then the folder above it is summarised again."""
+    roots.lock(tx, [folder.node.root])  # searches see the new summary
     node = nodes.lock_content(tx, folder.node.node_id)
     unprocessed.delete(tx, [folder.node.node_id])
     if node is None or node.removed_at is not None:

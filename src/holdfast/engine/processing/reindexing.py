@@ -18,10 +18,10 @@ from holdfast.engine.tree.mounts import MOUNTS, Names, require_scope
 from holdfast.engine.tree.places import find_place
 from holdfast.errors import InvalidArgumentError, NotFoundError, from_wire
 from holdfast.model.identity import Principal
-from holdfast.model.reindexing import Reindexed, ReindexPayload, StoredPlace
 from holdfast.model.tasks import REINDEXING
+from holdfast.model.tree.reindexing import Reindexed, ReindexPayload, StoredPlace
 from holdfast.model.uris import parse_uri
-from holdfast.ops.reindexing import ReindexFiles
+from holdfast.ops.tree.reindexing import ReindexFiles
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks
 from holdfast.store.tables.tree import contents, nodes, unprocessed

@@ -14,7 +14,7 @@ from holdfast.engine.recall.search_scope import Scope
 from holdfast.search.documents import Document, Place
 from holdfast.search.features import Pool
 from holdfast.search.matches import Candidates
-from holdfast.store.access import text_hits
+from holdfast.store.access.search import text_hits
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables.documents import Document as StoredDocument
 from holdfast.store.tables.documents import OwnerStatistics

@@ -35,9 +35,9 @@ from holdfast.search.query import Query, parse_query, without_speakers
 from holdfast.search.terms import Vocabulary
 from holdfast.search.times.periods import MICROSECONDS_PER_DAY
 from holdfast.search.times.ranges import TimeRange
-from holdfast.store.access import readable_documents, readable_nodes, search_state, text_hits
-from holdfast.store.access.readable_documents import DocumentFilter
-from holdfast.store.access.search_state import SearchState
+from holdfast.store.access.search import readable_documents, readable_nodes, search_state, text_hits
+from holdfast.store.access.search.readable_documents import DocumentFilter
+from holdfast.store.access.search.search_state import SearchState
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.embeddings import vectors

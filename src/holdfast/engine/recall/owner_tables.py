@@ -12,7 +12,7 @@ from holdfast import forking
 from holdfast.search.documents import Place
 from holdfast.search.features import PERSON_ROLES
 from holdfast.search.matches import Layout, arrange
-from holdfast.store.access import text_hits
+from holdfast.store.access.search import text_hits
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables.documents import OwnerStatistics
 

@@ -11,9 +11,9 @@ from holdfast.engine.recall.owner_tables import OwnerTable
 from holdfast.engine.recall.requests.targets import find_session
 from holdfast.engine.recall.retrieval import RetrievalRequest, Target
 from holdfast.search.documents import Document
-from holdfast.store.access import readable_documents, text_hits
 from holdfast.store.access.grants import Grantee
-from holdfast.store.access.search_state import SearchState
+from holdfast.store.access.search import readable_documents, text_hits
+from holdfast.store.access.search.search_state import SearchState
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage
 from holdfast.store.tables.lineage import WHOLE_LOG, LogRange

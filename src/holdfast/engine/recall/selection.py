@@ -16,7 +16,7 @@ from holdfast.search.matches import Candidates, WordMatches
 from holdfast.search.query import Query
 from holdfast.search.stems import stem
 from holdfast.search.times.periods import MICROSECONDS_PER_DAY
-from holdfast.store.access.readable_documents import Candidate
+from holdfast.store.access.search.readable_documents import Candidate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from holdfast.engine.recall.document_kinds import DOCUMENT_KINDS
 from holdfast.model.identity import Principal
 from holdfast.search import hotness as formula
 from holdfast.search.documents import Document
-from holdfast.store.access import readable_documents
+from holdfast.store.access.search import readable_documents
 from holdfast.store.database import Tx
 from holdfast.store.tables import usages
 

@@ -10,8 +10,8 @@ from holdfast.engine.recall.embeddings.matrices import matrices_of
 from holdfast.engine.recall.owner_tables import OwnerTable
 from holdfast.errors import HoldfastError
 from holdfast.search.documents import Place
-from holdfast.store.access import readable_documents
-from holdfast.store.access.search_state import SearchState
+from holdfast.store.access.search import readable_documents
+from holdfast.store.access.search.search_state import SearchState
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.embeddings.vectors import EVERYTHING, Spaces, VectorFilter

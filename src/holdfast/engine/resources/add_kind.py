@@ -3,7 +3,7 @@
 from holdfast import lazy
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
-from holdfast.model.resources import ADD_STAGES, AddPayload
+from holdfast.model.tree.resources import ADD_STAGES, AddPayload
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.tasks import StoredTask

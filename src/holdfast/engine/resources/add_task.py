@@ -21,7 +21,7 @@ from holdfast.engine.resources.staging import FETCHING, Staging
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tasks.task_kind import WriteResults
 from holdfast.errors import DocumentError, ProcessingError
-from holdfast.model.resources import AddPayload, FileProblem, QueueProgress, QueueStatus, ResourceOutcome
+from holdfast.model.tree.resources import AddPayload, FileProblem, QueueProgress, QueueStatus, ResourceOutcome
 from holdfast.model.uris import decode_path
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks

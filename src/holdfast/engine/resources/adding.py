@@ -25,7 +25,8 @@ from holdfast.errors import (
     short_repr,
 )
 from holdfast.model.identity import Principal
-from holdfast.model.resources import (
+from holdfast.model.tasks import ADD_RESOURCE
+from holdfast.model.tree.resources import (
     AddPayload,
     ResourceAdded,
     ResourceOptions,
@@ -33,9 +34,8 @@ from holdfast.model.resources import (
     ResourceSource,
     with_outcome,
 )
-from holdfast.model.tasks import ADD_RESOURCE
 from holdfast.model.uris import parse_uri
-from holdfast.ops.resources import AddResource
+from holdfast.ops.tree.resources import AddResource
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks
 from holdfast.store.tables.tasks import StoredTask

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from holdfast.engine.resources.selection import FileSelection
 from holdfast.errors import FailedPreconditionError
-from holdfast.model.resources import FileProblem
+from holdfast.model.tree.resources import FileProblem
 
 MAX_FILES = 50_000
 READ_BYTES = 1 << 20

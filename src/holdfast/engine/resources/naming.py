@@ -4,7 +4,7 @@ import re
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from holdfast.model.files import VIEWS
+from holdfast.model.tree.files import VIEWS
 
 MAX_ROOT_CHARS = 200
 DEFAULT_NAME = "resource"

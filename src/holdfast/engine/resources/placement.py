@@ -8,7 +8,7 @@ from holdfast.engine.gate.operation_handler import CallContext
 from holdfast.engine.resources.add_kind import discard_staged
 from holdfast.engine.tree import changes
 from holdfast.engine.tree.places import Place
-from holdfast.model.resources import AddPayload
+from holdfast.model.tree.resources import AddPayload
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.tree import contents, nodes, unprocessed

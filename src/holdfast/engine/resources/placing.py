@@ -8,9 +8,9 @@ from holdfast.engine.tasks.order import Order
 from holdfast.engine.tree.places import Place, find_place, require_place
 from holdfast.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from holdfast.model.identity import Principal
-from holdfast.model.resources import ResourceSource
+from holdfast.model.tree.resources import ResourceSource
 from holdfast.model.uris import build_uri, child_uri, parse_uri
-from holdfast.ops.resources import AddResource
+from holdfast.ops.tree.resources import AddResource
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks
 from holdfast.store.tables.tree import nodes, roots

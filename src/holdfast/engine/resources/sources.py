@@ -15,7 +15,7 @@ from holdfast.engine.resources.chunk_writing import store_bytes
 from holdfast.engine.resources.selection import FileSelection, parse_selection
 from holdfast.engine.tasks.claimed_task import NO_COST, ClaimedTask
 from holdfast.errors import FailedPreconditionError, PermissionDeniedError
-from holdfast.model.resources import AddPayload, FileProblem
+from holdfast.model.tree.resources import AddPayload, FileProblem
 
 ZIP_SIGNATURE = b"PK"
 

@@ -14,8 +14,8 @@ from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tree import changes
 from holdfast.engine.tree.places import MAX_NAME_CHARS
 from holdfast.errors import DocumentError
-from holdfast.model.files import VIEWS
-from holdfast.model.resources import AddPayload, FileProblem
+from holdfast.model.tree.files import VIEWS
+from holdfast.model.tree.resources import AddPayload, FileProblem
 from holdfast.model.uris import MAX_PATH_BYTES, decode_path, encode_path
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks

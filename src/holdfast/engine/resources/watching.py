@@ -11,9 +11,9 @@ from holdfast.engine.tasks.order import add_task
 from holdfast.errors import NotFoundError, ResourceExhaustedError
 from holdfast.model.access import user_name
 from holdfast.model.identity import Principal
-from holdfast.model.resources import AddPayload, Watch, WatchDeleted, WatchList, WatchRequest, WatchTriggered
 from holdfast.model.tasks import ADD_RESOURCE
-from holdfast.ops.resources import (
+from holdfast.model.tree.resources import AddPayload, Watch, WatchDeleted, WatchList, WatchRequest, WatchTriggered
+from holdfast.ops.tree.resources import (
     DeleteWatch,
     DeleteWatchOf,
     GetWatch,

@@ -17,9 +17,9 @@ from holdfast.engine.transfers.uploads import require_complete
 from holdfast.engine.tree import changes
 from holdfast.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, TooLargeError, short_repr
 from holdfast.model.identity import Principal
-from holdfast.model.skills import InstalledSkill, SkillAdded, SkillRemoved
+from holdfast.model.tree.skills import InstalledSkill, SkillAdded, SkillRemoved
 from holdfast.model.uris import encode_path
-from holdfast.ops.skills import AddSkill, RemoveSkill, SkillFields, UpdateSkill
+from holdfast.ops.tree.skills import AddSkill, RemoveSkill, SkillFields, UpdateSkill
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import blobs, nodes, roots, skill_nodes, unprocessed
 

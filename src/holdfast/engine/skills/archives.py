@@ -5,10 +5,10 @@ from typing import NamedTuple
 from holdfast.documents.archives import Archive, ArchiveEntry, list_archive
 from holdfast.engine.skills.sources import NewFile, NewSkill, from_text, new_file
 from holdfast.errors import InvalidArgumentError, TooLargeError, short_repr
-from holdfast.model.files import VIEWS
-from holdfast.model.skills import SkillProblem
+from holdfast.model.tree.files import VIEWS
+from holdfast.model.tree.skills import SkillProblem
 from holdfast.model.uris import MAX_PATH_BYTES, encode_path
-from holdfast.ops.skills import MAX_TEXT_CHARS
+from holdfast.ops.tree.skills import MAX_TEXT_CHARS
 from holdfast.skills.definition import SKILL_FILE
 
 MAX_UPLOAD_BYTES = 32 << 20

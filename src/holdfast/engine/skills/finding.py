@@ -8,10 +8,10 @@ from holdfast.engine.skills.reading import list_entries
 from holdfast.engine.skills.skill_roots import PUBLISHED, find_skill, own_root
 from holdfast.model.identity import Principal
 from holdfast.model.search import FindResult, Hit
-from holdfast.model.skills import FoundSkill, FoundSkills, SkillEntry
+from holdfast.model.tree.skills import FoundSkill, FoundSkills, SkillEntry
 from holdfast.model.uris import parse_uri
 from holdfast.ops.search import Find
-from holdfast.ops.skills import FindSkills
+from holdfast.ops.tree.skills import FindSkills
 from holdfast.store.database import Tx
 
 MAX_HITS = 1_000

@@ -7,9 +7,9 @@ from holdfast.engine.skills.sources import BINARY, NewFile
 from holdfast.engine.tree import changes
 from holdfast.errors import NotFoundError, TooLargeError
 from holdfast.model.identity import Principal
-from holdfast.model.skills import SkillPublished, SkillUnpublished
+from holdfast.model.tree.skills import SkillPublished, SkillUnpublished
 from holdfast.model.uris import encode_path
-from holdfast.ops.skills import PublishSkill, UnpublishSkill
+from holdfast.ops.tree.skills import PublishSkill, UnpublishSkill
 from holdfast.store.access import user_ids
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import nodes, roots

@@ -9,9 +9,9 @@ import msgspec
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
 from holdfast.engine.skills.skill_roots import SkillRoot, require_skill, roots_at
 from holdfast.model.identity import Principal
-from holdfast.model.skills import Skill, SkillEntry, SkillFile, SkillList, SkillSource, SkillUses, SkillValidation
+from holdfast.model.tree.skills import Skill, SkillEntry, SkillFile, SkillList, SkillSource, SkillUses, SkillValidation
 from holdfast.model.uris import build_uri, child_uri
-from holdfast.ops.skills import GetSkill, ListSkills, ValidateSkill
+from holdfast.ops.tree.skills import GetSkill, ListSkills, ValidateSkill
 from holdfast.skills.definition import SKILL_FILE, SkillDefinition, empty_definition, read_definition
 from holdfast.skills.front_matter import MAX_CHARS
 from holdfast.skills.simple_yaml import YamlError

@@ -9,8 +9,8 @@ import msgspec
 from holdfast.engine.tree.changes import text_type_of
 from holdfast.engine.tree.stored_texts import is_text
 from holdfast.errors import InvalidArgumentError, short_repr
-from holdfast.model.skills import SkillProblem
-from holdfast.ops.skills import MAX_TEXT_CHARS, SkillFields
+from holdfast.model.tree.skills import SkillProblem
+from holdfast.ops.tree.skills import MAX_TEXT_CHARS, SkillFields
 from holdfast.skills.conversion import ConversionError, to_skill_text
 from holdfast.skills.definition import SKILL_FILE, SkillDefinition, name_problem, read_definition
 from holdfast.skills.simple_yaml import YamlError

@@ -9,10 +9,10 @@ from holdfast.engine.tree.places import Place, find_place
 from holdfast.engine.tree.reading import Selection
 from holdfast.errors import TooLargeError
 from holdfast.model.identity import Principal
-from holdfast.model.uploads import FileBytes
+from holdfast.model.tree.uploads import FileBytes
 from holdfast.model.uris import parse_uri, part_of
-from holdfast.ops.files import ReadFile
-from holdfast.ops.uploads import ReadBytes
+from holdfast.ops.tree.files import ReadFile
+from holdfast.ops.tree.uploads import ReadBytes
 from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import blobs, nodes

@@ -16,8 +16,8 @@ from holdfast.errors import (
     short_repr,
 )
 from holdfast.model.identity import Principal
-from holdfast.model.uploads import TempFile, UploadCancelled, UploadProgress
-from holdfast.ops.uploads import PART_BYTES, AppendUpload, CancelUpload, FinishUpload, StartUpload
+from holdfast.model.tree.uploads import TempFile, UploadCancelled, UploadProgress
+from holdfast.ops.tree.uploads import PART_BYTES, AppendUpload, CancelUpload, FinishUpload, StartUpload
 from holdfast.store.database import Database, Tx, raise_if_cancelled
 from holdfast.store.tables.tree import uploads
 from holdfast.store.tables.tree.uploads import Upload

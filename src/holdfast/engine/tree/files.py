@@ -17,10 +17,10 @@ from holdfast.engine.tree.stored_nodes import version_file
 from holdfast.engine.tree.summaries import read_abstract, read_overview
 from holdfast.engine.tree.text_pages import text_page
 from holdfast.errors import FailedPreconditionError, NotFoundError
-from holdfast.model.files import FileEntry, FilePage
 from holdfast.model.identity import Principal
+from holdfast.model.tree.files import FileEntry, FilePage
 from holdfast.model.uris import parse_uri, part_of
-from holdfast.ops.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
+from holdfast.ops.tree.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
 from holdfast.store import read_memory
 from holdfast.store.database import Tx
 

@@ -5,10 +5,10 @@ from holdfast.engine.tree import changes, stored_texts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, find_place, require_place
 from holdfast.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError, NotFoundError
-from holdfast.model.file_changes import FileRestored, FileVersion, History
 from holdfast.model.identity import Principal
+from holdfast.model.tree.file_changes import FileRestored, FileVersion, History
 from holdfast.model.uris import parse_uri
-from holdfast.ops.file_changes import ReadHistory, RestoreFile
+from holdfast.ops.tree.file_changes import ReadHistory, RestoreFile
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import contents, nodes, roots, unprocessed
 from holdfast.store.tables.tree.contents import Content

@@ -7,8 +7,8 @@ import msgspec
 from holdfast.engine.tree.nodes import File, Folder, Node
 from holdfast.engine.tree.summaries import read_overview
 from holdfast.errors import FailedPreconditionError
-from holdfast.model.files import FileEntry, SortKey
-from holdfast.ops.files import ListFiles, ShowTree
+from holdfast.model.tree.files import FileEntry, SortKey
+from holdfast.ops.tree.files import ListFiles, ShowTree
 from holdfast.store.timestamps import from_micros
 
 MAX_DEPTH = 100

@@ -8,10 +8,10 @@ from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, require_place
 from holdfast.engine.tree.writing import context_type, require_node
 from holdfast.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError, TooLargeError
-from holdfast.model.file_changes import FileCopied, FileMoved, FileRemoved
 from holdfast.model.identity import Principal
+from holdfast.model.tree.file_changes import FileCopied, FileMoved, FileRemoved
 from holdfast.model.uris import MAX_PATH_BYTES, parse_uri
-from holdfast.ops.file_changes import CopyFile, MoveFile, RemoveFile
+from holdfast.ops.tree.file_changes import CopyFile, MoveFile, RemoveFile
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import contents, nodes, relations, roots, unprocessed
 from holdfast.store.tables.tree.nodes import NewNode, Node

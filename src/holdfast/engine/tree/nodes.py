@@ -7,7 +7,7 @@ from typing import Union
 import msgspec
 
 from holdfast.engine.tree.reading import Selection, select_from_lines, select_from_text
-from holdfast.model.files import FILE_MODE, FOLDER_MODE, WRITABLE_FILE_MODE, WRITABLE_FOLDER_MODE, SortKey
+from holdfast.model.tree.files import FILE_MODE, FOLDER_MODE, WRITABLE_FILE_MODE, WRITABLE_FOLDER_MODE, SortKey
 from holdfast.model.uris import child_uri
 
 Node = Union["File", "Folder"]

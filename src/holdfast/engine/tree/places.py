@@ -5,8 +5,8 @@ import msgspec
 from holdfast.engine.tree import mounts
 from holdfast.engine.tree.mounts import Names
 from holdfast.errors import InvalidArgumentError, NotFoundError, PermissionDeniedError
-from holdfast.model.files import VIEWS
 from holdfast.model.identity import Principal
+from holdfast.model.tree.files import VIEWS
 from holdfast.model.uris import MAX_PATH_BYTES, build_uri, encode_path
 
 MAX_NAME_CHARS = 255

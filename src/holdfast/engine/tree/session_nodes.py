@@ -20,7 +20,8 @@ from holdfast.engine.tree.reading import document_lines
 from holdfast.engine.tree.tool_nodes import tools_folder
 from holdfast.model.access import RIGHT_BITS
 from holdfast.model.archives import archive_id, archive_number
-from holdfast.model.files import (
+from holdfast.model.identity import Principal
+from holdfast.model.tree.files import (
     ABSTRACT,
     DONE,
     FAILED,
@@ -34,7 +35,6 @@ from holdfast.model.files import (
     MemoryDiff,
     Use,
 )
-from holdfast.model.identity import Principal
 from holdfast.model.uris import child_uri
 from holdfast.session_files import RELATIONS_HEADER, encode_pretty, relation, session_meta
 from holdfast.store import read_memory

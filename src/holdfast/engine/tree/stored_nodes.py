@@ -8,7 +8,7 @@ import msgspec
 from holdfast.engine.tree import stored_texts
 from holdfast.engine.tree.nodes import File, Folder, Node, text_file
 from holdfast.engine.tree.reading import Selection, select_from_lines, select_from_text
-from holdfast.model.files import ABSTRACT, OVERVIEW, RELATIONS, SortKey
+from holdfast.model.tree.files import ABSTRACT, OVERVIEW, RELATIONS, SortKey
 from holdfast.model.uris import encode_path
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import contents, nodes

@@ -5,7 +5,7 @@ from itertools import islice
 from holdfast.engine.tree.nodes import File, Folder, Node
 from holdfast.engine.tree.reading import Selection
 from holdfast.errors import FailedPreconditionError
-from holdfast.model.files import ABSTRACT, OVERVIEW
+from holdfast.model.tree.files import ABSTRACT, OVERVIEW
 
 LISTED_ENTRIES = 20
 MAX_ABSTRACT_CHARS = 256

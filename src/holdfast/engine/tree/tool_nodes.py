@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.engine.tree.message_lines import BATCH_MESSAGES, read_in_batches
 from holdfast.engine.tree.nodes import File, Folder, Node, lines_file, loaded_file
 from holdfast.engine.tree.reading import document_lines
-from holdfast.model.files import TOOL, TOOLS, output_file_name, tool_folder_name
+from holdfast.model.tree.files import TOOL, TOOLS, output_file_name, tool_folder_name
 from holdfast.model.uris import child_uri
 from holdfast.session_files import tool_call_rows, tool_file_header
 from holdfast.store.database import Tx

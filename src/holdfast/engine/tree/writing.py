@@ -12,10 +12,10 @@ from holdfast.engine.tree import changes, mounts, stored_texts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, require_place
 from holdfast.errors import AlreadyExistsError, ConflictError, InvalidArgumentError, NotFoundError, TooLargeError
-from holdfast.model.file_changes import BatchWritten, FileWritten, FolderMade
 from holdfast.model.identity import Principal
+from holdfast.model.tree.file_changes import BatchWritten, FileWritten, FolderMade
 from holdfast.model.uris import parse_uri
-from holdfast.ops.file_changes import MAX_CONTENT_CHARS, MakeFolder, WriteFile, WriteFiles
+from holdfast.ops.tree.file_changes import MAX_CONTENT_CHARS, MakeFolder, WriteFile, WriteFiles
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import blobs, contents, nodes, roots, unprocessed
 from holdfast.store.tables.tree.contents import Content

@@ -8,7 +8,7 @@ from holdfast.errors import NotFoundError
 from holdfast.exchange.exporting.atomic_files import remove_node, sync
 from holdfast.exchange.file_names import node_file_name
 from holdfast.exchange.file_parts import read_parts
-from holdfast.model.files import FileEntry
+from holdfast.model.tree.files import FileEntry
 
 PAGE_SIZE = 1_000
 

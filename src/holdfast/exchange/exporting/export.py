@@ -22,9 +22,9 @@ from holdfast.exchange.exporting.session_copy import write_session
 from holdfast.exchange.file_names import file_name
 from holdfast.exchange.layout import MANIFEST, Manifest, read_manifest, sessions_folder
 from holdfast.exchange.reports import ExportedSession, ExportReport, ProgressCallback
-from holdfast.model.files import META
 from holdfast.model.identity import Identity
 from holdfast.model.sessions import SessionRow
+from holdfast.model.tree.files import META
 from holdfast.session_files import encode_pretty
 
 

@@ -13,8 +13,8 @@ from holdfast.exchange.exporting.atomic_files import (
 )
 from holdfast.exchange.exporting.copying import copy_node, list_folder
 from holdfast.exchange.layout import node_path
-from holdfast.model.files import FileEntry
 from holdfast.model.identity import Identity
+from holdfast.model.tree.files import FileEntry
 from holdfast.model.uris import SCHEME, child_uri
 
 

@@ -11,8 +11,8 @@ from holdfast.errors import ConflictError
 from holdfast.exchange.exporting.atomic_files import sync, sync_folders
 from holdfast.exchange.exporting.copying import copy_file, copy_node, list_folder
 from holdfast.exchange.file_parts import read_parts
-from holdfast.model.files import HISTORY, MESSAGES, META, Meta
 from holdfast.model.sessions import SessionInfo
+from holdfast.model.tree.files import HISTORY, MESSAGES, META, Meta
 from holdfast.model.uris import child_uri
 
 MAX_ATTEMPTS = 10

@@ -9,9 +9,9 @@ import msgspec
 
 from holdfast.errors import HoldfastError
 from holdfast.model.base import is_name, safe_name
-from holdfast.model.files import Use
 from holdfast.model.messages import NewMessage
 from holdfast.model.sessions import Fork, SessionConfig, SessionState
+from holdfast.model.tree.files import Use
 from holdfast.provider_formats.fields import PROVIDER_FIELDS
 
 _encode = msgspec.json.Encoder().encode

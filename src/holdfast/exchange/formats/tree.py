@@ -19,10 +19,10 @@ from holdfast.exchange.layout import MANIFEST, config_of, output_files, read_man
 from holdfast.json_documents import json_decoder
 from holdfast.model.archives import archive_id
 from holdfast.model.base import require_name
-from holdfast.model.files import HISTORY, MESSAGES, META, RELATIONS, Meta, Relations, Use
 from holdfast.model.messages import Message, NewMessage
 from holdfast.model.parts import Part, ToolPart
 from holdfast.model.sessions import Fork
+from holdfast.model.tree.files import HISTORY, MESSAGES, META, RELATIONS, Meta, Relations, Use
 
 T = TypeVar("T")
 

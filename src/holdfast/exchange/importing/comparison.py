@@ -9,10 +9,10 @@ import msgspec
 from holdfast.client.sync.client import Client
 from holdfast.exchange.formats.records import SessionRecord, with_safe_peer
 from holdfast.exchange.layout import config_of
-from holdfast.model.files import Use
 from holdfast.model.messages import Message, NewMessage
 from holdfast.model.parts import Part, ToolPart, as_text
 from holdfast.model.sessions import SessionInfo, Usage
+from holdfast.model.tree.files import Use
 
 OUTPUT_PAGE_CHARS = 1_000_000
 MAX_BATCH_MESSAGES = 100

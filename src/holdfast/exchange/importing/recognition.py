@@ -24,7 +24,7 @@ from holdfast.exchange.formats.tree import open_export
 from holdfast.exchange.layout import MANIFEST
 from holdfast.json_documents import decode_json
 from holdfast.model.base import require_name
-from holdfast.model.files import MESSAGES, META
+from holdfast.model.tree.files import MESSAGES, META
 
 FORMATS = ("auto", "holdfast", "openai", "chatgpt", "locomo")
 ACCEPTED_CONTENT = (

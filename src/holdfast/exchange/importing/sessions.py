@@ -26,9 +26,9 @@ from holdfast.exchange.importing.creation import (
 )
 from holdfast.exchange.layout import config_of
 from holdfast.exchange.reports import ImportedSession, ImportState
-from holdfast.model.files import Use
 from holdfast.model.messages import NewMessage
 from holdfast.model.sessions import SessionInfo, SkillUse
+from holdfast.model.tree.files import Use
 
 PAGE_SIZE = 100
 

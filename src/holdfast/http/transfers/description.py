@@ -3,10 +3,10 @@
 from typing import Any
 
 from holdfast.http.routes import TRANSFER_ROUTES, Transfer
-from holdfast.ops.files import URI_PATTERN
-from holdfast.ops.packs import ListPackNodes
+from holdfast.ops.addresses import URI_PATTERN
 from holdfast.ops.table import OPERATIONS
-from holdfast.ops.uploads import FinishUpload, ReadBytes
+from holdfast.ops.tree.packs import ListPackNodes
+from holdfast.ops.tree.uploads import FinishUpload, ReadBytes
 
 Schema = dict[str, Any]
 NOT_SENT = {"offset", "limit"}

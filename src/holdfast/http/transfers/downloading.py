@@ -15,12 +15,12 @@ from holdfast.http.server_state import ServerState
 from holdfast.http.streaming.response_stream import wait_for_disconnect
 from holdfast.http.transfers.ranges import ByteRange, parse_range
 from holdfast.http.transfers.request import TransferRequest
-from holdfast.model.files import position_after
-from holdfast.model.uploads import FileBytes
+from holdfast.model.tree.files import position_after
+from holdfast.model.tree.uploads import FileBytes
 from holdfast.model.uris import parse_uri
-from holdfast.ops.files import ReadFile
 from holdfast.ops.table import Operation
-from holdfast.ops.uploads import PART_BYTES, ReadBytes
+from holdfast.ops.tree.files import ReadFile
+from holdfast.ops.tree.uploads import PART_BYTES, ReadBytes
 
 R = TypeVar("R")
 TEXT_CHARS = 100_000

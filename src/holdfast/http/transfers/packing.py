@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from starlette.types import Receive, Send
 
-from holdfast.client.sync.packs import Packs
+from holdfast.client.sync.tree.packs import Packs
 from holdfast.engine import Engine
 from holdfast.errors import DeadlineExceededError, InvalidArgumentError
 from holdfast.http import responses
@@ -22,11 +22,11 @@ from holdfast.http.streaming.response_stream import wait_for_disconnect
 from holdfast.http.transfers.downloading import SAFE_HEADERS
 from holdfast.http.transfers.request import TransferRequest
 from holdfast.model.identity import Origin, Principal
-from holdfast.model.packs import BACKUP_NAME, SUFFIX
 from holdfast.model.system import Backup
+from holdfast.model.tree.packs import BACKUP_NAME, SUFFIX
 from holdfast.model.uris import parse_uri
-from holdfast.ops.packs import ListPackNodes
 from holdfast.ops.table import Operation, fields_of, validate_operation
+from holdfast.ops.tree.packs import ListPackNodes
 
 R = TypeVar("R")
 EXPORT_SECONDS = 600.0

@@ -11,9 +11,9 @@ from holdfast.http.limits import Disconnected
 from holdfast.http.server_state import ServerState
 from holdfast.http.transfers.multipart import MultipartFile
 from holdfast.http.transfers.request import TransferRequest
-from holdfast.model.uploads import TempFile
+from holdfast.model.tree.uploads import TempFile
 from holdfast.ops.table import Operation
-from holdfast.ops.uploads import MAX_NAME_CHARS, PART_BYTES, AppendUpload, CancelUpload, FinishUpload, StartUpload
+from holdfast.ops.tree.uploads import MAX_NAME_CHARS, PART_BYTES, AppendUpload, CancelUpload, FinishUpload, StartUpload
 
 R = TypeVar("R")
 DEFAULT_NAME = "file"

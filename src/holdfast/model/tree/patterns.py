@@ -3,7 +3,7 @@
 import msgspec
 
 from holdfast.model.base import WireStruct
-from holdfast.model.files import FileEntry
+from holdfast.model.tree.files import FileEntry
 
 
 class GrepMatch(WireStruct, frozen=True, kw_only=True, omit_defaults=True):

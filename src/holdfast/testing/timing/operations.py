@@ -26,14 +26,20 @@ from holdfast.http.endpoint import parse_body
 from holdfast.model.archives import archive_id
 from holdfast.model.identity import Principal
 from holdfast.model.messages import Message
-from holdfast.model.resources import AddPayload, ResourceSource
+from holdfast.model.tree.resources import AddPayload, ResourceSource
 from holdfast.ops.administration import CreateAccount, CreateUser, ListKeys
-from holdfast.ops.attributes import LinkFiles, SetTags
 from holdfast.ops.audit import ListAudit
 from holdfast.ops.commits import CommitSession
-from holdfast.ops.file_changes import MakeFolder, ReadHistory, RemoveFile, RestoreFile, WriteFile
-from holdfast.ops.files import ReadAbstract, ReadOverview
-from holdfast.ops.resources import (
+from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
+from holdfast.ops.sharing import CreateShareLink, ShareSession
+from holdfast.ops.system import WaitUntilIdle
+from holdfast.ops.table import OPERATIONS, Operation, fields_of
+from holdfast.ops.tasks import CancelTask, ListTasks
+from holdfast.ops.tree.attributes import LinkFiles, SetTags
+from holdfast.ops.tree.file_changes import MakeFolder, ReadHistory, RemoveFile, RestoreFile, WriteFile
+from holdfast.ops.tree.files import ReadAbstract, ReadOverview
+from holdfast.ops.tree.reindexing import ReindexFiles
+from holdfast.ops.tree.resources import (
     AddResource,
     DeleteWatch,
     DeleteWatchOf,
@@ -44,13 +50,8 @@ from holdfast.ops.resources import (
     UpdateWatch,
     UpdateWatchOf,
 )
-from holdfast.ops.sessions import AddMessages, CreateSession, GetMessages, ListToolResults, RecordUse
-from holdfast.ops.sharing import CreateShareLink, ShareSession
-from holdfast.ops.skills import AddSkill, PublishSkill
-from holdfast.ops.system import WaitUntilIdle
-from holdfast.ops.table import OPERATIONS, Operation, fields_of
-from holdfast.ops.tasks import CancelTask, ListTasks
-from holdfast.ops.uploads import PART_BYTES, AppendUpload, FinishUpload, StartUpload
+from holdfast.ops.tree.skills import AddSkill, PublishSkill
+from holdfast.ops.tree.uploads import PART_BYTES, AppendUpload, FinishUpload, StartUpload
 from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.store.tables.tree import roots
@@ -71,6 +72,7 @@ FILE_OPERATIONS: dict[type, str] = {
     WriteFile: FILE,
     RemoveFile: FILE,
     ReadHistory: FILE,
+    ReindexFiles: FILE,
     SetTags: FILE,
     RestoreFile: REMOVED_FILE,
     MakeFolder: "viking://resources/notes/folder",

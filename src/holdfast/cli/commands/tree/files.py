@@ -10,7 +10,7 @@ from holdfast import lazy
 from holdfast.cli import help_texts, options, output, progress
 from holdfast.cli.output import Column
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.files import FileEntry, FileList
+from holdfast.model.tree.files import FileEntry, FileList
 from holdfast.model.uris import parse_uri
 
 if TYPE_CHECKING:

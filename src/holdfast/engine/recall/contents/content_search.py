@@ -20,7 +20,7 @@ from holdfast.search.features import Pool
 from holdfast.search.part_choice import PartMatches
 from holdfast.search.query import Query
 from holdfast.search.ranking import Ranked
-from holdfast.store.access import content_hits
+from holdfast.store.access.search import content_hits
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.text.words import indexed_words

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from holdfast.engine.recall.contents.remembered import Remembered
-from holdfast.store.access import content_hits
+from holdfast.store.access.search import content_hits
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables.documents import OwnerStatistics
 

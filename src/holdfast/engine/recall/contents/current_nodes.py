@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from holdfast.engine.recall.contents.remembered import Remembered
-from holdfast.store.access import readable_nodes
+from holdfast.store.access.search import readable_nodes
 from holdfast.store.database import Database, Tx
 
 if TYPE_CHECKING:

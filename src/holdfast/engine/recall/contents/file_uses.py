@@ -8,7 +8,7 @@ import numpy as np
 from holdfast.engine.recall.files.stored_roots import canonical_roots
 from holdfast.model.identity import Principal
 from holdfast.search import hotness as formula
-from holdfast.store.access import file_uses
+from holdfast.store.access.search import file_uses
 from holdfast.store.database import Tx
 
 if TYPE_CHECKING:

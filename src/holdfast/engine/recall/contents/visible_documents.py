@@ -12,7 +12,7 @@ from holdfast.engine.recall.contents.remembered import Remembered
 from holdfast.engine.recall.files.stored_roots import readable_roots
 from holdfast.engine.recall.retrieval import FilePlace, RetrievalRequest
 from holdfast.model.identity import Principal
-from holdfast.store.access import readable_nodes
+from holdfast.store.access.search import readable_nodes
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.documents import OwnerStatistics

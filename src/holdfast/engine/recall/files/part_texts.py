@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast import forking
 from holdfast.engine.recall.retrieval import DocumentText
-from holdfast.model.files import FilePart
+from holdfast.model.tree.files import FilePart
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import blobs, contents
 from holdfast.store.tables.tree.contents import Content

@@ -1,23 +1,16 @@
-"""The places of stored files: which roots a caller may search, and which of them an address means.
-
-It agrees with the mounts of the tree, which a test compares with it.
-"""
+"""The places of stored files: which roots a caller may search, and which of them an address means."""
 
 from collections.abc import Callable
-from functools import partial
 
 from holdfast.engine.recall.retrieval import FilePlace
+from holdfast.engine.tree.mounts import MOUNTS, USERS, Names
 from holdfast.model.identity import Principal
 from holdfast.model.uris import CALLER, MAX_PART_DIGITS, build_uri, encode_path
-from holdfast.store.tables.tree import roots
 
-Names = tuple[str, ...]
-USERS = "user"
-STORED_ROOTS: tuple[tuple[Names, Callable[[str], str]], ...] = (
-    (("resources",), lambda _internal_id: roots.RESOURCES),
-    (("system", "skills"), lambda _internal_id: roots.PUBLISHED_SKILLS),
-    ((USERS, CALLER, "resources"), partial(roots.of_user, folder="resources")),
-    ((USERS, CALLER, "skills"), partial(roots.of_user, folder="skills")),
+STORED_ROOTS: tuple[tuple[Names, Callable[[str], str]], ...] = tuple(
+    (tuple(CALLER if name == "{user_id}" else name for name in mount.path.split("/")), mount.root)
+    for mount in MOUNTS
+    if mount.root is not None
 )
 """The path of each mount with stored files, where an empty name is the caller, and its root for an internal id."""
 

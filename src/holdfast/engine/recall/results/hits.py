@@ -13,7 +13,7 @@ from holdfast.engine.recall.results.message_reading import FoundMessage, read_fo
 from holdfast.engine.recall.retrieval import RankedDocument
 from holdfast.model.identity import Principal
 from holdfast.model.search import Hit, MessageHit, message_uri
-from holdfast.store.access import readable_documents, readable_nodes
+from holdfast.store.access.search import readable_documents, readable_nodes
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros

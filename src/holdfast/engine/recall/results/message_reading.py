@@ -8,7 +8,7 @@ from holdfast.model.messages import Message
 from holdfast.model.parts import TextPart
 from holdfast.search.results.excerpts import excerpt
 from holdfast.store import read_memory
-from holdfast.store.access import message_places
+from holdfast.store.access.search import message_places
 from holdfast.store.database import Tx
 from holdfast.store.tables import lineage, messages
 from holdfast.store.tables.sessions import StoredSession

@@ -14,8 +14,8 @@ from holdfast.documents.parsed import UnreadableError
 from holdfast.engine.resources.naming import file_name
 from holdfast.engine.resources.packs import manifests
 from holdfast.errors import DocumentError, InvalidArgumentError, short_repr
-from holdfast.model.files import VIEWS
-from holdfast.model.packs import (
+from holdfast.model.tree.files import VIEWS
+from holdfast.model.tree.packs import (
     BLOBS,
     FILES,
     MANIFEST,

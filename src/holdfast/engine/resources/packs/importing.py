@@ -5,9 +5,9 @@ from holdfast.engine.gate.operation_handler import CallContext, EngineResources,
 from holdfast.engine.resources.packs.insertion import PlacedPack, insert_pack
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.identity import Principal
-from holdfast.model.packs import PackImported
+from holdfast.model.tree.packs import PackImported
 from holdfast.model.uris import parse_uri
-from holdfast.ops.packs import ImportPack, RestorePack
+from holdfast.ops.tree.packs import ImportPack, RestorePack
 from holdfast.store.database import Tx
 
 Import = ImportPack | RestorePack

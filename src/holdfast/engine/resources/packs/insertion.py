@@ -9,7 +9,7 @@ from holdfast.engine.tree import changes
 from holdfast.engine.tree.places import Place
 from holdfast.errors import AlreadyExistsError
 from holdfast.model.identity import Principal
-from holdfast.model.packs import OnConflict, PackImported, PackNode, PackRelation, PackVersion
+from holdfast.model.tree.packs import OnConflict, PackImported, PackNode, PackRelation, PackVersion
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import contents, nodes, relations, roots, unprocessed
 from holdfast.store.tables.tree.nodes import NewNode, Node

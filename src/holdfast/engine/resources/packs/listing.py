@@ -10,9 +10,16 @@ from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, find_place
 from holdfast.errors import InvalidArgumentError, NotFoundError, TooLargeError
 from holdfast.model.identity import Principal
-from holdfast.model.packs import MAX_RELATIONS, MAX_VERSIONS_OF_FILE, PackNode, PackNodes, PackRelation, PackVersion
+from holdfast.model.tree.packs import (
+    MAX_RELATIONS,
+    MAX_VERSIONS_OF_FILE,
+    PackNode,
+    PackNodes,
+    PackRelation,
+    PackVersion,
+)
 from holdfast.model.uris import build_uri, parse_uri
-from holdfast.ops.packs import ListPackNodes
+from holdfast.ops.tree.packs import ListPackNodes
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import contents, nodes, relations
 from holdfast.store.tables.tree.contents import Content

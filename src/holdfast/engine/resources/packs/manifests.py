@@ -3,7 +3,7 @@
 import msgspec
 
 from holdfast.errors import HoldfastError, InvalidArgumentError, short_repr
-from holdfast.model.packs import (
+from holdfast.model.tree.packs import (
     FORMAT,
     FORMAT_NUMBER,
     MAX_NODES,

@@ -14,9 +14,9 @@ from holdfast.engine.tree.changes import text_type_of
 from holdfast.engine.tree.places import Place, find_place, require_place
 from holdfast.errors import InvalidArgumentError, InvalidUriError, short_repr
 from holdfast.model.identity import Principal
-from holdfast.model.packs import PackNode, PackVersion
+from holdfast.model.tree.packs import PackNode, PackVersion
 from holdfast.model.uris import SCHEME, child_uri, parse_uri
-from holdfast.ops.packs import ImportPack, RestorePack
+from holdfast.ops.tree.packs import ImportPack, RestorePack
 from holdfast.store.database import Database
 from holdfast.store.timestamps import from_micros
 

@@ -9,7 +9,7 @@ from holdfast.errors import FailedPreconditionError, NotFoundError, PermissionDe
 from holdfast.model.identity import Principal
 from holdfast.model.tree.attributes import Linked, Relation, Unlinked
 from holdfast.model.uris import build_uri, parse_uri
-from holdfast.ops.attributes import LinkFiles, ListRelations, UnlinkFiles
+from holdfast.ops.tree.attributes import LinkFiles, ListRelations, UnlinkFiles
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import relations
 

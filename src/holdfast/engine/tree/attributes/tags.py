@@ -11,7 +11,7 @@ from holdfast.errors import InvalidArgumentError, TooLargeError, short_repr
 from holdfast.model.identity import Principal
 from holdfast.model.tree.attributes import MAX_TAG_CHARS, MAX_TAGS, Attributes, AttributeValues, ContextType, TagsSet
 from holdfast.model.uris import parse_uri
-from holdfast.ops.attributes import ReadAttributes, SetTags
+from holdfast.ops.tree.attributes import ReadAttributes, SetTags
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import nodes, roots
 

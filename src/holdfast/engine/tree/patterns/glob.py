@@ -13,11 +13,11 @@ from holdfast.engine.tree.patterns.expressions import Expression, compile_expres
 from holdfast.engine.tree.patterns.matches import MAX_VIEWS
 from holdfast.engine.tree.patterns.walking import ANY_DEPTH, StoredPart, walk
 from holdfast.engine.tree.stored_nodes import build_node
-from holdfast.model.files import FileEntry
 from holdfast.model.identity import Principal
+from holdfast.model.tree.files import FileEntry
 from holdfast.model.tree.patterns import GlobResult
 from holdfast.model.uris import SCHEME, parse_uri
-from holdfast.ops.patterns import Glob
+from holdfast.ops.tree.patterns import Glob
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import nodes
 

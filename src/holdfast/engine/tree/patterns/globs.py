@@ -40,7 +40,7 @@ class _Translation:
             parts.append(self._next())
         return "".join(parts)
 
-    def _next(self) -> str:
+    def _next(self) -> str:  # noqa: PLR0911 - one for each sign
         pattern, position = self._pattern, self._position
         sign = pattern[position]
         self._position += 1

@@ -19,7 +19,7 @@ from holdfast.errors import FailedPreconditionError
 from holdfast.model.identity import Principal
 from holdfast.model.tree.patterns import GrepResult
 from holdfast.model.uris import build_uri, parse_uri
-from holdfast.ops.patterns import Grep
+from holdfast.ops.tree.patterns import Grep
 from holdfast.store import read_memory
 from holdfast.store.database import Tx
 from holdfast.store.tables.tree import blobs, text_files

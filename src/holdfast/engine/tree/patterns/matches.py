@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from holdfast.engine.tree.patterns.expressions import Expression
 from holdfast.model.tree.patterns import GrepMatch, GrepResult
-from holdfast.ops.patterns import Grep
+from holdfast.ops.tree.patterns import Grep
 
 MAX_CPU_SECONDS = 5.0
 MAX_SECONDS = 15.0

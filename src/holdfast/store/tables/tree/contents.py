@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from holdfast.model.files import FilePart
+from holdfast.model.tree.files import FilePart
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents
 from holdfast.store.tables.tree.nodes import subtree_range

@@ -51,7 +51,7 @@ def described(client: Any, uri: str) -> dict[str, Any]:
 
 def make_guide(client: Any, folder: Path) -> None:
     """Make a folder with files of all sorts."""
-    plain = {
+    plain: dict[str, bytes | str] = {
         "guide/files/日本 notes/α β.txt": "γ\n",
         "guide/files/100% #1?.md": "# Signs\n",
         "guide/files/a:b.md": "colon",
@@ -228,7 +228,7 @@ def hostile_packs(good: dict[str, bytes]) -> dict[str, dict[str, bytes | str] | 
         return with_manifest(lambda _, last: last["versions"][0].update(fields))
 
     folder = {"is_folder": True, "versions": []}
-    other = {"guide/files/a.md": "other bytes", "guide/files/../../a.md": "up"}
+    other: dict[str, bytes | str] = {"guide/files/a.md": "other bytes", "guide/files/../../a.md": "up"}
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("guide/files/zeros.bin", bytes(8 << 20))

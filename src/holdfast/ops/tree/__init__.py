@@ -1,0 +1,1 @@
+"""The operations on the `viking://` tree."""

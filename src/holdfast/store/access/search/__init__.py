@@ -1,0 +1,1 @@
+"""What a caller may find: readable documents and files, and the hits among them."""
