@@ -71,7 +71,6 @@ def test_a_route_that_does_not_exist_is_not_found(http: httpx2.Client, path: str
         "POST /search/glob",
         "POST /fs/mkdir",
         "DELETE /fs?uri=viking://resources/a",
-        "POST /resources",
         "GET /skills",
         "GET /relations",
     ],

@@ -13,6 +13,7 @@ from holdfast.model.identity import (
     Principal,
     User,
     UserCreated,
+    require_unreserved,
 )
 from holdfast.ops.administration import (
     CreateAccount,
@@ -178,13 +179,21 @@ def _expires_at(seconds: int | None, now: int) -> int | None:
     return None if seconds is None else now + seconds * 1_000_000
 
 
+def _check_names(_context: CallContext, op: CreateAccount | CreateUser) -> None:
+    """Refuse names of users that are folders of the tree."""
+    if isinstance(op, CreateAccount):
+        require_unreserved("admin_user_id", op.admin_user_id)
+    else:
+        require_unreserved("user_id", op.user_id)
+
+
 HANDLERS: dict[type, OperationHandler] = {
-    CreateAccount: OperationHandler(_create_account, writes=always),
+    CreateAccount: OperationHandler(_create_account, writes=always, check=_check_names),
     ListAccounts: OperationHandler(_list_accounts),
     GetAccount: OperationHandler(_get_account),
     GetUser: OperationHandler(_get_user),
     DeleteAccount: OperationHandler(_delete_account, writes=always),
-    CreateUser: OperationHandler(_create_user, writes=always),
+    CreateUser: OperationHandler(_create_user, writes=always, check=_check_names),
     ListUsers: OperationHandler(_list_users),
     DeleteUser: OperationHandler(_delete_user, writes=always),
     SetRole: OperationHandler(_set_role, writes=always),

@@ -1,10 +1,11 @@
-"""`holdfast write`, `mkdir`, `mv`, `cp`, `rm`, `history` and `stat`: stored files and folders."""
+"""`holdfast write`, `mkdir`, `mv`, `cp`, `rm`, `reindex`, `history` and `stat`: stored files and folders."""
 
 from typing import Annotated, Literal
 
 import typer
 
 from holdfast.cli import arguments, help_texts, options, output
+from holdfast.cli.commands import tasks
 from holdfast.cli.output import Column
 
 app = typer.Typer()
@@ -101,6 +102,19 @@ def restore_file(ctx: typer.Context, uri: str, version: int | None) -> None:
         restored = client.restore(uri, version)
     what = f"version {restored.version}" if restored.version else "a folder"
     output.print_result(ctx, restored, f"Restored {restored.uri}: {what}, {restored.restored:,} in all.")
+
+
+@app.command(epilog=help_texts.example("reindex viking://resources/guides", "reindex viking:// --parse"))
+def reindex(
+    ctx: typer.Context,
+    uri: Uri,
+    parse: Annotated[bool, typer.Option("--parse", help="Also parse files and summarise folders again.")] = False,
+) -> None:
+    """Index a stored file again, or all files below a folder. The exit code is 1 if the task fails."""
+    with options.get(ctx).open_client(run_tasks=True) as client:
+        started = client.reindex(uri, mode="semantic_and_vectors" if parse else "vectors_only", wait=False)
+        task = tasks.wait_for_task(client, started.task_id)
+    tasks.print_finished_task(ctx, task)
 
 
 @app.command(epilog=help_texts.example("history viking://resources/notes.md"))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import FailedPreconditionError, NotFoundError
+from holdfast.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 
 GUIDE = "# Mooring\n\nA bowline holds a boat.\n\n" + "".join(
     f"## Berth {number}\n\n"
@@ -86,6 +86,21 @@ class ProcessingContract:
         client.wait_for_task(started.task_id)
         with pytest.raises(NotFoundError, match="nowhere"):
             client.reindex("viking://resources/nowhere")
+
+    def test_names_of_folders_of_the_tree_are_not_given_to_users(self, client: Any) -> None:
+        client.create_session("s")  # also creates the account
+        for name in ("memories", "sessions", "skills", "resources", "peers"):
+            with pytest.raises(InvalidArgumentError, match="folder of the tree"):
+                client.admin.create_user("acme", name)
+            with pytest.raises(InvalidArgumentError, match="folder of the tree"):
+                client.admin.create_account("globex2", name)
+
+    def test_the_folder_of_a_user_is_a_part_of_the_old_address_of_a_session(self, client: Any) -> None:
+        client.add_message("trip", "user", "hello")
+        assert client.stat("viking://session/alice/trip").uri == "viking://user/alice/sessions/trip"
+        assert client.ls("viking://session/alice", simple=True) == ["viking://user/alice/sessions/trip"]
+        client.create_session("alice")
+        assert client.stat("viking://session/alice").uri == "viking://user/alice/sessions/alice"
 
     def test_a_folder_is_not_read_and_a_file_not_listed(self, client: Any) -> None:
         client.write("viking://resources/one/file.txt", "text")

@@ -67,6 +67,7 @@ class ResourceContract:
         for uri in (added.root_uri, f"{added.root_uri}/mooring.md"):
             assert "pilots" in client.abstract(uri)
             assert len(client.abstract(uri)) <= len(client.overview(uri))
+        assert f"{added.root_uri}/mooring.md" in {hit.uri.partition("#")[0] for hit in client.find("bowline").resources}
         task = client.get_task(added.task_id)
         assert (task.task_type, task.resource_id, task.status) == ("add_resource", added.root_uri, "completed")
         assert task.result["queue_status"]["Semantic"]["processed"] == 1
@@ -137,7 +138,7 @@ class ResourceContract:
         with pytest.raises(InvalidArgumentError, match="link"):
             client.add_resource(docs, to="viking://resources/strict", strict=True, wait=True)
         with pytest.raises(ProcessingError, match=r"broken\.pdf"):
-            client.add_resource(docs, to="viking://resources/strict", include="*.pdf,*.md", strict=True, wait=True)
+            client.add_resource(docs, to="viking://resources/strict", include="*.pdf,readme.md", strict=True, wait=True)
         with pytest.raises(NotFoundError):
             client.stat("viking://resources/strict")
 
@@ -238,5 +239,9 @@ class ResourceContract:
                 client.add_resource(docs, to=uri)
         with pytest.raises(NotFoundError):
             client.read(f"{own.root_uri}/readme.md")
+        found = {hit.uri for hit in client.find("bowline", limit=20).resources}
+        assert any(uri.startswith(shared.root_uri) for uri in found)
+        assert not any(uri.startswith("viking://user/bob") for uri in found)
+        assert any(hit.uri.startswith(own.root_uri) for hit in bob.find("bowline", limit=20).resources)
         with pytest.raises(NotFoundError):
             client.get_task(own.task_id)
