@@ -183,5 +183,5 @@ def test_the_bench_runs_and_writes_its_figures(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     (written,) = (tmp_path / "out").iterdir()
     figures = json.loads(written.read_text())["figures"]
-    assert len(figures) == 78
+    assert len(figures) == 88
     assert all(figure["measured"]["count"] > 0 for figure in figures)

@@ -21,6 +21,7 @@ ALL = [
     errors.MethodNotAllowedError("not here", allow="GET"),
     errors.ResourceExhaustedError("too many", retry_after=1.5),
     errors.DeadlineExceededError("too late"),
+    errors.ProcessingError("the archive is damaged"),
     errors.DataDamagedError("a row is damaged", table="messages", row="7"),
 ]
 

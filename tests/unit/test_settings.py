@@ -15,6 +15,12 @@ from holdfast.config_file import DISCOVERED_FILE_MAY_SET, SettingsSource
 from holdfast.errors import InvalidArgumentError
 
 NOT_IN_DISCOVERED_FILES = {
+    "allowed_fetch_hosts",
+    "fetch_git",
+    "fetch_seconds",
+    "fetch_urls",
+    "max_fetch_bytes",
+    "resource_folders",
     "audit_head_file",
     "audit_key",
     "audit_retention_days",
@@ -113,6 +119,8 @@ def other_value(name: str) -> str:
         "embedder": "openai",
         "compute": "process",
     }
+    if isinstance(getattr(Settings(), name), bool):
+        return "true"
     if name in literals or getattr(Settings(), name) is None:
         return f'"{literals.get(name, "http://planted.example")}"'
     return "4321"

@@ -10,7 +10,7 @@ import pytest
 import holdfast
 from holdfast.engine.tree import mounts
 from holdfast.engine.tree.mounts import Mount
-from holdfast.engine.tree.nodes import Folder, small_folder
+from holdfast.engine.tree.nodes import Folder, small_folder, text_file
 from holdfast.model.identity import Principal
 from holdfast.store.database import Tx
 
@@ -232,7 +232,7 @@ def test_an_export_prints_the_other_mounts_that_it_exported(
     run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def artifacts_folder(_tx: Tx, _principal: Principal, uri: str) -> Folder:
-        return small_folder("artifacts", uri, 0, lambda: iter(()))
+        return small_folder("artifacts", uri, 0, lambda: iter([text_file(uri, "report.md", 0, "done")]))
 
     monkeypatch.setattr(mounts, "MOUNTS", (*mounts.MOUNTS, Mount("artifacts", artifacts_folder)))
     target = ("--path", str(tmp_path / "data"))

@@ -148,7 +148,12 @@ def test_a_failed_task_exits_with_1_and_can_be_retried_or_cancelled(
 
 
 def test_the_tree_is_listed_from_the_root(cli_ok: Cli, task_id: str) -> None:
-    assert cli_ok("ls").out.splitlines()[1].startswith("user/")
+    assert [line.split()[0] for line in cli_ok("ls").out.splitlines()[1:]] == [
+        "agent/",
+        "resources/",
+        "system/",
+        "user/",
+    ]
     assert [row["name"] for row in cli_ok("ls", SESSION_URI, "-o", "json").json] == ["messages.jsonl", "history"]
     assert ".overview.md" in cli_ok("ls", SESSION_URI, "--all").out
     assert "history/archive_001/.done" in cli_ok("ls", SESSION_URI, "-a", "-r").out
@@ -189,8 +194,8 @@ def test_a_missing_uri_exits_with_3_and_an_invalid_one_with_1(cli: Cli, chat: st
     for args, code in (
         (("ls", "viking://session/nobodys"), 3),
         (("read", f"{SESSION_URI}/nothing"), 3),
-        (("abstract", SESSION_URI), 3),
-        (("overview", SESSION_URI), 3),
+        (("abstract", f"{SESSION_URI}/nothing"), 3),
+        (("overview", "viking://resources/nothing"), 3),
         (("task", "watch", "task_none"), 3),
         (("session", "commit", "nobodys"), 3),
         (("session", "get-session-archive", chat, "archive_001"), 3),

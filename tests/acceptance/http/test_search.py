@@ -140,7 +140,7 @@ def test_invalid_input_is_a_400_that_names_the_field(
     assert error["details"]["validation_errors"][0]["loc"][-1] == field or error["message"].startswith(field)
 
 
-@pytest.mark.parametrize("target", ["http://example.org/x", "notes", "viking://queue/x", "viking://user/../x"])
+@pytest.mark.parametrize("target", ["http://example.org/x", "notes", "viking://queue/x", "viking://user//x"])
 def test_an_invalid_address_is_a_400(http: httpx2.Client, target: str) -> None:
     response = http.post("/search/find", json={"query": "x", "target_uri": target})
     assert (response.status_code, response.json()["error"]["code"]) == (400, "INVALID_URI")

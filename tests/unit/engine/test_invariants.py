@@ -98,6 +98,7 @@ from holdfast.ops.tree.file_changes import (
     WriteFiles,
 )
 from holdfast.ops.tree.files import ListFiles, ReadAbstract, ReadFile, ReadOverview, ShowTree, StatFile
+from holdfast.ops.tree.packs import ImportPack, ListPackNodes, RestorePack
 from holdfast.ops.tree.patterns import Glob, Grep
 from holdfast.ops.tree.reindexing import ReindexFiles
 from holdfast.ops.tree.resources import (
@@ -131,6 +132,7 @@ from holdfast.store.drivers.postgres.transactions import PostgresTx
 from holdfast.store.drivers.sqlite.clock import BootClock
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.store.drivers.sqlite.transactions import SqliteTx
+from holdfast.testing.example_packs import example_packs
 from holdfast.testing.postgres import PostgresServer
 
 ALICE = Principal("acme", "alice", "root")
@@ -182,6 +184,22 @@ def watch_operations() -> list[Operation[Any]]:
         UpdateWatch(watch_id=LISTED, watch_interval=7, reason="weekly"),
         TriggerWatch(watch_id=LISTED),
         DeleteWatch(watch_id=LISTED),
+    ]
+
+
+def pack_operations() -> list[Operation[Any]]:
+    """Uploads of packs, and their imports."""
+    packs = example_packs()
+    return [
+        StartUpload(name="folder.ovpack"),
+        AppendUpload(upload_id=LISTED, number=0, data=packs.folder),
+        FinishUpload(upload_id=LISTED),
+        ImportPack(temp_file_id=LISTED, parent="viking://resources/imported"),
+        ListPackNodes(uri="viking://resources/imported"),
+        StartUpload(name="backup.ovpack"),
+        AppendUpload(upload_id=LISTED, number=0, data=packs.backup),
+        FinishUpload(upload_id=LISTED),
+        RestorePack(temp_file_id=LISTED, on_conflict="overwrite"),
     ]
 
 
@@ -283,6 +301,7 @@ def all_operations() -> list[Operation[Any]]:
         AddResource(temp_file_id=LISTED, reason="for the team"),
         CancelUpload(upload_id=LISTED),
         *watch_operations(),
+        *pack_operations(),
         WriteFiles(root_uri="viking://resources", operations=[BatchOperation(uri="viking://resources/a.md")]),
         ReadBytes(uri="viking://resources/a.md"),
         *skill_operations(),
@@ -655,4 +674,6 @@ def test_checking_an_operation_uses_neither_the_database_nor_new_ids(database: D
             )
             opens_embedder = isinstance(op, ReembedDocuments)
             hashes = isinstance(op, FinishUpload)
-            assert call.may_wait == (waits_for_account or seals_first or searches or opens_embedder or hashes), op
+            reads_pack = isinstance(op, ImportPack | RestorePack)
+            waits = waits_for_account or seals_first or searches or opens_embedder or hashes or reads_pack
+            assert call.may_wait == waits, op

@@ -30,6 +30,8 @@ def copy_node(client: Client, entry: FileEntry, parent: Path) -> None:
             path.mkdir(exist_ok=True)
             for child in list_folder(client, entry.uri):
                 copy_node(client, child, path)
+        elif entry.version:  # a stored file, of which a read returns the text only
+            client.download(entry.uri, path, overwrite=True)
         else:
             for _ in copy_file(client, entry.uri, path):
                 pass

@@ -24,7 +24,13 @@ def list_other_mounts(client: Client, caller: Identity) -> list[FileEntry]:
     home = child_uri(users, caller.user_id)
     path = {users, home, child_uri(home, "sessions")}
     # Other users' folders hold what they share with the caller. It is theirs to export.
-    return [entry for uri in (SCHEME, home) for entry in list_folder(client, uri) if entry.uri not in path]
+    found = (entry for uri in (SCHEME, home) for entry in list_folder(client, uri) if entry.uri not in path)
+    return [entry for entry in found if not entry.is_dir or _has_content(client, entry.uri)]
+
+
+def _has_content(client: Client, uri: str) -> bool:
+    """Whether there is anything in a folder, apart from the empty folder of published skills, which is always there."""
+    return any(entry.name != "skills" or _has_content(client, entry.uri) for entry in client.ls(uri, node_limit=10))
 
 
 def export_other_mounts(client: Client, other_mounts: Iterable[FileEntry], folder: Path) -> None:

@@ -38,6 +38,7 @@ from holdfast.ops.tasks import CancelTask, ListTasks
 from holdfast.ops.tree.attributes import LinkFiles, SetTags
 from holdfast.ops.tree.file_changes import MakeFolder, ReadHistory, RemoveFile, RestoreFile, WriteFile
 from holdfast.ops.tree.files import ReadAbstract, ReadOverview
+from holdfast.ops.tree.packs import ImportPack, ListPackNodes, RestorePack
 from holdfast.ops.tree.reindexing import ReindexFiles
 from holdfast.ops.tree.resources import (
     AddResource,
@@ -55,6 +56,7 @@ from holdfast.ops.tree.uploads import PART_BYTES, AppendUpload, FinishUpload, St
 from holdfast.providers.static_vectors import StaticEmbedder
 from holdfast.store.drivers.sqlite.database import SqliteDatabase
 from holdfast.store.tables.tree import roots
+from holdfast.testing.example_packs import example_packs
 from holdfast.testing.examples import example_operation
 from holdfast.testing.timing.hostile_values import JSON_VALUES, TEXTS
 
@@ -73,6 +75,7 @@ FILE_OPERATIONS: dict[type, str] = {
     RemoveFile: FILE,
     ReadHistory: FILE,
     ReindexFiles: FILE,
+    ListPackNodes: FILE,
     SetTags: FILE,
     RestoreFile: REMOVED_FILE,
     MakeFolder: "viking://resources/notes/folder",
@@ -241,10 +244,7 @@ def _store_files(engine: Engine, messages: list[dict[str, Any]]) -> None:
 
 def _store_resource(engine: Engine, messages: list[dict[str, Any]]) -> dict[type, dict[str, Any]]:
     """Upload a conversation, and watch a resource. Return values for the operations on them."""
-    upload = engine.call(CALLER, StartUpload(name="notes.md"))
-    data = _encode(messages)[:PART_BYTES]
-    engine.call(CALLER, AppendUpload(upload_id=upload.upload_id, number=0, data=data))
-    file = engine.call(CALLER, FinishUpload(upload_id=upload.upload_id))
+    temp_file_id = _upload(engine, "notes.md", _encode(messages)[:PART_BYTES])
     source = ResourceSource(kind="url", location="https://docs.example/", name="docs")
     payload = AddPayload(author="alice", root=roots.RESOURCES, path="watched", uri=WATCHED, source=source)
     principal = msgspec.structs.replace(CALLER, internal_id=CALLER.user_id)
@@ -253,12 +253,20 @@ def _store_resource(engine: Engine, messages: list[dict[str, Any]]) -> dict[type
         CALLER.account_id, lambda tx: watching.start_watch(tx, principal, payload, 60.0, "task_none", context)
     )
     watch_id = engine.call(CALLER, ListWatches()).tasks[0].task_id
-    values: dict[type, dict[str, Any]] = {AddResource: {"temp_file_id": file.temp_file_id}}
+    values: dict[type, dict[str, Any]] = {AddResource: {"temp_file_id": temp_file_id}}
+    for pack_operation, data in ((ImportPack, example_packs().folder), (RestorePack, example_packs().backup)):
+        values[pack_operation] = {"temp_file_id": _upload(engine, "x.ovpack", data), "on_conflict": "overwrite"}
     for cls in (UpdateWatchOf, DeleteWatchOf, TriggerWatchOf):
         values[cls] = {"to_uri": WATCHED}
     for by_id in (GetWatch, UpdateWatch, DeleteWatch, TriggerWatch):
         values[by_id] = {"watch_id": watch_id}
     return values
+
+
+def _upload(engine: Engine, name: str, data: bytes) -> str:
+    upload = engine.call(CALLER, StartUpload(name=name))
+    engine.call(CALLER, AppendUpload(upload_id=upload.upload_id, number=0, data=data))
+    return engine.call(CALLER, FinishUpload(upload_id=upload.upload_id)).temp_file_id
 
 
 def _run_due_tasks(engine: Engine) -> None:
