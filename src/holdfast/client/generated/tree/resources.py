@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -108,7 +108,8 @@ class Resources(Transfers):
             return await self._transport.call(structs.replace(op, path=source))
         if op.watch_interval > 0 and not isinstance(source, bytes):
             return await self._transport.call(structs.replace(op, path=str(Path(source).absolute())))
-        with _open_source(source, name, op) as packed:
+        with ExitStack() as stack:
+            packed = await asyncio.to_thread(stack.enter_context, _open_source(source, name, op))
             if op.strict and packed.problems:
                 problem = packed.problems[0]
                 raise InvalidArgumentError("source", f"{problem.file} cannot be added: {problem.message}")

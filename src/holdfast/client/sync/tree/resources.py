@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import convert, structs
 
 from holdfast import lazy
+from holdfast.client import blocking
 from holdfast.client.files import ProgressCallback, ignore_progress
 from holdfast.client.sync.transport import Transport
 from holdfast.client.sync.tree.transfers import Transfers
@@ -108,7 +109,8 @@ class Resources(Transfers):
             return self._transport.call(structs.replace(op, path=source))
         if op.watch_interval > 0 and not isinstance(source, bytes):
             return self._transport.call(structs.replace(op, path=str(Path(source).absolute())))
-        with _open_source(source, name, op) as packed:
+        with ExitStack() as stack:
+            packed = blocking.run(stack.enter_context, _open_source(source, name, op))
             if op.strict and packed.problems:
                 problem = packed.problems[0]
                 raise InvalidArgumentError("source", f"{problem.file} cannot be added: {problem.message}")
