@@ -78,9 +78,9 @@ class SearchFields(msgspec.Struct, frozen=True, kw_only=True):
     """Accepted for published clients. A note says that it has no effect."""
     include_provenance: bool | None = None
     """Accepted for published clients. Hits always say which document they are a part of."""
-    image_url: Any = None
+    image_url: str | None = None
     """Images are not compared. With a query, a note says so; without one, it is an error."""
-    image: Any = None
+    image: str | None = None
     """Another name of `image_url`."""
 
     @property

@@ -240,8 +240,9 @@ def validate_operation(cls: type[O], fields: dict[str, Any], *, strict: bool = T
         fields = _read_times(cls, fields)
     valid = convert(fields, cls, strict=strict)
     for name, value in fields.items():
-        if isinstance(value, str) and (not value.isascii() or "\0" in value) and name in cls.__struct_fields__:
-            storable_text(name, value)
+        for text in value if isinstance(value, list) else (value,):
+            if isinstance(text, str) and (not text.isascii() or "\0" in text) and name in cls.__struct_fields__:
+                storable_text(name, text)
     if not strict:
         _reject_lenient_values(valid, fields)
     return valid

@@ -22,7 +22,7 @@ from holdfast.ops.search import TIME_HINT, Find, FoundKind, Search, SearchedKind
 from holdfast.search.query import MAX_QUERY_CHARS, parse_query
 from holdfast.search.requests.addresses import canonical_address
 from holdfast.search.requests.time_limits import parse_time
-from holdfast.storable import storable_text
+from holdfast.storable import storable_json, storable_text
 from holdfast.store.database import Tx
 from holdfast.store.tables.sessions import StoredSession
 from holdfast.store.timestamps import from_micros, to_micros
@@ -68,6 +68,7 @@ class PreparedSearch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _check(context: CallContext, op: Find | Search) -> CheckedSearch:
+    storable_json("filter", op.filter)
     query = op.query.strip()
     notes = list(_notes_of_fields(op))
     if not query:
