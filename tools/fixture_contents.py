@@ -300,12 +300,26 @@ def _fill_access(target: FixtureTarget) -> None:
         client.add_message("shared-name", "user", "I have read your notes.", owner="ada")
 
 
+def _fill_tree(target: FixtureTarget) -> None:
+    """Files with versions, tags and relations, shared and private; a removed folder; a skill."""
+    with target.connect() as client:
+        client.write("viking://resources/harbour/guide.md", "# Mooring\n\nUse a bowline.\n", tags=["team=port"])
+        client.write("viking://resources/harbour/guide.md", "\n## Cleats\n\nTwo turns.\n", mode="append")
+        client.write("viking://resources/harbour/\u6d77 notes.txt", SPECIAL_TEXT)
+        client.write("viking://resources/old/plan.md", "Sold.")
+        client.rm("viking://resources/old", recursive=True)
+        client.write("viking://~/resources/diary.txt", "private")
+        client.link("viking://resources/harbour/guide.md", "viking://~/resources/diary.txt", "see also")
+        client.add_skill({"name": "mooring", "description": "Moors a boat.", "content": "# Mooring"})
+
+
 PARTS: dict[int, Callable[[FixtureTarget], None]] = {
     1: _fill_sessions,
     2: _fill_accounts,
     3: _fill_commits,
     5: _fill_task_kinds,
     7: _fill_access,
+    9: _fill_tree,
 }
 """What each schema added. A part runs for its schema and all later ones."""
 

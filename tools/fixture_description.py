@@ -7,6 +7,7 @@ import msgspec
 from fixture_contents import FixtureTarget
 from holdfast import Client
 from holdfast.model.sessions import SessionRow
+from holdfast.model.tree.files import FileEntry
 
 SEARCHES = ("copper", "limpets", "plan deadline", "\u4f60\u597d")
 
@@ -35,7 +36,27 @@ def _describe_user(client: Client, schema: int) -> dict[str, Any]:
     if schema >= 3:
         tasks = [_plain(task) for task in client.list_tasks(limit=1_000)]
         described["tasks"] = [{name: task[name] for name in TASK_FIELDS} for task in tasks]
+    if schema >= 9:
+        described["files"] = [_describe_file(client, entry) for entry in _stored_entries(client)]
+        described["skills"] = _plain(client.list_skills().skills)
     return described
+
+
+def _stored_entries(client: Client) -> list[FileEntry]:
+    roots = ("viking://resources", "viking://~/resources", "viking://~/skills")
+    return [entry for root in roots for entry in client.ls(root, recursive=True)]
+
+
+def _describe_file(client: Client, entry: FileEntry) -> dict[str, Any]:
+    if entry.is_dir:
+        return {"entry": _plain(entry)}
+    versions = client.history(entry.uri).versions
+    return {
+        "entry": _plain(entry),
+        "versions": _plain(versions),
+        "texts": [client.read(entry.uri, version=each.version) for each in versions],
+        "relations": _plain(client.relations(entry.uri)),
+    }
 
 
 TASK_FIELDS = (
