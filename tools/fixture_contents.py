@@ -309,7 +309,7 @@ def _fill_tree(target: FixtureTarget) -> None:
         client.write("viking://resources/old/plan.md", "Sold.")
         client.rm("viking://resources/old", recursive=True)
         client.write("viking://~/resources/diary.txt", "private")
-        client.link("viking://resources/harbour/guide.md", "viking://~/resources/diary.txt", "see also")
+        client.link("viking://resources/harbour/guide.md", "viking://~/resources/diary.txt", reason="see also")
         client.add_skill({"name": "mooring", "description": "Moors a boat.", "content": "# Mooring"})
 
 
