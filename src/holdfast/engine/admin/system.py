@@ -1,11 +1,10 @@
 """The caller's identity, the health of the system, and waiting until its queues are empty."""
 
-import math
-import time
 from collections.abc import Iterator
 
 from holdfast.engine.admin.queues import count_queues, own_scope
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
+from holdfast.engine.gate.polling import poll
 from holdfast.errors import DeadlineExceededError
 from holdfast.model.identity import OPERATOR, Identity, Principal
 from holdfast.model.system import Health, QueueCounts, SystemStatus
@@ -16,10 +15,6 @@ from holdfast.store.database import EVERY_ACCOUNT, Tx
 from holdfast.store.tables import unindexed
 from holdfast.store.tables.embeddings import unembedded
 from holdfast.store.tables.tree import unprocessed
-
-MAX_WAIT_SHARE = 0.8
-"""The share of the request timeout that an operation may spend waiting."""
-FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.02, 0.5
 
 
 def _who_am_i(_tx: Tx, principal: Principal, _op: WhoAmI, _prepared: None, _context: CallContext) -> Identity:
@@ -59,27 +54,22 @@ def _wait_until_idle(resources: EngineResources, principal: Principal, op: WaitU
     """
     owner = (None, None) if principal == OPERATOR else (principal.account_id, principal.internal_id)
     account = EVERY_ACCOUNT if principal == OPERATOR else principal.account_id
-    seconds = min(op.timeout or math.inf, resources.settings.request_timeout_seconds * MAX_WAIT_SHARE)
-    deadline = time.monotonic() + seconds
-    poll_seconds = FIRST_POLL_SECONDS
-    is_first = True
-    while True:
-        tasks, unindexed_count = resources.db.read(account, lambda tx: _count_work(tx, *owner))
-        remaining = tasks + unindexed_count
-        if unindexed_count and is_first:
-            resources.db.write(account, lambda tx: _make_due(tx, owner[0]))
-            resources.wake_workers()
-        is_first = False
-        if not remaining:
-            return
-        if time.monotonic() > deadline or resources.is_stopping():
-            raise DeadlineExceededError(
-                f"{tasks} tasks are not done and {unindexed_count} sessions or files are not indexed after"
-                f" {seconds:g} s; this continues in the background",
-                pending=remaining,
-            )
-        yield poll_seconds
-        poll_seconds = min(poll_seconds * 1.5, MAX_POLL_SECONDS)
+
+    def count() -> tuple[int, int]:
+        return resources.db.read(account, lambda tx: _count_work(tx, *owner))
+
+    def timeout_error(seconds: float) -> DeadlineExceededError:
+        tasks, unindexed_count = count()
+        return DeadlineExceededError(
+            f"{tasks} tasks are not done and {unindexed_count} sessions or files are not indexed after {seconds:g} s;"
+            " this continues in the background",
+            pending=tasks + unindexed_count,
+        )
+
+    if count()[1]:
+        resources.db.write(account, lambda tx: _make_due(tx, owner[0]))
+        resources.wake_workers()
+    yield from poll(resources, lambda: not any(count()), op.timeout, timeout_error)
 
 
 def _count_work(tx: Tx, account_id: str | None, user_id: str | None) -> tuple[int, int]:

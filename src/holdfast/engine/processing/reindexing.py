@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast import lazy
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
-from holdfast.engine.gate.polling import poll
+from holdfast.engine.gate.polling import not_done, poll_task
 from holdfast.engine.processing.kinds import kind_of
 from holdfast.engine.tasks.claimed_task import ClaimedTask
 from holdfast.engine.tasks.order import add_task
@@ -23,7 +23,6 @@ from holdfast.model.tree.reindexing import Reindexed, ReindexPayload, StoredPlac
 from holdfast.model.uris import parse_uri
 from holdfast.ops.tree.reindexing import ReindexFiles
 from holdfast.store.database import Tx
-from holdfast.store.tables import tasks
 from holdfast.store.tables.tree import contents, nodes, unprocessed
 
 MAX_SECONDS = 3_600.0
@@ -68,13 +67,8 @@ def _follow(
     """Wait for the task, if the caller asked for it."""
     if not op.wait:
         return started
-
-    def is_done() -> bool:
-        task = resources.db.read(principal.account_id, lambda tx: tasks.find(tx, started.task_id))
-        return task is None or task.status not in {"pending", "running"}
-
-    yield from poll(resources, is_done, op.timeout, f"the task {started.task_id}")
-    task = resources.db.read(principal.account_id, lambda tx: tasks.find(tx, started.task_id))
+    late = not_done(f"the task {started.task_id}")
+    task = yield from poll_task(resources, principal.account_id, started.task_id, op.timeout, late)
     if task is None or task.result is None:
         reason = "it was cancelled" if task is None or not task.error else task.error
         raise from_wire("FAILED_PRECONDITION", f"{op.uri} was not indexed: {reason}", {"task_id": started.task_id})

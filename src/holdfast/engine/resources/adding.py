@@ -1,8 +1,6 @@
 """Adding a resource: the request becomes a task, and may wait for it."""
 
-import math
 import re
-import time
 from collections.abc import Generator
 from pathlib import PurePath
 from typing import Any
@@ -12,12 +10,12 @@ import msgspec
 
 from holdfast.config import Settings
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
+from holdfast.engine.gate.polling import not_done, poll_task
 from holdfast.engine.resources import naming, watching
 from holdfast.engine.resources.placing import choose_place, order_of
 from holdfast.engine.tasks.order import add_task
 from holdfast.engine.transfers.uploads import require_complete
 from holdfast.errors import (
-    DeadlineExceededError,
     FailedPreconditionError,
     InvalidArgumentError,
     PermissionDeniedError,
@@ -37,12 +35,8 @@ from holdfast.model.tree.resources import (
 from holdfast.model.uris import parse_uri
 from holdfast.ops.tree.resources import AddResource
 from holdfast.store.database import Tx
-from holdfast.store.tables import tasks
 from holdfast.store.tables.tasks import StoredTask
 
-MAX_WAIT_SHARE = 0.8
-"""The share of the request timeout that a request may spend waiting for its task."""
-FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.02, 0.5
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _GIT = re.compile(r"(?:git|ssh|git\+ssh)://|git@", re.IGNORECASE)
 _LOCAL = re.compile(r"[/~\\]|\.\.?[/\\]|[A-Za-z]:[/\\]|file:", re.IGNORECASE)
@@ -184,20 +178,11 @@ def _wait_for_task(
     """Wait until the resource is added, if the caller asked for it. Return what was added."""
     if not op.wait:
         return added
-    seconds = min(op.timeout or math.inf, resources.settings.request_timeout_seconds * MAX_WAIT_SHARE)
-    deadline, poll_seconds = time.monotonic() + seconds, FIRST_POLL_SECONDS
-    while True:
-        task = resources.db.read(principal.account_id, lambda tx: tasks.find(tx, added.task_id))
-        if task is None or task.status not in {"pending", "running"}:
-            return _result_of(task, added)
-        if time.monotonic() > deadline or resources.is_stopping():
-            raise DeadlineExceededError(
-                f"{added.root_uri} is not added after {seconds:g} s; {added.task_id} continues in the background",
-                task_id=added.task_id,
-                root_uri=added.root_uri,
-            )
-        yield poll_seconds
-        poll_seconds = min(poll_seconds * 1.5, MAX_POLL_SECONDS)
+    late = not_done(
+        f"the task {added.task_id}, which adds {added.root_uri},", task_id=added.task_id, root_uri=added.root_uri
+    )
+    task = yield from poll_task(resources, principal.account_id, added.task_id, op.timeout, late)
+    return _result_of(task, added)
 
 
 def _result_of(task: StoredTask | None, added: ResourceAdded) -> ResourceAdded:

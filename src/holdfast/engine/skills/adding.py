@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.engine.gate import access
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
-from holdfast.engine.gate.polling import poll
+from holdfast.engine.gate.polling import not_done, poll
 from holdfast.engine.skills import storing
 from holdfast.engine.skills.archives import MAX_UPLOAD_BYTES, read_upload, require_choice
 from holdfast.engine.skills.skill_roots import SkillRoot, require_skill, root_for_writing
@@ -144,7 +144,7 @@ def _follow(
     if not is_processed():  # the caller waits, so that the end of a burst of changes is not waited for
         resources.db.write(principal.account_id, lambda tx: unprocessed.make_due(tx, principal.account_id))
         resources.wake_workers()
-    yield from poll(resources, is_processed, op.timeout, f"the processing of {added.uri}")
+    yield from poll(resources, is_processed, op.timeout, not_done(f"the processing of {added.uri}"))
     return msgspec.structs.replace(added, queue_status={"Semantic": _DONE, "Embedding": _DONE})
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from holdfast.engine.gate.access import ensure_account
 from holdfast.engine.gate.operation_handler import CallContext, EngineResources, OperationHandler, always
-from holdfast.engine.gate.polling import poll
+from holdfast.engine.gate.polling import not_done, poll
 from holdfast.engine.tree import changes, mounts, stored_texts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, require_place
@@ -161,7 +161,7 @@ def _follow(
     def is_processed() -> bool:
         return resources.db.read(principal.account_id, lambda tx: _is_processed(tx, place))
 
-    yield from poll(resources, is_processed, op.timeout, f"the processing of {place.uri}")
+    yield from poll(resources, is_processed, op.timeout, not_done(f"the processing of {place.uri}"))
     return replace(written, semantic_status="complete")
 
 
@@ -176,7 +176,8 @@ def _follow_batch(
     def are_processed() -> bool:
         return resources.db.read(principal.account_id, lambda tx: all(_is_processed(tx, place) for place in places))
 
-    yield from poll(resources, are_processed, op.timeout, f"the processing of the files below {written.root_uri}")
+    late = not_done(f"the processing of the files below {written.root_uri}")
+    yield from poll(resources, are_processed, op.timeout, late)
     return replace(written, results=[replace(each, semantic_status="complete") for each in written.results])
 
 
