@@ -114,10 +114,15 @@ def overview_part(node: Node, abstract: str, overview: str) -> IndexedPart:
 
 
 def write_file(tx: Tx, processed: ProcessedFile) -> bool:
-    """Store what processing has made of a file. Return False if the file has another content by now."""
+    """Store what processing has made of a file, whose root is held.
+
+    Return False if the file has another content by now, or was removed or moved to another root. It stays registered.
+    """
     node, content, parsed = processed.file.node, processed.file.content, processed.parsed
     current = nodes.lock_content(tx, node.node_id)
-    if current is None or current.content_id != content.content_id:
+    if current is None or (current.content_id, current.root) != (content.content_id, node.root):
+        return False
+    if current.removed_at is not None:
         return False
     if parsed is not None and parsed.error:
         contents.set_failed(tx, content.content_id, parsed.error)

@@ -41,11 +41,16 @@ def summarise(folder: FolderToSummarise) -> FileSummary | None:
 
 
 def write_folder(tx: Tx, context: CallContext, folder: FolderToSummarise, summary: FileSummary | None) -> None:
-    """Store the summary of a folder, unless it has it already. Then the folder above it is summarised again."""
+    """Store the summary of a folder, unless it has it already. Then the folder above it is summarised again.
+
+    A folder that was changed, moved or removed since it was read stays registered.
+    """
     roots.lock(tx, [folder.node.root])  # searches see the new summary
     node = nodes.lock_content(tx, folder.node.node_id)
+    if node is not None and _state(node) != _state(folder.node):
+        return
     unprocessed.delete(tx, [folder.node.node_id])
-    if node is None or node.removed_at is not None:
+    if node is None:
         return
     old = None if node.content_id is None else contents.find(tx, node.content_id)
     owner_id = roots.owner_of(node.root)
@@ -64,6 +69,10 @@ def write_folder(tx: Tx, context: CallContext, folder: FolderToSummarise, summar
         write_documents(tx, owner_id, content_id, new)
     nodes.set_content(tx, node.node_id, content_id, None)
     register_parent(tx, node)
+
+
+def _state(node: Node) -> tuple[str, str, int, int | None]:
+    return node.root, node.path, node.changed_at, node.removed_at
 
 
 def _texts(summary: FileSummary | Content) -> tuple[str, str]:

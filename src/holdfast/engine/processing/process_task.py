@@ -14,7 +14,7 @@ from holdfast.engine.tasks.task_kind import WriteResults
 from holdfast.model.tasks import PROCESSING
 from holdfast.store.database import Tx
 from holdfast.store.tables import tasks
-from holdfast.store.tables.tree import nodes, unprocessed
+from holdfast.store.tables.tree import nodes, roots, unprocessed
 from holdfast.store.tables.tree.nodes import Node
 
 BATCH_NODES = 32
@@ -67,12 +67,13 @@ class Processing:
         read: list[FileToProcess | None] = self._claimed.read(lambda tx: [read_file(tx, node) for node in batch])
         self._claimed.observe("files are read")
         processed = [process_file(self._claimed.compute, file) for file in read if file is not None]
-        finished = [node.node_id for node, file in zip(batch, read, strict=True) if file is None]
+        finished = [node for node, file in zip(batch, read, strict=True) if file is None]
 
         def write(tx: Tx, _context: CallContext) -> None:
+            roots.hold(tx, [node.root for node in batch])  # before their nodes, as all changes of the tree do
             for each in processed:
                 write_file(tx, each)
-            unprocessed.delete(tx, finished)
+            unprocessed.delete(tx, _unchanged(tx, finished))
 
         self._write(write, count)
         self._claimed.observe("files are written")
@@ -106,6 +107,20 @@ class Processing:
         result = self._claimed.write(write)
         self.done = done
         return result
+
+
+def _unchanged(tx: Tx, finished: Sequence[Node]) -> list[int]:
+    """Return the nodes that are still as they were read. Others have something to process now."""
+    current = {node.node_id: node for node in nodes.read(tx, [node.node_id for node in finished])}
+    return [
+        node.node_id
+        for node in finished
+        if (found := current.get(node.node_id)) is None or _version(found) == _version(node)
+    ]
+
+
+def _version(node: Node) -> tuple[int | None, str, int | None]:
+    return node.content_id, node.root, node.removed_at
 
 
 def _forget(tx: Tx, _context: CallContext, node: Node) -> bool:

@@ -48,3 +48,11 @@ def lock(tx: Tx, roots: Iterable[str]) -> None:
             " ON CONFLICT (account_id, root) DO UPDATE SET version = r.version + 1",
             (tx.account, root),
         )
+
+
+def hold(tx: Tx, roots: Iterable[str]) -> None:
+    """Let no other transaction change some roots until this one ends. What searches keep of them stays valid."""
+    if not tx.dialect.lock_row:
+        return
+    for root in sorted(set(roots)):
+        tx.one(f"SELECT 1 FROM tree_roots WHERE account_id = ? AND root = ?{tx.dialect.lock_row}", (tx.account, root))
