@@ -72,7 +72,9 @@ class Processing:
         def write(tx: Tx, _context: CallContext) -> None:
             for each in processed:
                 write_file(tx, each)
-            unprocessed.delete(tx, finished)
+            current = {node.node_id: (node.root, node.content_id) for node in nodes.read(tx, finished)}
+            same = [node.node_id for node in batch if current.get(node.node_id) == (node.root, node.content_id)]
+            unprocessed.delete(tx, same)  # a file that was written or moved meanwhile stays registered
 
         self._write(write, count)
         self._claimed.observe("files are written")

@@ -10,6 +10,9 @@ SLICE_NODES = 50
 
 def forget_removed(tx: Tx, node: Node) -> bool:
     """Delete the documents of some nodes that were removed with a node. Return whether that was all."""
+    current = nodes.lock_content(tx, node.node_id)
+    if current is None or current.removal != node.removal:
+        return True  # it was restored meanwhile, and stays registered
     found = nodes.indexed_in_removal(tx, node, SLICE_NODES)
     for content_id in found:
         documents.delete_of_content(tx, content_id)
