@@ -15,6 +15,7 @@ import holdfast
 from holdfast.composition import open_database
 from holdfast.config import Settings
 from holdfast.engine import Engine
+from holdfast.errors import TooLargeError
 from holdfast.store.database import EVERY_ACCOUNT
 from holdfast.testing.faults.connections import TIMEOUT_SECONDS, Connection
 from holdfast.testing.faults.watching import peak_memory, wait_for
@@ -248,3 +249,12 @@ def test_a_client_that_does_not_read_its_download_holds_little(
         for connection in connections:
             with suppress(OSError):
                 connection.close()
+
+
+def test_a_batch_of_appends_to_large_files_is_refused_before_it_holds_the_database(tmp_path: Path) -> None:
+    with holdfast.connect(tmp_path) as client:
+        uri = "viking://resources/log/large.txt"
+        client.write(uri, "x" * 15_000_000)
+        with pytest.raises(TooLargeError, match="use several batches"):
+            client.batch_write("viking://resources/log", [{"uri": uri, "content": "y", "mode": "append"}] * 100)
+        assert client.stat(uri).version == 1

@@ -15,6 +15,7 @@ from holdfast.model.identity import (
     UserCreated,
     require_unreserved,
 )
+from holdfast.model.uris import build_uri
 from holdfast.ops.administration import (
     CreateAccount,
     CreateKey,
@@ -33,6 +34,7 @@ from holdfast.ops.administration import (
 from holdfast.store.access import accounts, user_ids, users
 from holdfast.store.access.list_filter import ListFilter
 from holdfast.store.database import Tx
+from holdfast.store.tables.tree import relations
 from holdfast.store.timestamps import from_micros
 
 INTERNAL_ID_BYTES = 6
@@ -94,6 +96,7 @@ def _create_user(tx: Tx, _principal: Principal, op: CreateUser, _prepared: None,
     if op.internal_id is not None:
         if not user_ids.restore(tx, op.internal_id, op.user_id, context.now):
             raise NotFoundError("removed user", op.internal_id)
+        relations.move(tx, _removed_uri(op.internal_id), build_uri(["user", op.user_id]))
         context.forget_users()
     expires_at = _expires_at(op.expires_in_seconds, context.now)
     users.insert_key(tx, op.account_id, key.key_id, op.user_id, key.hash, context.now, expires_at)
@@ -130,9 +133,15 @@ def _require_user(tx: Tx, user_id: str, context: CallContext, *, lock: bool = Tr
 def _delete_user(tx: Tx, _principal: Principal, op: DeleteUser, _prepared: None, context: CallContext) -> User:
     user = _require_user(tx, op.user_id, context)
     users.delete(tx, op.user_id)
+    relations.move(tx, build_uri(["user", op.user_id]), _removed_uri(user_ids.current(tx, op.user_id)))
     user_ids.retire(tx, op.user_id, _new_internal_id(op.user_id, context), context.now)
     context.forget_users()
     return user
+
+
+def _removed_uri(internal_id: str) -> str:
+    """Return where the relations of a removed user are kept: an address that nobody can read."""
+    return build_uri(["removed", internal_id])
 
 
 def _new_internal_id(user_id: str, context: CallContext) -> str:

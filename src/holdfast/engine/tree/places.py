@@ -45,6 +45,8 @@ def find_place(principal: Principal, names: Names) -> Place | None:
 def require_place(principal: Principal, uri: str, names: Names) -> Place:
     """Return the place of an address that the caller wants to change. Raise an error if that is not possible."""
     mounts.require_scope(uri, names)
+    if "#" in uri:
+        raise InvalidArgumentError("uri", f"{uri} names a part of a file; change the whole file, or write %23 for #")
     found = mounts.find_mount(principal, names)
     if found is None or found[0].root is None:
         raise _not_writable(principal, uri, names)

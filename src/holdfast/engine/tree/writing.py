@@ -21,6 +21,9 @@ from holdfast.store.tables.tree import blobs, contents, nodes, roots, unprocesse
 from holdfast.store.tables.tree.contents import Content
 from holdfast.store.tables.tree.nodes import NewNode, Node
 
+MAX_APPENDED_BYTES = 64_000_000
+"""How much one batch stores by appending: each append stores the whole file, while other writers wait."""
+
 
 def _write(tx: Tx, principal: Principal, op: WriteFile, names: Names, context: CallContext) -> FileWritten:
     place = require_place(principal, op.uri, names)
@@ -68,15 +71,26 @@ def _write_batch(
     roots.lock(tx, [place.root for place in places])
     results: list[FileWritten] = []
     skipped: list[str] = []
+    appended = 0
     for each, place in zip(op.operations, places, strict=True):
         single = WriteFile(uri=each.uri, content=each.content, mode=each.mode, expected_sha256=each.expected_sha256)
         try:
             results.append(_write_at(tx, principal, single, place, context))
+            appended += _size_at(tx, place) if each.mode == "append" else 0
         except (ConflictError, AlreadyExistsError):  # raised before the file is changed
             if not op.skip_conflicts:
                 raise
             skipped.append(place.uri)
+        if appended > MAX_APPENDED_BYTES:
+            raise TooLargeError(
+                f"operations: the files to append to have more than {MAX_APPENDED_BYTES:,} bytes; use several batches"
+            )
     return BatchWritten(root_uri=folder.uri, results=results, skipped=skipped)
+
+
+def _size_at(tx: Tx, place: Place) -> int:
+    node = nodes.find(tx, place.root, place.path)
+    return 0 if node is None else node.size
 
 
 def _parse_batch(_context: CallContext, op: WriteFiles) -> list[Names]:

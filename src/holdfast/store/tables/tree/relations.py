@@ -54,7 +54,15 @@ def list_below(tx: Tx, uri: str, limit: int) -> list[Relation]:
 
 
 def move(tx: Tx, uri: str, new_uri: str) -> None:
-    """Follow a move: replace an address, and those below it, in all relations."""
+    """Follow a move: replace an address, and those below it, in all relations.
+
+    Nothing is at the new address, so relations that are left there belong to something that was removed.
+    """
+    for column in ("from_uri", "to_uri"):
+        tx.execute(
+            f"DELETE FROM relations WHERE account_id = ? AND {_AT_OR_BELOW.format(column)}",
+            (tx.account, *_range(new_uri)),
+        )
     for column in ("from_uri", "to_uri"):
         tx.execute(
             f"UPDATE relations SET {column} = CAST(? AS TEXT) || substr({column}, ?)"
