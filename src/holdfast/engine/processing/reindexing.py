@@ -23,7 +23,7 @@ from holdfast.model.tree.reindexing import Reindexed, ReindexPayload, StoredPlac
 from holdfast.model.uris import parse_uri
 from holdfast.ops.tree.reindexing import ReindexFiles
 from holdfast.store.database import Tx
-from holdfast.store.tables.tree import contents, nodes, unprocessed
+from holdfast.store.tables.tree import contents, nodes, roots, unprocessed
 
 MAX_SECONDS = 3_600.0
 """How long a task waits for files whose processing another one has begun."""
@@ -104,6 +104,7 @@ def _object_type(places: list[StoredPlace]) -> Literal["resource", "skill", "tre
 def _begin(tx: Tx, place: StoredPlace, payload: ReindexPayload) -> int:
     """Register the nodes of a place. Return how many."""
     tx.allow_long_statements()
+    roots.hold(tx, [place.root])
     if payload.parses:
         contents.parse_again(tx, place.root, place.path)
     else:

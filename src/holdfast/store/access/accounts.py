@@ -9,6 +9,7 @@ _TABLES = (
     "old_tasks",
     "tasks",
     "steps",
+    "tree_roots",
     "calls",
     "watches",
     "archives",
@@ -37,7 +38,6 @@ _TABLES = (
     "relations",
     "unprocessed",
     "uploads",
-    "tree_roots",
     "nodes",
     "contents",
     "file_blobs",
@@ -53,7 +53,8 @@ _TABLES = (
 """The tables with rows of an account, in an order that satisfies the foreign keys when rows are deleted.
 
 Tasks are first, and old ones before the others: a worker locks its task before it changes other rows. The head of the
-audit is before its lines: a transaction that seals lines locks the head first.
+audit is before its lines: a transaction that seals lines locks the head first. The roots of the tree are before what
+belongs to them, for the same reason.
 """
 
 

@@ -63,7 +63,13 @@ def postpone_all(tx: Tx, wait: int) -> None:
 def make_due(tx: Tx, account: str | None) -> None:
     """Process the nodes of an account, or of all accounts, now."""
     condition, params = ("TRUE", ()) if account is None else ("account_id = ?", (account,))
-    tx.execute(f"UPDATE unprocessed SET due_at = {NOW} WHERE due_at > {NOW} AND {condition}", params)
+    # A row that is locked is being processed. To wait for it could be a deadlock.
+    skip = f"{tx.dialect.lock_row} SKIP LOCKED" if tx.dialect.lock_row else ""
+    tx.execute(
+        f"UPDATE unprocessed SET due_at = {NOW} WHERE (account_id, node_id) IN"
+        f" (SELECT account_id, node_id FROM unprocessed WHERE due_at > {NOW} AND {condition}{skip})",
+        params,
+    )
 
 
 def list_due_accounts(tx: Tx, limit: int) -> list[str]:
