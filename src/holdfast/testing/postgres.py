@@ -94,8 +94,9 @@ class PostgresServer:
     def frozen(self) -> Iterator[None]:
         """Stop all processes of the server with SIGSTOP until the block ends. Connections stay open, without reply."""
         postmaster = self._handle.get_postmaster_info().process
+        postmaster.suspend()  # first: otherwise it could start a process that is not stopped
         processes = [postmaster, *postmaster.children(recursive=True)]
-        for process in processes:
+        for process in processes[1:]:
             process.suspend()
         try:
             yield

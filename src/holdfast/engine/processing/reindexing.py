@@ -16,7 +16,7 @@ from holdfast.engine.tasks.order import add_task
 from holdfast.engine.tasks.task_kind import TaskKind, WriteResults
 from holdfast.engine.tree.mounts import MOUNTS, Names, require_scope
 from holdfast.engine.tree.places import find_place
-from holdfast.errors import InvalidArgumentError, NotFoundError, from_wire
+from holdfast.errors import DeadlineExceededError, InvalidArgumentError, NotFoundError, from_wire
 from holdfast.model.identity import Principal
 from holdfast.model.tasks import REINDEXING
 from holdfast.model.tree.reindexing import Reindexed, ReindexPayload, StoredPlace
@@ -64,11 +64,14 @@ def _places(tx: Tx, principal: Principal, op: ReindexFiles, names: Names) -> lis
 def _follow(
     resources: EngineResources, principal: Principal, op: ReindexFiles, started: Reindexed
 ) -> Generator[float, None, Reindexed]:
-    """Wait for the task, if the caller asked for it."""
+    """Wait for the task, if the caller asked for it. If it takes too long, it is accepted, and goes on."""
     if not op.wait:
         return started
     late = not_done(f"the task {started.task_id}")
-    task = yield from poll_task(resources, principal.account_id, started.task_id, op.timeout, late)
+    try:
+        task = yield from poll_task(resources, principal.account_id, started.task_id, op.timeout, late)
+    except DeadlineExceededError:
+        return started
     if task is None or task.result is None:
         reason = "it was cancelled" if task is None or not task.error else task.error
         raise from_wire("FAILED_PRECONDITION", f"{op.uri} was not indexed: {reason}", {"task_id": started.task_id})

@@ -11,7 +11,14 @@ from holdfast.engine.gate.polling import not_done, poll
 from holdfast.engine.tree import changes, mounts, stored_texts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, require_place
-from holdfast.errors import AlreadyExistsError, ConflictError, InvalidArgumentError, NotFoundError, TooLargeError
+from holdfast.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    DeadlineExceededError,
+    InvalidArgumentError,
+    NotFoundError,
+    TooLargeError,
+)
 from holdfast.model.identity import Principal
 from holdfast.model.tree.file_changes import BatchWritten, FileWritten, FolderMade
 from holdfast.model.uris import parse_uri
@@ -167,7 +174,7 @@ def context_type(root: str) -> Any:
 def _follow(
     resources: EngineResources, principal: Principal, op: WriteFile, written: FileWritten
 ) -> Generator[float, None, FileWritten]:
-    """Wait until the file is processed, if the caller asked for it."""
+    """Wait until the file is processed, if the caller asked for it. If that takes too long, it stays queued."""
     if not op.wait:
         return written
     place = require_place(principal, op.uri, parse_uri(op.uri))
@@ -175,7 +182,10 @@ def _follow(
     def is_processed() -> bool:
         return resources.db.read(principal.account_id, lambda tx: _is_processed(tx, place))
 
-    yield from poll(resources, is_processed, op.timeout, not_done(f"the processing of {place.uri}"))
+    try:
+        yield from poll(resources, is_processed, op.timeout, not_done(f"the processing of {place.uri}"))
+    except DeadlineExceededError:
+        return written
     return replace(written, semantic_status="complete")
 
 
@@ -191,7 +201,10 @@ def _follow_batch(
         return resources.db.read(principal.account_id, lambda tx: all(_is_processed(tx, place) for place in places))
 
     late = not_done(f"the processing of the files below {written.root_uri}")
-    yield from poll(resources, are_processed, op.timeout, late)
+    try:
+        yield from poll(resources, are_processed, op.timeout, late)
+    except DeadlineExceededError:
+        return written
     return replace(written, results=[replace(each, semantic_status="complete") for each in written.results])
 
 
