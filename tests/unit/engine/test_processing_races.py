@@ -132,6 +132,15 @@ def test_a_file_that_is_removed_while_it_is_processed_has_no_documents(engine: E
     assert documents_of(engine, "whelk") == []
 
 
+def test_a_file_that_is_written_and_removed_before_it_is_processed_has_no_documents(engine: Engine) -> None:
+    engine.call(ALICE, write("whelk"))
+    process(engine)
+    engine.call(ALICE, write("cockle"))
+    engine.call(ALICE, RemoveFile(uri=TOP, recursive=True))
+    process(engine)
+    assert documents_of(engine, "whelk") == []
+
+
 def test_a_file_that_is_removed_and_restored_while_it_is_processed_is_found(engine: Engine) -> None:
     engine.call(ALICE, write("whelk"))
     process(engine, "files are read", RemoveFile(uri=FILE), RestoreFile(uri=FILE))
