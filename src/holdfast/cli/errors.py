@@ -30,7 +30,6 @@ PHRASES = (
     ("; use the mode replace", "; leave out --append"),
     ("with on_conflict ", "with --on-conflict "),
     ("use add_resource for", "use `holdfast add-resource` for"),
-    ("path: and temp_file_id are both missing; upload a file, or name a URL", "PATH: is empty; name a file or a URL"),
     ("data: is missing; give data, or the temp_file_id of an upload", "SOURCE: is empty; name a file or a folder"),
     ("needs `to`", "needs --to"),
     ("with `to`", "with --to"),

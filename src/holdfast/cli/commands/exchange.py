@@ -129,7 +129,7 @@ def export_pack(
     """Write a file or a folder to a pack."""
     with options.get(ctx).open_client() as client, progress_bar("exporting") as progress:
         done = client.export_pack(uri, file, versions=not current_only, overwrite=overwrite, on_progress=progress)
-    output.print_result(ctx, done, f"Wrote {_counted(done)} of {done.uri} to {file}.")
+    output.print_result(ctx, done, f"{_counted(done)} of {done.uri} were written to {file}.")
 
 
 @pack.command(name="backup", epilog=help_texts.example("pack backup all.ovpack"))
@@ -139,7 +139,7 @@ def back_up_pack(
     """Write all that you may change to one pack: the account's resources, your own resources and skills."""
     with options.get(ctx).open_client() as client, progress_bar("exporting") as progress:
         done = client.backup_pack(file, versions=not current_only, overwrite=overwrite, on_progress=progress)
-    output.print_result(ctx, done, f"Wrote {_counted(done)} to {file}.")
+    output.print_result(ctx, done, f"{_counted(done)} were written to {file}.")
 
 
 @pack.command(
@@ -166,14 +166,14 @@ def restore_pack(ctx: typer.Context, file: PackSource, on_conflict: OnConflict =
 
 
 def _counted(done: PackExported) -> str:
-    files, folders = output.count(done.files, "file"), output.count(done.folders, "folder")
-    return f"{files} in {folders} with {output.count(done.versions, 'version')}"
+    return f"{done.files:,} files in {done.folders:,} folders with {done.versions:,} versions"
 
 
 def _imported(done: PackImported) -> str:
-    files, folders = output.count(done.files, "file"), output.count(done.folders, "folder")
-    updated, skipped = output.count(done.updated, "file"), output.count(done.skipped, "file")
-    return f"Imported {files} and {folders} to {done.uri}; new versions: {updated}; left as they are: {skipped}."
+    return (
+        f"{done.files:,} files and {done.folders:,} folders were imported to {done.uri};"
+        f" {done.updated:,} files got a new version, {done.skipped:,} stay as they are."
+    )
 
 
 def _export(ctx: typer.Context, folder: Path, session_ids: list[str] | None) -> None:

@@ -29,6 +29,8 @@ COLUMNS = (
 )
 MAX_MISSING = 10
 """How many files that a source does not have any more are named."""
+ADVICE_TO_LEAVE_OUT = ("; it is left out", "; leave it out", ", or leave it out")
+"""Ends of messages that a line about a file that was left out does not need."""
 ToOption = Annotated[
     str | None,
     typer.Option("--to", metavar="URI", help="The address of the resource: new, or to be updated.", show_default=False),
@@ -99,6 +101,8 @@ def add_resource(
     Adding a resource again with `--to` updates it: unchanged files stay as they are, and a changed file gets a new
     version. A file that cannot be read is named and left out, and the exit code is 1.
     """
+    if not all(path.strip() for path in paths):
+        raise InvalidArgumentError("PATH", "is empty; name a file, a folder or a URL")
     if to is not None and len(paths) > 1:
         raise InvalidArgumentError("to", "names one resource; add several paths with --parent")
     settings = {
@@ -163,7 +167,9 @@ def _add_all(
 
 def _describe_problem(problem: FileProblem) -> str:
     """Return a line about a file that was left out. It names the file once."""
-    message = problem.message.removesuffix("; it is left out")
+    message = problem.message
+    for ending in ADVICE_TO_LEAVE_OUT:
+        message = message.removesuffix(ending)
     for name in (problem.file, PurePath(problem.file).name):
         message = message.removeprefix(f"{short_repr(name)} ")
     return f"left out: {problem.file}: {message}"
