@@ -155,7 +155,7 @@ def _print_hits(
     ranked: list[Any] = sorted(hits, key=lambda hit: -hit.score)
     if why and shared.is_table:
         ranked = [row for hit in ranked for row in (hit, *hit.reasons)]
-    width = output.terminal_width()
+    width = output.terminal_width() if shared.is_table else None
     is_narrow = width is not None and width < NARROW_WIDTH
     output.print_rows(ctx, ranked, NARROW_COLUMNS if is_narrow else COLUMNS, result)
 
