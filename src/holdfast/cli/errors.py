@@ -42,6 +42,7 @@ FIELDS = {
     "mode": "",
     "node_limit": "--limit",
     "on_conflict": "--on-conflict",
+    "resource_id": "--resource",
     "temp_file_id": "",
     "watch_interval": "--watch-interval",
 }

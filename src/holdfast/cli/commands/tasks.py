@@ -55,7 +55,12 @@ def list_(
     ] = None,
     resource: Annotated[
         str | None,
-        typer.Option("--resource", metavar="SESSION_ID", help="Only tasks of this session.", show_default=False),
+        typer.Option(
+            "--resource",
+            metavar="SESSION_ID",
+            help="Only tasks of this session: an id, no address.",
+            show_default=False,
+        ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="The maximum number of tasks.")] = 50,
 ) -> None:
