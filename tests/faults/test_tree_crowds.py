@@ -12,7 +12,7 @@ from holdfast import Client, Settings
 from holdfast.composition import open_database
 from holdfast.errors import HoldfastError, UnavailableError
 from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.testing.faults.tree_verification import TREE_INCONSISTENCIES
+from holdfast.testing.tree_verification import TREE_INCONSISTENCIES
 
 TOP = "viking://resources/top"
 FOLDERS = 6

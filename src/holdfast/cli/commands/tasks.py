@@ -57,8 +57,8 @@ def list_(
         str | None,
         typer.Option(
             "--resource",
-            metavar="SESSION_ID",
-            help="Only tasks of this session: an id, no address.",
+            metavar="SUBJECT",
+            help="Only tasks of this session or address.",
             show_default=False,
         ),
     ] = None,
