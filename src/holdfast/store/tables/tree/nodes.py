@@ -361,10 +361,11 @@ def lock_content(tx: Tx, node_id: int) -> Node | None:
 
 
 def indexed_in_removal(tx: Tx, node: Node, limit: int) -> list[int]:
-    """List contents of nodes that were removed at once with a node, and that still have documents."""
+    """List contents of nodes that were removed at once with a node, also earlier ones, that still have documents."""
     rows = tx.all(
-        "SELECT n.content_id FROM nodes n WHERE n.account_id = ? AND n.removal = ? AND EXISTS"
-        " (SELECT 1 FROM documents d WHERE d.account_id = n.account_id AND d.content_id = n.content_id) LIMIT ?",
+        "SELECT c.content_id FROM nodes n JOIN contents c ON c.account_id = n.account_id AND c.node_id = n.node_id"
+        " WHERE n.account_id = ? AND n.removal = ? AND EXISTS"
+        " (SELECT 1 FROM documents d WHERE d.account_id = c.account_id AND d.content_id = c.content_id) LIMIT ?",
         (tx.account, node.removal, limit),
     )
     return [row[0] for row in rows]

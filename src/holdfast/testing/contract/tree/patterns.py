@@ -144,5 +144,11 @@ class PatternContract:
             bob.link(intro, own)
         with pytest.raises((NotFoundError, PermissionDeniedError)):
             bob.link(own, intro)
+        with pytest.raises(NotFoundError):
+            bob.unlink(intro, own)
         assert "own.py" not in json.dumps([each.uri for each in bob.ls(GUIDE, show_all_hidden=True)])
         assert ".relations.json" not in [each.name for each in bob.ls(GUIDE, show_all_hidden=True)]
+        client.rm(own)
+        client.unlink(intro, own)
+        with pytest.raises(NotFoundError):
+            client.unlink(intro, own)
