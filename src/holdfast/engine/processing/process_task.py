@@ -47,6 +47,7 @@ class Processing:
         folders = [node for node in due if node.removed_at is None and node.is_folder]
         for node in removed:
             while not self._write(partial(_forget, node=node), 1):
+                self._claimed.observe("removed files are forgotten")
                 time.sleep(MIN_PAUSE_SECONDS)
         while files:
             files = self._process_files(files)
@@ -54,6 +55,7 @@ class Processing:
             return  # further files may be due, whose abstracts the folders need
         for node in sorted(folders, key=lambda node: -node.path.count("/")):
             folder = self._claimed.read(partial(read_folder, node=node))
+            self._claimed.observe("folder is read")
             summary = summarise(folder)
             self._write(partial(write_folder, folder=folder, summary=summary), 1)
 
