@@ -41,6 +41,10 @@ class PatternContract:
         assert len(client.grep("viking://", "(?i)staging", exclude_uri=GUIDE).matches) == 2
         assert len(client.grep(GUIDE, "(?i)staging", level_limit=1).matches) == 1
         assert client.grep(GUIDE, "staging", node_limit=2).truncated
+        client.write(f"{GUIDE}/windows.txt", "one\r\ntwo end\r\nend.\r\n")
+        (line,) = client.grep(f"{GUIDE}/windows.txt", "end$", after_context=1).matches
+        assert (line.line, line.content, line.after) == (2, "two end", ["end."])
+        assert len(client.grep(f"{GUIDE}/windows.txt", "\\r$").matches) == 3
         with pytest.raises(NotFoundError):
             client.grep(f"{GUIDE}/missing", "x")
 
