@@ -5,6 +5,7 @@ content that was read.
 """
 
 from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 import msgspec
 
@@ -113,36 +114,52 @@ def overview_part(node: Node, abstract: str, overview: str) -> IndexedPart:
     return IndexedPart(0, f"{node.name}\n{abstract}\n{overview}")
 
 
-def write_file(tx: Tx, processed: ProcessedFile) -> bool:
-    """Store what processing has made of a file, whose root is held.
+def write_files(tx: Tx, processed: Sequence[ProcessedFile]) -> None:
+    """Store what processing has made of files, whose roots are held.
 
-    Return False if the file has another content by now, or was removed or moved to another root. It stays registered.
+    A file that has another content by now, or was removed or moved to another root, stays registered.
     """
-    node, content, parsed = processed.file.node, processed.file.content, processed.parsed
-    current = nodes.lock_content(tx, node.node_id)
-    if current is None or (current.content_id, current.root) != (content.content_id, node.root):
-        return False
-    if current.removed_at is not None:
-        return False
+    found = [(each, node) for each in processed if (node := _lock_current(tx, each.file)) is not None]
+    blobs.insert_all(tx, [each.parsed.text.encode() for each, _ in found if _has_own_text(each.parsed)])
+    outdated = {node.node_id: contents.indexed_before(tx, node.node_id, node.content_id or 0) for _, node in found}
+    changed = [each.file.content.content_id for each, _ in found] + [each for ids in outdated.values() for each in ids]
+    documents.lock_owners(tx, changed, {roots.owner_of(node.root) for _, node in found})
+    for each, node in found:
+        for content_id in outdated[node.node_id]:
+            documents.delete_of_content(tx, content_id)
+        _write_file(tx, each, node)
+
+
+def _lock_current(tx: Tx, file: FileToProcess) -> Node | None:
+    """Lock a file. None if it is not as it was read."""
+    current = nodes.lock_content(tx, file.node.node_id)
+    if current is None or (current.content_id, current.root) != (file.content.content_id, file.node.root):
+        return None
+    return current if current.removed_at is None else None
+
+
+def _has_own_text(parsed: ParsedFile | None) -> TypeGuard[ParsedFile]:
+    """Whether a text was extracted that is not the content of the file itself."""
+    return parsed is not None and not parsed.error and not parsed.is_content
+
+
+def _write_file(tx: Tx, processed: ProcessedFile, node: Node) -> None:
+    content, parsed = processed.file.content, processed.parsed
     if parsed is not None and parsed.error:
         contents.set_failed(tx, content.content_id, parsed.error)
     elif parsed is not None:
-        text_blob = None if parsed.is_content else blobs.insert(tx, parsed.text.encode())
         contents.set_processed(
             tx,
             content.content_id,
             media_type=parsed.media_type or content.media_type,
-            text_blob=text_blob,
+            text_blob=blobs.hash_of(parsed.text.encode()) if _has_own_text(parsed) else None,
             parts=parsed.outline,
             abstract=parsed.abstract,
             overview=parsed.overview,
         )
-    for outdated in contents.indexed_before(tx, node.node_id, content.content_id):
-        documents.delete_of_content(tx, outdated)
-    write_documents(tx, roots.owner_of(current.root), content.content_id, processed.documents)
+    write_documents(tx, roots.owner_of(node.root), content.content_id, processed.documents)
     unprocessed.delete(tx, [node.node_id])
-    register_parent(tx, current)
-    return True
+    register_parent(tx, node)
 
 
 def register_parent(tx: Tx, node: Node) -> None:

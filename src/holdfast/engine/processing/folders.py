@@ -57,6 +57,7 @@ def write_folder(tx: Tx, context: CallContext, folder: FolderToSummarise, summar
     is_same = summary is not None and old is not None and _texts(old) == _texts(summary)
     if is_same and documents.owner_of_content(tx, node.content_id or 0) == owner_id:
         return
+    documents.lock_owners(tx, [] if old is None else [old.content_id], [owner_id])
     if old is not None:
         documents.delete_of_content(tx, old.content_id)
         contents.delete(tx, old.content_id)

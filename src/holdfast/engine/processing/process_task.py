@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.engine.processing.files import FileToProcess, process_file, read_file, write_file
+from holdfast.engine.processing.files import FileToProcess, process_file, read_file, write_files
 from holdfast.engine.processing.folders import read_folder, summarise, write_folder
 from holdfast.engine.processing.removals import forget_removed
 from holdfast.engine.tasks.claimed_task import MIN_PAUSE_SECONDS, ClaimedTask, LeaseLostError
@@ -73,8 +73,7 @@ class Processing:
 
         def write(tx: Tx, _context: CallContext) -> None:
             roots.hold(tx, [node.root for node in batch])  # before their nodes, as all changes of the tree do
-            for each in processed:
-                write_file(tx, each)
+            write_files(tx, processed)
             unprocessed.delete(tx, _unchanged(tx, finished))
 
         self._write(write, count)

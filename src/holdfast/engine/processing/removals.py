@@ -18,6 +18,7 @@ def forget_removed(tx: Tx, node: Node) -> bool:
     if current is not None and current.removal != node.removal:
         return True
     found = nodes.indexed_in_removal(tx, node, SLICE_NODES)
+    documents.lock_owners(tx, found)
     for content_id in found:
         documents.delete_of_content(tx, content_id)
     if len(found) == SLICE_NODES:

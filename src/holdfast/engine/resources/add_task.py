@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.documents import FileSummary
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.engine.processing.files import FileToProcess, ProcessedFile, process_file, read_file, write_file
+from holdfast.engine.processing.files import FileToProcess, ProcessedFile, process_file, read_file, write_files
 from holdfast.engine.processing.folders import FolderToSummarise, read_folder, summarise, write_folder
 from holdfast.engine.resources import naming
 from holdfast.engine.resources.chunk_writing import require_held
@@ -146,8 +146,7 @@ class Addition:
         self, tx: Tx, context: CallContext, processed: Sequence[ProcessedFile], done: int, total: int
     ) -> None:
         self._advance(tx, context, PARSING, done, total)
-        for each in processed:
-            write_file(tx, each)
+        write_files(tx, processed)
 
     def _drop_failed(self, tx: Tx, _context: CallContext, root: str) -> list[FileProblem]:
         """Delete staged files that cannot be read. Recordings and videos are kept, although they have no text."""

@@ -161,16 +161,18 @@ class Staging:
         wishes = {"reason": payload.options.reason, "instruction": payload.options.instruction}
         meta = changes.encode_meta({name: text for name, text in wishes.items() if text})
         tags = changes.encode_tags([] if payload.options.tag_mode == "clear" else payload.options.tags)
+        blobs.insert_all(tx, [file.data for file in batch if file.data is not None])
         for file in batch:
             self._insert_folders(tx, context, nodes.parent_of(file.path))
-            blob = file.digest if file.data is None else blobs.insert(tx, file.data)
             node_id, name = context.ids.log_id(), decode_path(file.path)[-1]
             new = NewNode(
                 node_id=node_id, root=self.root, path=file.path, name=name, is_folder=False, tags=tags, meta=meta
             )
             nodes.insert(tx, new, context.now)
             media_type = changes.text_type_of(name)
-            content = changes.new_content(context, node_id, 1, payload.author, "add", blob, file.size, media_type)
+            content = changes.new_content(
+                context, node_id, 1, payload.author, "add", file.digest, file.size, media_type
+            )
             contents.insert(tx, content)
             nodes.set_content(tx, node_id, content.content_id, None)
         done = self.unchanged + self.count

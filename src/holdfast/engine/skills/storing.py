@@ -42,6 +42,7 @@ def store(
     existing = {} if top is None else {node.path: node for node in nodes.walk(tx, root.root, path)}
     folder = _Folder(root.root, path, existing)
     is_changed = _remove_others(tx, context, folder, files)
+    blobs.insert_all(tx, [file.data for file in files if file.data is not None and not _has(folder, file)])
     written = [node_id for file in files if (node_id := _write(tx, principal, context, folder, file)) is not None]
     if top is None or is_changed or written:
         changed = {
@@ -71,12 +72,18 @@ def _remove_others(tx: Tx, context: CallContext, folder: _Folder, files: list[Ne
     return bool(removed)
 
 
+def _has(folder: _Folder, file: NewFile) -> bool:
+    """Whether the folder has a file with these bytes."""
+    node = folder.nodes.get(f"{folder.path}/{file.path}")
+    return node is not None and node.blob == file.hash
+
+
 def _write(tx: Tx, principal: Principal, context: CallContext, folder: _Folder, file: NewFile) -> int | None:
     """Store a file. Return its node, or None if it has these bytes already."""
     path = f"{folder.path}/{file.path}"
-    node = folder.nodes.get(path)
-    if node is not None and node.blob == file.hash:
+    if _has(folder, file):
         return None
+    node = folder.nodes.get(path)
     for parent in _folders_above(path):
         if parent != folder.path and parent not in folder.nodes:
             changes.insert_folder(tx, context, folder.root, parent)
@@ -95,8 +102,6 @@ def _write(tx: Tx, principal: Principal, context: CallContext, folder: _Folder, 
 def _add_version(
     tx: Tx, principal: Principal, context: CallContext, node_id: int, version: int, change: Change, file: NewFile
 ) -> None:
-    if file.data is not None:
-        blobs.insert(tx, file.data)
     content = changes.new_content(
         context, node_id, version, principal.user_id, change, file.hash, file.size, file.media_type
     )

@@ -76,6 +76,8 @@ def _write_batch(
             )
     ensure_account(tx, principal, context)
     roots.lock(tx, [place.root for place in places])
+    if tx.dialect.lock_row:  # in one order, so that transactions cannot deadlock
+        blobs.insert_all(tx, [each.content.encode() for each in op.operations if each.mode != "append"])
     results: list[FileWritten] = []
     skipped: list[str] = []
     appended = 0

@@ -1,6 +1,6 @@
 """Documents: what can be searched, with the statistics of each owner. The text index and the vectors follow them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -189,6 +189,23 @@ def owner_of_content(tx: Tx, content_id: int) -> str | None:
         "SELECT owner_id FROM documents WHERE account_id = ? AND content_id = ? LIMIT 1", (tx.account, content_id)
     )
     return None if row is None else str(row[0])
+
+
+def lock_owners(tx: Tx, content_ids: Sequence[int], owner_ids: Iterable[str] = ()) -> None:
+    """Lock some owners, and those of the documents of some contents, in one order: so transactions cannot deadlock."""
+    if not tx.dialect.lock_row:
+        return
+    rows = (
+        tx.all(
+            f"SELECT DISTINCT owner_id FROM documents WHERE account_id = ? AND content_id IN ({_marks(content_ids)})",
+            (tx.account, *content_ids),
+        )
+        if content_ids
+        else []
+    )
+    found = sorted({*owner_ids, *(row[0] for row in rows)})
+    for owner_id in found if len(found) > 1 else ():
+        change(tx, owner_id)
 
 
 def delete_of_content(tx: Tx, content_id: int) -> None:

@@ -59,7 +59,7 @@ class BlobStore:
     def _flush(self) -> None:
         held, self._slice, self._slice_bytes = self._slice, [], 0
         if held:
-            self._write(lambda tx: [blobs.insert(tx, data) for data in held])
+            self._write(lambda tx: blobs.insert_all(tx, held))
 
     def _store_large(self, blob: PackBlob) -> StoredBlob:
         """Store the chunks as an upload, which expires if this process is killed."""

@@ -1,7 +1,7 @@
 """The bytes of files, by their hash. An account stores the same bytes once, in chunks of bounded size."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from holdfast.store.database import NOW, Tx
 
@@ -28,6 +28,16 @@ def insert(tx: Tx, data: bytes) -> str:
         for number, start in enumerate(range(0, len(data), CHUNK_BYTES)):
             insert_chunk(tx, digest, number, data[start : start + CHUNK_BYTES])
     return digest
+
+
+def insert_all(tx: Tx, found: Iterable[bytes]) -> None:
+    """Store the bytes of several files, in the order of their hashes: so transactions cannot deadlock.
+
+    A transaction that stores several blobs does so at once, after it has locked its roots, and before it changes the
+    documents of any owner.
+    """
+    for _, data in sorted({hash_of(data): data for data in found}.items()):
+        insert(tx, data)
 
 
 def register(tx: Tx, digest: str, size: int) -> bool:
@@ -126,9 +136,11 @@ def delete_unused(tx: Tx, age: int, limit: int) -> int:
 
     Return how many.
     """
+    # A blob that is locked is used again. To wait for it could be a deadlock.
+    skip = f"{tx.dialect.lock_row} OF b SKIP LOCKED" if tx.dialect.lock_row else ""
     rows = tx.all(
         "DELETE FROM file_blobs AS d WHERE (d.account_id, d.hash) IN (SELECT b.account_id, b.hash FROM file_blobs b"
-        f" WHERE b.created_at <= {NOW} - ? AND {_UNUSED} LIMIT ?) AND d.created_at <= {NOW} - ?"
+        f" WHERE b.created_at <= {NOW} - ? AND {_UNUSED} LIMIT ?{skip}) AND d.created_at <= {NOW} - ?"
         " RETURNING account_id, hash",
         (age, limit, age),
     )

@@ -56,20 +56,25 @@ def list_due(tx: Tx, limit: int) -> list[int]:
 def postpone_all(tx: Tx, wait: int) -> None:
     """Process the nodes of the account that are due after `wait` microseconds."""
     tx.execute(
-        f"UPDATE unprocessed SET due_at = {NOW} + ? WHERE account_id = ? AND due_at <= {NOW}", (wait, tx.account)
+        f"UPDATE unprocessed SET due_at = {NOW} + ? WHERE (account_id, node_id) IN"
+        f" (SELECT account_id, node_id FROM unprocessed WHERE account_id = ? AND due_at <= {NOW}{_skip_locked(tx)})",
+        (wait, tx.account),
     )
 
 
 def make_due(tx: Tx, account: str | None) -> None:
     """Process the nodes of an account, or of all accounts, now."""
     condition, params = ("TRUE", ()) if account is None else ("account_id = ?", (account,))
-    # A row that is locked is being processed. To wait for it could be a deadlock.
-    skip = f"{tx.dialect.lock_row} SKIP LOCKED" if tx.dialect.lock_row else ""
     tx.execute(
         f"UPDATE unprocessed SET due_at = {NOW} WHERE (account_id, node_id) IN"
-        f" (SELECT account_id, node_id FROM unprocessed WHERE due_at > {NOW} AND {condition}{skip})",
+        f" (SELECT account_id, node_id FROM unprocessed WHERE due_at > {NOW} AND {condition}{_skip_locked(tx)})",
         params,
     )
+
+
+def _skip_locked(tx: Tx) -> str:
+    """Leave out rows that are locked: they are being processed. To wait for them could be a deadlock."""
+    return f"{tx.dialect.lock_row} SKIP LOCKED" if tx.dialect.lock_row else ""
 
 
 def list_due_accounts(tx: Tx, limit: int) -> list[str]:
