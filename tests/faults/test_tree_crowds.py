@@ -152,3 +152,16 @@ def test_writers_of_the_same_contents_do_not_deadlock(target: str, tmp_path: Pat
     assert count_deadlocks(target) == 0
     with closing(open_database(target, Settings())) as database:
         database.read(EVERY_ACCOUNT, check_tree)
+
+
+def test_a_file_that_is_removed_before_its_new_version_is_processed_leaves_nothing_in_the_index(target: str) -> None:
+    with holdfast.connect(target, settings=WORKERS) as client:
+        for name in ("one.md", "deep/er.txt"):
+            client.write(f"{TOP}/{name}", "# Limpet\n\nIt sticks.")
+        client.wait_until_idle()
+        for name in ("one.md", "deep/er.txt"):
+            client.write(f"{TOP}/{name}", "# Barnacle\n\nIt sticks, too.")
+        client.rm(TOP, recursive=True)
+        client.wait_until_idle()
+    with closing(open_database(target, Settings())) as database:
+        database.read(EVERY_ACCOUNT, check_tree)
