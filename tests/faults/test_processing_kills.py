@@ -12,11 +12,11 @@ from holdfast.composition import open_database
 from holdfast.engine.gate.ids import system_clock
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 from holdfast.store.tables.tree import unprocessed
-from holdfast.testing.faults.tree_verification import TREE_INCONSISTENCIES
 from holdfast.testing.faults.watching import wait_for
 from holdfast.testing.faults.workers.processes import run_workers
 from holdfast.testing.faults.workers.program import WorkerOptions
 from holdfast.testing.stored_files import StoredFile, store_file
+from holdfast.testing.tree_verification import TREE_INCONSISTENCIES
 
 BOUNDARIES = {
     "read": "files are read",

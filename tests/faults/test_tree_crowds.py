@@ -16,7 +16,7 @@ from holdfast import Client, Settings
 from holdfast.composition import open_database
 from holdfast.errors import HoldfastError, NotFoundError, UnavailableError
 from holdfast.store.database import EVERY_ACCOUNT, Tx
-from holdfast.testing.faults.tree_verification import TREE_INCONSISTENCIES
+from holdfast.testing.tree_verification import TREE_INCONSISTENCIES
 
 TOP = "viking://resources/top"
 FOLDERS = 6
@@ -150,5 +150,18 @@ def test_writers_of_the_same_contents_do_not_deadlock(target: str, tmp_path: Pat
         operator.wait_until_idle()
     assert unexpected == []
     assert count_deadlocks(target) == 0
+    with closing(open_database(target, Settings())) as database:
+        database.read(EVERY_ACCOUNT, check_tree)
+
+
+def test_a_file_that_is_removed_before_its_new_version_is_processed_leaves_nothing_in_the_index(target: str) -> None:
+    with holdfast.connect(target, settings=WORKERS) as client:
+        for name in ("one.md", "deep/er.txt"):
+            client.write(f"{TOP}/{name}", "# Limpet\n\nIt sticks.")
+        client.wait_until_idle()
+        for name in ("one.md", "deep/er.txt"):
+            client.write(f"{TOP}/{name}", "# Barnacle\n\nIt sticks, too.")
+        client.rm(TOP, recursive=True)
+        client.wait_until_idle()
     with closing(open_database(target, Settings())) as database:
         database.read(EVERY_ACCOUNT, check_tree)

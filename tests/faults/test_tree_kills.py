@@ -20,8 +20,8 @@ from holdfast.store import file_damage
 from holdfast.store.database import EVERY_ACCOUNT, Database, Tx
 from holdfast.store.repair import repair
 from holdfast.store.tables.tree import blobs
-from holdfast.testing.faults.tree_verification import TREE_INCONSISTENCIES
 from holdfast.testing.stored_files import StoredFile, store_file
+from holdfast.testing.tree_verification import TREE_INCONSISTENCIES
 
 PROGRAM = Path(__file__).parent / "programs" / "changing_trees.py"
 NODES = 1_000

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -38,40 +38,80 @@ class Column(msgspec.Struct, frozen=True):
     align_right: bool = False
     shrinks: bool = False
     """Whether this column is shortened if the terminal is too narrow."""
+    max_share: float = 1.0
+    """The greatest part of a terminal's width. A longer text loses its beginning."""
+    hides_if_empty: bool = False
+    """Whether a terminal does not show this column if all its cells are empty. A pipe always gets it."""
 
 
-def print_details(ctx: typer.Context, struct: WireStruct, *, exclude: Sequence[str] = ()) -> None:
-    """Print all fields of a struct. A table leaves out empty fields and those in `exclude`."""
+def print_details(
+    ctx: typer.Context, struct: WireStruct, *, exclude: Sequence[str] = (), texts: Mapping[str, str] | None = None
+) -> None:
+    """Print all fields of a struct. A table leaves out empty fields and those in `exclude`.
+
+    `texts` has what a table shows for a field instead of its value.
+    """
     if _print_as_json(ctx, struct, [struct]):
         return
     table = _table(header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for field in type(struct).__struct_fields__:
-        value = getattr(struct, field)
+        value = (texts or {}).get(field, getattr(struct, field))
         if field not in exclude and value not in (None, "", {}, []):
             table.add_row(field, format_value(value))
     _print(table)
 
 
 def print_rows(
-    ctx: typer.Context, items: Sequence[Any], columns: Sequence[Column], document: WireStruct | None = None
+    ctx: typer.Context,
+    items: Sequence[Any],
+    columns: Sequence[Column],
+    document: WireStruct | None = None,
+    *,
+    empty: str = "",
 ) -> None:
     """Print a list as a table, as JSON lines, or as one JSON document.
 
     The JSON document is the list itself, or `document`, the result that contains the list and other fields.
+    `empty` is the notice instead of a table without rows.
     """
     if _print_as_json(ctx, items if document is None else document, items):
         return
+    if not items:
+        if empty:
+            print_notice(empty)
+        return
 
-    text = lazy.rich_text.Text
+    width = terminal_width()
     table = _table(header=True)
+    shown = []
     for column in columns:
+        cells = [format_value(column.cell(item)) for item in items]
+        if width is not None and column.hides_if_empty and all(cell in {"", "-"} for cell in cells):
+            continue
+        if width is not None and column.max_share < 1:
+            cells = [_shorten_start(cell, int(width * column.max_share)) for cell in cells]
         table.add_column(column.title, justify="right" if column.align_right else "left", no_wrap=not column.shrinks)
-    for item in items:
-        table.add_row(*(text(format_value(column.cell(item)), no_wrap=True, overflow="ellipsis") for column in columns))
-    if items:
-        _print(table)
+        shown.append(cells)
+    for row in zip(*shown, strict=True):
+        table.add_row(*(lazy.rich_text.Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
+    _print(table)
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal, or None if the output is not printed on one."""
+    console = lazy.rich_console.Console()
+    return console.width if console.is_terminal else None
+
+
+def _shorten_start(text: str, width: int) -> str:
+    """Shorten a text from its beginning.
+
+    >>> _shorten_start("resources/manual/manual.pdf#12", 16)
+    '…l/manual.pdf#12'
+    """
+    return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
 def print_json_lines(items: Iterable[Any]) -> None:
@@ -142,7 +182,18 @@ def format_value(value: Any) -> str:
         return f"{value:,}"
     if value is None:
         return "-"
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return one_line(", ".join(value))
     return one_line(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+
+
+def count(number: int, singular: str, plural: str = "") -> str:
+    """Return a number with its noun.
+
+    >>> count(1, "file"), count(1_200, "file")
+    ('1 file', '1,200 files')
+    """
+    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 
 def one_line(text: str) -> str:

@@ -87,6 +87,8 @@ class DownloadedFile:
 
 
 def open_for_upload(path: Path) -> BinaryIO:
+    if path.exists() and not path.is_file():  # to open a named pipe could take for ever, and to read a device, too
+        raise InvalidArgumentError("path", f"{str(path)!r} is a folder, a pipe or a device; name a regular file")
     try:
         return path.open("rb")
     except OSError as error:

@@ -17,6 +17,7 @@ MAX_RATIO = 200
 MIN_BOMB_BYTES = 4 << 20
 """A smaller entry may have any ratio."""
 CHUNK_BYTES = 1 << 20
+_SIGNATURE = b"PK"
 _END = b"PK\x05\x06"
 _END_64 = b"PK\x06\x06"
 _LOCATOR_64 = b"PK\x06\x07"
@@ -47,6 +48,9 @@ def _check_directory(file: BinaryIO, max_entries: int, max_directory_bytes: int)
     tail = file.read()
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < _END_BYTES:
+        file.seek(0)
+        if file.read(len(_SIGNATURE)) != _SIGNATURE:
+            raise UnreadableError("is not a zip archive; check that it is the right file")
         raise UnreadableError("is a zip archive whose end is missing; it was not copied completely")
     (directory_bytes,) = struct.unpack_from("<I", tail, at + 12)
     start_64 = at - _LOCATOR_BYTES - _END_64_BYTES

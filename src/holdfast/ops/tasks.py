@@ -8,6 +8,8 @@ from holdfast.model.base import Name
 from holdfast.model.tasks import Task, TaskStatus
 from holdfast.ops.table import Operation, operation
 
+ResourceId = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
+
 
 @operation("GET /tasks/{task_id}", role="guest", scope="tenant_or_operator")
 class GetTask(Operation[Task], frozen=True, kw_only=True):
@@ -22,7 +24,8 @@ class ListTasks(Operation[list[Task]], frozen=True, kw_only=True):
 
     task_type: Name | None = None
     status: TaskStatus | None = None
-    resource_id: Name | None = None
+    resource_id: ResourceId | None = None
+    """A session, or the address of a resource."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
 
 

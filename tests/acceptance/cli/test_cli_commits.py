@@ -61,7 +61,7 @@ def test_the_context_has_the_overview_and_the_messages(cli_ok: Cli, task_id: str
     done = cli_ok("session", "get-session-context", "chat")
     assert "never to production" in done.out
     assert "And now?" in done.out
-    assert "1 archives, 0 of them failed" in done.err
+    assert "1 archive, 0 failed" in done.err
     context = cli_ok("session", "get-session-context", "chat", "--token-budget", "0", "-o", "json").json
     assert context == client.get_session_context("chat", 0).to_dict()
     assert context["latest_archive_overview"] == ""

@@ -74,9 +74,17 @@ def test_an_entry_with_a_wrong_checksum_is_an_error_when_it_is_read() -> None:
     assert list(archive.read(archive.entries[1])) == [b"b"]
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"no archive at all" * 10, hostile_archive()[:5_000]])
-def test_a_file_that_is_no_archive_is_an_error(data: bytes) -> None:
-    with pytest.raises(DocumentError, match=r"'up\.zip' is a (?:damaged zip archive|zip archive whose end is missing)"):
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "is not a zip archive"),
+        (b"no archive at all" * 10, "is not a zip archive"),
+        (b"PK\x03\x04", "is a zip archive whose end is missing"),
+        (hostile_archive()[:5_000], "is a zip archive whose end is missing"),
+    ],
+)
+def test_a_file_that_is_no_archive_is_an_error(data: bytes, problem: str) -> None:
+    with pytest.raises(DocumentError, match=rf"'up\.zip' {problem}"):
         list_archive(data, "up.zip")
 
 

@@ -20,8 +20,8 @@ from holdfast.ops.tree.file_changes import MakeFolder, MoveFile, RemoveFile, Res
 from holdfast.ops.tree.files import ReadAbstract, ReadOverview
 from holdfast.store.database import Database, Tx
 from holdfast.store.tables.tree import nodes, unprocessed
-from holdfast.testing.faults.tree_verification import TREE_INCONSISTENCIES
 from holdfast.testing.stored_files import StoredFile, store_file
+from holdfast.testing.tree_verification import TREE_INCONSISTENCIES
 
 ALICE = Principal("acme", "alice", "root", internal_id="alice")
 TOP = "viking://resources/top"

@@ -54,6 +54,8 @@ class Site(BaseHTTPRequestHandler):
             self._endless()
         elif name == "/slow":
             time.sleep(3)
+        elif name in {"/trickle/head", "/trickle/body"}:
+            self._trickle(name)
         elif name == "/film":
             self._send(200, b"x", **{"Content-Type": "video/mp4"})
         else:
@@ -72,6 +74,17 @@ class Site(BaseHTTPRequestHandler):
         try:
             while True:
                 self.wfile.write(b"x" * 10_000)
+        except OSError:
+            return
+
+    def _trickle(self, name: str) -> None:
+        """Send an answer a byte at a time."""
+        head = "HTTP/1.1 200 OK\r\n"
+        self.wfile.write(f"{head}Content-Length: 1000\r\n\r\n".encode() if name.endswith("body") else head.encode())
+        try:
+            for _ in range(50):
+                self.wfile.write(b"x")
+                time.sleep(0.1)
         except OSError:
             return
 
@@ -181,10 +194,11 @@ def test_a_body_ends_at_the_limit_also_after_decompression(site: ThreadingHTTPSe
         fetch(url_of(site, path), settings_for(site))
 
 
-def test_a_slow_site_ends_at_the_limit(site: ThreadingHTTPServer) -> None:
+@pytest.mark.parametrize("path", ["/slow", "/trickle/head", "/trickle/body"])
+def test_a_slow_site_ends_at_the_limit(site: ThreadingHTTPServer, path: str) -> None:
     begun = time.monotonic()
     with pytest.raises(FailedPreconditionError, match="fetch_seconds"):
-        fetch(url_of(site, "/slow"), settings_for(site, fetch_seconds=0.3))
+        fetch(url_of(site, path), settings_for(site, fetch_seconds=0.3))
     assert time.monotonic() - begun < 2.5
 
 

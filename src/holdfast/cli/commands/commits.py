@@ -88,7 +88,7 @@ def get_session_context(
         stats = context.stats
         output.print_notice(
             f"{context.estimated_tokens:,} tokens: {stats.active_tokens:,} of messages, {stats.archive_tokens:,} of the"
-            f" overview; {stats.total_archives:,} archives, {stats.failed_archives:,} of them failed."
+            f" overview; {output.count(stats.total_archives, 'archive')}, {stats.failed_archives:,} failed."
         )
         _print_omissions(context.receipt.left_out)
 

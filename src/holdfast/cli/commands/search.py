@@ -16,6 +16,8 @@ app = typer.Typer()
 
 AnyHit = Hit | MessageHit
 BAR_WIDTH = 30
+NARROW_WIDTH = 100
+"""A narrower terminal shows the day of a hit instead of its time."""
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="What to search for, in words.", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", help="The maximum number of hits of each kind.")]
@@ -153,7 +155,9 @@ def _print_hits(
     ranked: list[Any] = sorted(hits, key=lambda hit: -hit.score)
     if why and shared.is_table:
         ranked = [row for hit in ranked for row in (hit, *hit.reasons)]
-    output.print_rows(ctx, ranked, COLUMNS, result)
+    width = output.terminal_width() if shared.is_table else None
+    is_narrow = width is not None and width < NARROW_WIDTH
+    output.print_rows(ctx, ranked, NARROW_COLUMNS if is_narrow else COLUMNS, result)
 
 
 def _score(row: AnyHit | Reason) -> str:
@@ -173,6 +177,11 @@ def _time(row: AnyHit | Reason) -> Any:
     return (row.message if isinstance(row, MessageHit) else row).created_at
 
 
+def _day(row: AnyHit | Reason) -> str:
+    """Return the time for a narrow terminal: the day is enough to choose a hit."""
+    return output.format_value(_time(row)).partition(" ")[0]
+
+
 def _text(row: AnyHit | Reason) -> str:
     if isinstance(row, Reason):
         return _bar(row.share)
@@ -190,7 +199,8 @@ def _bar(share: float) -> str:
 
 COLUMNS = (
     Column("score", _score, align_right=True),
-    Column("where", _place),
-    Column("time", _time),
+    Column("where", _place, max_share=0.35),
+    Column("time", _time, hides_if_empty=True),
     Column("text", _text, shrinks=True),
 )
+NARROW_COLUMNS = (*COLUMNS[:2], Column("day", _day, hides_if_empty=True), COLUMNS[3])

@@ -26,7 +26,7 @@ COLUMNS = (
     Column("type", lambda row: row.task_type),
     Column("status", lambda row: row.status),
     Column("step", lambda row: f"{row.progress.done}/{row.progress.total}", align_right=True),
-    Column("session", lambda row: row.resource_id, shrinks=True),
+    Column("subject", lambda row: row.resource_id, shrinks=True),
     Column("stage", lambda row: row.error or row.stage or "", shrinks=True),
 )
 
@@ -55,7 +55,12 @@ def list_(
     ] = None,
     resource: Annotated[
         str | None,
-        typer.Option("--resource", metavar="SESSION_ID", help="Only tasks of this session.", show_default=False),
+        typer.Option(
+            "--resource",
+            metavar="SUBJECT",
+            help="Only tasks of this session or address.",
+            show_default=False,
+        ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="The maximum number of tasks.")] = 50,
 ) -> None:
@@ -65,7 +70,7 @@ def list_(
     """
     with options.get(ctx).open_client() as client:
         tasks = client.list_tasks(task_type=task_type, status=status, resource_id=resource, limit=limit)
-    output.print_rows(ctx, tasks, COLUMNS)
+    output.print_rows(ctx, tasks, COLUMNS, empty="There are no such tasks.")
 
 
 @app.command(epilog=help_texts.example("task status task_01", "task status task_01 -o json"))

@@ -1,8 +1,8 @@
 """Uploads of skills: a file SKILL.md, or a zip archive of one or several folders."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.documents.archives import Archive, ArchiveEntry, list_archive
+from holdfast import lazy
 from holdfast.engine.skills.sources import NewFile, NewSkill, from_text, new_file
 from holdfast.errors import InvalidArgumentError, TooLargeError, short_repr
 from holdfast.model.tree.files import VIEWS
@@ -10,6 +10,9 @@ from holdfast.model.tree.skills import SkillProblem
 from holdfast.model.uris import MAX_PATH_BYTES, encode_path
 from holdfast.ops.tree.skills import MAX_TEXT_CHARS
 from holdfast.skills.definition import SKILL_FILE
+
+if TYPE_CHECKING:
+    from holdfast.documents.archives import Archive, ArchiveEntry
 
 MAX_UPLOAD_BYTES = 32 << 20
 MAX_SKILL_BYTES = 64 << 20
@@ -26,14 +29,15 @@ class _Folder(NamedTuple):
 
     path: str
     """Empty for the archive itself."""
-    skill_file: ArchiveEntry
+    skill_file: "ArchiveEntry"
 
 
 def read_upload(name: str, data: bytes, choices: list[str] | None) -> list[NewSkill]:
     """Return the skills of an upload: those with the names that were chosen, or the only one."""
     if not data.startswith(_ZIP_SIGNATURES):
         return [from_text(_FIELD, _decode(name, data), data)]
-    archive = list_archive(data, name)
+    # The parsers of documents take long to import: many clients add no skills.
+    archive: Archive = lazy.load("holdfast.documents.archives").list_archive(data, name)
     entries = [entry for entry in archive.entries if _SKIPPED_NAMES.isdisjoint(entry.path.split("/"))]
     files = [entry for entry in entries if not entry.is_folder]
     if len(files) > MAX_FILES:
@@ -48,7 +52,7 @@ def read_upload(name: str, data: bytes, choices: list[str] | None) -> list[NewSk
     return _chosen(skills, choices)
 
 
-def _skill_folders(files: list[ArchiveEntry]) -> list[_Folder]:
+def _skill_folders(files: "list[ArchiveEntry]") -> list[_Folder]:
     """Return the outermost folders with a SKILL.md. A file with this name in capitals comes first."""
     found: dict[str, ArchiveEntry] = {}
     for entry in files:
@@ -64,7 +68,9 @@ def _skill_folders(files: list[ArchiveEntry]) -> list[_Folder]:
     return outermost
 
 
-def _read_skill(archive: Archive, folder: _Folder, files: list[ArchiveEntry], problems: list[SkillProblem]) -> NewSkill:
+def _read_skill(
+    archive: "Archive", folder: _Folder, files: "list[ArchiveEntry]", problems: list[SkillProblem]
+) -> NewSkill:
     data = b"".join(archive.read(folder.skill_file))
     others: list[NewFile] = []
     warnings = list(problems)

@@ -165,7 +165,12 @@ def _change(
 def _require_text(tx: Tx, place: Place, content: Content) -> bytes:
     if content.blob is None or not stored_texts.is_text(content.media_type):
         raise InvalidArgumentError("mode", f"{place.uri} is no text file ({content.media_type}); use the mode replace")
-    return blobs.read(tx, content.blob)
+    data = blobs.read(tx, content.blob)
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        raise InvalidArgumentError("mode", f"{place.uri} is not in UTF-8; write the whole text instead") from None
+    return data
 
 
 def context_type(root: str) -> Any:

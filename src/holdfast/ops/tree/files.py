@@ -1,4 +1,4 @@
-"""Operations on the `viking://` tree. Its files are views of stored data, not copies."""
+"""Operations that list and read the `viking://` tree."""
 
 from typing import Annotated, Literal, Self
 

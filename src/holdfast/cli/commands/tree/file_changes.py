@@ -1,11 +1,13 @@
 """`holdfast write`, `mkdir`, `mv`, `cp`, `rm`, `reindex`, `history` and `stat`: stored files and folders."""
 
+import stat as file_modes
 from typing import Annotated, Literal
 
 import typer
 
 from holdfast.cli import arguments, help_texts, options, output
 from holdfast.cli.commands import tasks
+from holdfast.cli.commands.tree.files import change_time
 from holdfast.cli.output import Column
 
 app = typer.Typer()
@@ -79,7 +81,8 @@ def cp(ctx: typer.Context, from_uri: FromUri, to_uri: ToUri, recursive: Recursiv
     """Copy a file, or with `--recursive` a folder."""
     with options.get(ctx).open_client() as client:
         copied = client.cp(from_uri, to_uri, recursive=recursive)
-    output.print_result(ctx, copied, f"Copied {copied.from_uri} to {copied.to_uri}: {copied.files_created} files.")
+    files = output.count(copied.files_created, "file")
+    output.print_result(ctx, copied, f"Copied {copied.from_uri} to {copied.to_uri} ({files}).")
 
 
 @app.command(epilog=help_texts.example("rm viking://resources/draft.md", "rm viking://resources/guides --recursive"))
@@ -90,7 +93,7 @@ def rm(ctx: typer.Context, uri: Uri, recursive: Recursive = False) -> None:
     if not removed.estimated_deleted_count:
         output.print_result(ctx, removed, f"There is nothing at {removed.uri}.")
         return
-    items = "1 item" if removed.estimated_deleted_count == 1 else f"{removed.estimated_deleted_count:,} items"
+    items = output.count(removed.estimated_deleted_count, "item")
     output.print_result(
         ctx, removed, f"Removed {removed.uri} ({items}). To undo this: holdfast restore '{removed.uri}'"
     )
@@ -100,8 +103,8 @@ def restore_file(ctx: typer.Context, uri: str, version: int | None) -> None:
     """Restore what was removed last at an address, or an earlier version of a file."""
     with options.get(ctx).open_client() as client:
         restored = client.restore(uri, version)
-    what = f"version {restored.version}" if restored.version else "a folder"
-    output.print_result(ctx, restored, f"Restored {restored.uri}: {what}, {restored.restored:,} in all.")
+    now = f"its version is {restored.version}" if restored.version else output.count(restored.restored, "item")
+    output.print_result(ctx, restored, f"Restored {restored.uri} ({now}).")
 
 
 @app.command(epilog=help_texts.example("reindex viking://resources/guides", "reindex viking:// --parse"))
@@ -135,4 +138,7 @@ def history(
 def stat(ctx: typer.Context, uri: Uri) -> None:
     """Show the size, the version, the tags and the time of a file or a folder."""
     with options.get(ctx).open_client() as client:
-        output.print_details(ctx, client.stat(uri), exclude=("rel_path",))
+        entry = client.stat(uri)
+    kind = file_modes.S_IFDIR if entry.is_dir else file_modes.S_IFREG
+    texts = {"mode": file_modes.filemode(kind | entry.mode), "mod_time": output.format_value(change_time(entry))}
+    output.print_details(ctx, entry, exclude=("rel_path",), texts=texts)

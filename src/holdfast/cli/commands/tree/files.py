@@ -1,6 +1,7 @@
 """`holdfast ls`, `tree`, `read`, `download`, `abstract` and `overview`: the `viking://` tree."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,11 +23,20 @@ Hidden = Annotated[bool, typer.Option("--all", "-a", help="Include names that be
 Limit = Annotated[int, typer.Option("--limit", metavar="N", help="The maximum number of entries.")]
 Offset = Annotated[int, typer.Option("--offset", metavar="N", help="The number of entries to skip.")]
 FolderUri = Annotated[
-    str, typer.Argument(metavar="URI", help="A folder, such as viking://session/chat_001.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="[URI]", help="A folder, such as viking://session/chat_001. Default: the root.", show_default=False
+    ),
 ]
 SummaryUri = Annotated[
-    str, typer.Argument(metavar="URI", help="A session or an archive, such as viking://session/chat_001.")
+    str,
+    typer.Argument(
+        metavar="URI",
+        help="A file, a folder, a session or an archive, such as viking://resources/manual.",
+        show_default=False,
+    ),
 ]
+ROOT = "viking://"
 
 
 def _name(entry: FileEntry) -> str:
@@ -37,21 +47,30 @@ def _indented_name(entry: FileEntry) -> str:
     return f"{'│ ' * entry.rel_path.count('/')}{entry.name}{'/' if entry.is_dir else ''}"
 
 
+def _size(entry: FileEntry) -> int | None:
+    """Return the size of a file; None for a folder, and for a view, whose size is not known before it is read."""
+    return entry.size if entry.size or (entry.version and not entry.is_dir) else None
+
+
+def change_time(entry: FileEntry) -> datetime | None:
+    """Return when an entry changed. Folders that every account has never change."""
+    return entry.mod_time if entry.mod_time.timestamp() else None
+
+
 LIST_COLUMNS = (
     Column("name", _name),
-    Column("size", lambda row: row.size or None, align_right=True),
-    Column("changed", lambda row: row.mod_time),
+    Column("size", _size, align_right=True),
+    Column("changed", change_time),
     Column("abstract", lambda row: row.abstract, shrinks=True),
 )
 TREE_COLUMNS = (Column("name", _indented_name), *LIST_COLUMNS[1:])
+EMPTY = "There are no entries."
 
 
 @app.command(epilog=help_texts.example("ls viking://user", "ls viking://session/chat_001 --all --recursive"))
 def ls(
     ctx: typer.Context,
-    uri: Annotated[str, typer.Argument(metavar="[URI]", help="A folder. Default: the root.", show_default=False)] = (
-        "viking://"
-    ),
+    uri: FolderUri = ROOT,
     recursive: Annotated[bool, typer.Option("--recursive", "-r", help="List everything below the folder.")] = False,
     hidden: Hidden = False,
     limit: Limit = 1_000,
@@ -71,14 +90,14 @@ def ls(
             node_limit=limit,
             offset=offset,
         )
-    output.print_rows(ctx, entries, LIST_COLUMNS)
+    output.print_rows(ctx, entries, LIST_COLUMNS, empty=EMPTY)
     _print_if_more(entries, offset)
 
 
 @app.command(epilog=help_texts.example("tree viking://session/chat_001", "tree viking:// --level-limit 5 --all"))
 def tree(
     ctx: typer.Context,
-    uri: FolderUri,
+    uri: FolderUri = ROOT,
     level_limit: Annotated[int, typer.Option("--level-limit", "-L", metavar="N", help="The maximum depth.")] = 3,
     hidden: Hidden = False,
     limit: Limit = 1_000,
@@ -94,13 +113,16 @@ def tree(
             node_limit=limit,
             offset=offset,
         )
-    output.print_rows(ctx, entries, TREE_COLUMNS)
+    output.print_rows(ctx, entries, TREE_COLUMNS, empty=EMPTY)
     _print_if_more(entries, offset)
 
 
 @app.command(
     epilog=help_texts.example(
-        "read viking://session/chat_001/messages.jsonl", "read viking://session/chat_001/.meta.json --limit 5"
+        "read viking://session/chat_001/messages.jsonl",
+        "read viking://session/chat_001/.meta.json --limit 5",
+        "read 'viking://resources/manual/manual.pdf#12'",
+        "read viking://resources/notes.md --version 2",
     )
 )
 def read(
@@ -108,7 +130,9 @@ def read(
     uri: Annotated[
         str,
         typer.Argument(
-            metavar="URI", help="A file, such as viking://session/chat_001/messages.jsonl.", show_default=False
+            metavar="URI",
+            help="A file, such as viking://session/chat_001/messages.jsonl, or a part of one, as a search names it.",
+            show_default=False,
         ),
     ],
     offset: Annotated[int, typer.Option("--offset", metavar="N", help="The number of lines to skip.")] = 0,
@@ -129,20 +153,20 @@ def read(
             output.print_text(ctx, "".join(_read_parts(client, uri, offset)))
 
 
-@app.command(epilog=help_texts.example("abstract viking://session/chat_001"))
+@app.command(epilog=help_texts.example("abstract viking://resources/manual", "abstract viking://session/chat_001"))
 def abstract(ctx: typer.Context, uri: SummaryUri) -> None:
-    """Print the one-line summary of a session or an archive."""
+    """Print the one-line summary of a file, a folder, a session or an archive."""
     with options.get(ctx).open_client() as client:
         output.print_text(ctx, client.abstract(uri))
 
 
 @app.command(
     epilog=help_texts.example(
-        "overview viking://session/chat_001", "overview viking://session/chat_001/history/archive_001"
+        "overview viking://resources/manual", "overview viking://session/chat_001/history/archive_001"
     )
 )
 def overview(ctx: typer.Context, uri: SummaryUri) -> None:
-    """Print the full summary of a session or an archive."""
+    """Print the full summary of a file, a folder, a session or an archive."""
     with options.get(ctx).open_client() as client:
         output.print_text(ctx, client.overview(uri))
 
@@ -168,6 +192,10 @@ def download(
     """Write a file of the `viking://` tree to a local file, as it is stored."""
     target = file or Path(_file_name(uri))
     with options.get(ctx).open_client() as client, progress.progress_bar("Downloading") as show:
+        if target.is_dir() and client.stat(uri).is_dir:
+            raise InvalidArgumentError(
+                "URI", f"{uri} is a folder; download a file in it, or use `holdfast pack export`"
+            )
         done = client.download(uri, target, version=version, overwrite=overwrite, progress=show)
     output.print_result(ctx, done, f"Wrote {done.size:,} bytes to {done.target}.")
 

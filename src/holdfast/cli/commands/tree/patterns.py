@@ -6,11 +6,12 @@ import typer
 
 from holdfast.cli import help_texts, options, output
 from holdfast.cli.output import Column
-from holdfast.model.tree.attributes import Attributes, Relation, TagMode
+from holdfast.model.tree.attributes import Attributes, Relation, TagMode, TagsSet
 from holdfast.model.tree.patterns import GrepMatch
 
 app = typer.Typer()
 tags = help_texts.group("The tags of files and folders.")
+SCHEME = "viking://"
 
 Uri = Annotated[
     str, typer.Argument(metavar="URI", help="A file or a folder, such as viking://resources/guide.", show_default=False)
@@ -22,14 +23,10 @@ Tag = Annotated[
 ]
 
 
-def _with_context(match: GrepMatch) -> str:
-    return " | ".join([*match.before, match.content, *match.after])
-
-
 GREP_COLUMNS = (
     Column("uri", lambda row: row.uri),
     Column("line", lambda row: row.line, align_right=True),
-    Column("content", _with_context, shrinks=True),
+    Column("content", lambda row: row.content, shrinks=True),
 )
 RELATION_COLUMNS = (
     Column("uri", lambda row: row.uri),
@@ -61,6 +58,7 @@ def grep(
 
     Look-around and backreferences are not supported: every search takes linear time.
     """
+    _check_order(uri, pattern, f"holdfast grep {SCHEME}resources 'time ?out'")
     with options.get(ctx).open_client() as client:
         found = client.grep(
             uri,
@@ -72,7 +70,10 @@ def grep(
             tags=tag,
             node_limit=limit,
         )
-    output.print_rows(ctx, found.matches, GREP_COLUMNS, found)
+    if context > 0 and found.matches and options.get(ctx).is_table:
+        output.print_text(ctx, _lines_with_context(found.matches))
+    else:
+        output.print_rows(ctx, found.matches, GREP_COLUMNS, found, empty=f"No line in {uri} matches {pattern!r}.")
     if found.truncated:
         output.print_notice(f"There may be more matches: {found.hint}.")
 
@@ -91,12 +92,13 @@ def glob(
 
     `*` and `?` match in a name, `**` any number of folders; `[a-z]` is one character and `{a,b}` one of two texts.
     """
+    _check_order(uri, pattern, f"holdfast glob '**/*.md' {SCHEME}resources")
     with options.get(ctx).open_client() as client:
         found = client.glob(pattern, uri, tags=tag, node_limit=limit)
-    if options.get(ctx).is_table:
+    if found.matches and options.get(ctx).is_table:
         output.print_text(ctx, "".join(f"{match}\n" for match in found.matches))
     else:
-        output.print_rows(ctx, found.matches, (), found)
+        output.print_rows(ctx, found.matches, (), found, empty=f"Nothing in {uri} matches {pattern!r}.")
     if found.truncated:
         output.print_notice("There may be more matches; search a folder, or use a larger --limit.")
 
@@ -129,9 +131,7 @@ def set_tags(
     mode: TagMode = "clear" if clear else "append" if append else "replace"
     with options.get(ctx).open_client() as client:
         result = client.set_tags(uri, given or [], mode=mode, recursive=recursive)
-    output.print_result(
-        ctx, result, f"Changed the tags of {result.success_count}; {result.skipped_count} had these tags already."
-    )
+    output.print_result(ctx, result, _describe_tags(result))
 
 
 @app.command(
@@ -166,4 +166,42 @@ def relations(ctx: typer.Context, uri: Uri) -> None:
     """List the addresses that an address is related to."""
     with options.get(ctx).open_client() as client:
         found: list[Relation] = client.relations(uri)
-    output.print_rows(ctx, found, RELATION_COLUMNS)
+    output.print_rows(ctx, found, RELATION_COLUMNS, empty=f"{uri} has no relations.")
+
+
+def _check_order(uri: str, pattern: str, example: str) -> None:
+    if pattern.startswith(SCHEME) and not uri.startswith(SCHEME):
+        raise typer.BadParameter(f"they are in the wrong order; use: {example}", param_hint="URI and PATTERN")
+
+
+def _lines_with_context(matches: list[GrepMatch]) -> str:
+    """Return matches and the lines around them, below the address of their file, as `grep` marks them.
+
+    A colon follows the number of a match, and a hyphen that of another line. Lines of several matches come once.
+    """
+    files: dict[str, dict[int, tuple[str, str]]] = {}
+    for match in matches:
+        lines = files.setdefault(match.uri, {})
+        around = [*enumerate(match.before, match.line - len(match.before)), *enumerate(match.after, match.line + 1)]
+        for number, text in around:
+            lines.setdefault(number, ("-", text))
+        lines[match.line] = (":", match.content)
+    return "\n".join(_file_with_context(uri, lines) for uri, lines in files.items())
+
+
+def _file_with_context(uri: str, lines: dict[int, tuple[str, str]]) -> str:
+    shown = [uri]
+    for number, (mark, text) in sorted(lines.items()):
+        if len(shown) > 1 and number - 1 not in lines:
+            shown.append("--")
+        shown.append(f"{number}{mark}{text}")
+    return "".join(f"{line}\n" for line in shown)
+
+
+def _describe_tags(result: TagsSet) -> str:
+    same = "no tags" if result.mode == "clear" else "these tags"
+    changed = f"Changed the tags of {output.count(result.success_count, 'item')}."
+    skipped = f"{output.count(result.skipped_count, 'item')} had {same} already."
+    if not result.skipped_count:
+        return changed
+    return f"{changed} {skipped}" if result.success_count else f"Nothing changed: {skipped}"

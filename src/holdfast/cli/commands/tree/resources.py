@@ -1,15 +1,18 @@
 """`holdfast add-resource`: files, folders, archives and pages as resources."""
 
+import shlex
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli import help_texts, options, output
+from holdfast.cli import errors, help_texts, options, output
 from holdfast.cli.output import Column
 from holdfast.cli.progress import progress_bar
-from holdfast.errors import HoldfastError, InvalidArgumentError
-from holdfast.model.tree.resources import ResourceAdded
+from holdfast.errors import HoldfastError, InvalidArgumentError, NotFoundError, short_repr
+from holdfast.model.tree.resources import FileProblem, ResourceAdded
 
 if TYPE_CHECKING:
     from holdfast import Client
@@ -17,15 +20,17 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None)
 COLUMNS = (
     Column("resource", lambda row: row.root_uri, shrinks=True),
-    Column("status", lambda row: row.status),
+    Column("status", lambda row: "incomplete" if row.errors else row.status),
     Column("added", lambda row: row.added, align_right=True),
     Column("changed", lambda row: row.changed, align_right=True),
     Column("unchanged", lambda row: row.unchanged, align_right=True),
     Column("removed", lambda row: row.removed, align_right=True),
-    Column("failed", lambda row: len(row.errors or ()), align_right=True),
+    Column("left out", lambda row: len(row.errors or ()), align_right=True),
 )
 MAX_MISSING = 10
 """How many files that a source does not have any more are named."""
+ADVICE_TO_LEAVE_OUT = ("; it is left out", "; leave it out", ", or leave it out")
+"""Ends of messages that a line about a file that was left out does not need."""
 ToOption = Annotated[
     str | None,
     typer.Option("--to", metavar="URI", help="The address of the resource: new, or to be updated.", show_default=False),
@@ -96,6 +101,8 @@ def add_resource(
     Adding a resource again with `--to` updates it: unchanged files stay as they are, and a changed file gets a new
     version. A file that cannot be read is named and left out, and the exit code is 1.
     """
+    if not all(path.strip() for path in paths):
+        raise InvalidArgumentError("PATH", "is empty; name a file, a folder or a URL")
     if to is not None and len(paths) > 1:
         raise InvalidArgumentError("to", "names one resource; add several paths with --parent")
     settings = {
@@ -127,25 +134,54 @@ def _add_all(
     waits: bool,
 ) -> None:
     added: list[ResourceAdded] = []
+    hints: list[str] = []
     failures = 0
     for path in paths:
         try:
             with progress_bar(path) as progress:
-                added.append(client.add_resource(path, wait=waits, timeout=timeout, on_progress=progress, **settings))
+                resource = client.add_resource(path, wait=waits, timeout=timeout, on_progress=progress, **settings)
+            added.append(resource)
+            hints.append(_hint_of_same_name(client, path, resource, settings))
         except HoldfastError as error:
             if len(paths) == 1:
                 raise
             failures += 1
-            output.print_error(f"{path}: {error.message}")
+            output.print_error(f"{path}: {errors.describe_error(error)[0]}")
     columns = COLUMNS if waits else (*COLUMNS[:2], Column("task", lambda row: row.task_id))
     output.print_rows(ctx, added, columns)
     for resource in added:
         for problem in resource.errors or ():
-            output.print_notice(f"left out: {problem.file}: {problem.message}")
+            output.print_notice(_describe_problem(problem))
             failures += 1
         missing = resource.missing or []
         if missing and not settings["sync"]:
             names = ", ".join(missing[:MAX_MISSING])
-            output.print_notice(f"{len(missing)} files are not in the source any more: {names}; --sync removes them")
+            are = output.count(len(missing), "file is", "files are")
+            output.print_notice(f"{are} not in the source any more: {names}; --sync removes them")
+    for hint in hints:
+        if hint and options.get(ctx).is_table:
+            output.print_notice(hint)
     if failures:
         raise typer.Exit(1)
+
+
+def _describe_problem(problem: FileProblem) -> str:
+    """Return a line about a file that was left out. It names the file once."""
+    message = problem.message
+    for ending in ADVICE_TO_LEAVE_OUT:
+        message = message.removesuffix(ending)
+    for name in (problem.file, PurePath(problem.file).name):
+        message = message.removeprefix(f"{short_repr(name)} ")
+    return f"left out: {problem.file}: {message}"
+
+
+def _hint_of_same_name(client: "Client", path: str, added: ResourceAdded, settings: Mapping[str, Any]) -> str:
+    """Return how to update the first resource, if a new one got a number because its name was taken."""
+    first, underscore, number = added.root_uri.rpartition("_")
+    name = PurePath(settings["name"] or path.rstrip("/")).name
+    if settings["to"] or not underscore or not number.isdecimal() or f"_{number}" in name:
+        return ""
+    with suppress(NotFoundError):
+        client.stat(first)
+        return f"{first} exists already. To update it: holdfast add-resource {shlex.quote(path)} --to '{first}'"
+    return ""

@@ -11,6 +11,7 @@ from holdfast.cli.commands.search import AsJson
 from holdfast.cli.commands.sessions import confirm
 from holdfast.cli.output import Column
 from holdfast.errors import InvalidArgumentError
+from holdfast.model.tree.skills import SkillSource, SkillUses
 
 app = help_texts.group(
     "Manage skills: folders with a file SKILL.md that tells an agent how to do something. A skill belongs to a user,"
@@ -69,7 +70,7 @@ def list_(
     _use_json(ctx, as_json=as_json)
     with options.get(ctx).open_client() as client:
         found = client.list_skills(limit=limit, target_uri=_target(published=published))
-    output.print_rows(ctx, found.skills, SKILLS, found)
+    output.print_rows(ctx, found.skills, SKILLS, found, empty="There are no skills.")
     if found.has_more:
         output.print_notice("There are more skills; use a larger --limit.")
 
@@ -104,7 +105,9 @@ def show(
     if text is not None and options.get(ctx).is_table:
         output.print_text(ctx, text, exact=True)
         return
-    output.print_details(ctx, skill, exclude=("type", "content", "overview", "files", "root_uri", "description"))
+    texts = {"uses": _describe_uses(skill.uses), "source": _describe_source(skill.source)}
+    hidden = ("type", "content", "overview", "files", "root_uri", "description")
+    output.print_details(ctx, skill, exclude=hidden, texts=texts)
     if options.get(ctx).is_table:
         output.print_rows(ctx, skill.files or [], (Column("file", lambda row: row.path), Column("size", _size)))
         output.print_text(ctx, f"\n{skill.content or ''}")
@@ -185,7 +188,13 @@ def find(
     _use_json(ctx, as_json=as_json)
     with options.get(ctx).open_client() as client:
         found = client.find_skills(query, limit)
-    output.print_rows(ctx, found.skills, FOUND, found)
+    output.print_rows(
+        ctx,
+        found.skills,
+        FOUND,
+        found,
+        empty=f"No skill was found for {query!r}. A new skill can be found some seconds after it is added.",
+    )
 
 
 @app.command(epilog=help_texts.example("skills validate ./code-review", "skills validate SKILL.md --strict"))
@@ -251,6 +260,18 @@ def _level(level: int | None) -> Literal[0, 1, 2] | None:
 
 def _size(row: Any) -> int | None:
     return row.size or None
+
+
+def _describe_uses(uses: SkillUses) -> str:
+    if not uses.calls:
+        return "none"
+    successes = output.count(uses.successes, "success", "successes")
+    last = f", the last one at {output.format_value(uses.last_used_at)}" if uses.last_used_at else ""
+    return f"{output.count(uses.calls, 'call')}, {successes}{last}"
+
+
+def _describe_source(source: SkillSource | None) -> str:
+    return "" if source is None else " ".join(part for part in (source.type, source.source, source.path) if part)
 
 
 def _deleted_count(row: Any) -> int:

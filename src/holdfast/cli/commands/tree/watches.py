@@ -58,7 +58,7 @@ def ls(
     """List the watches of resources."""
     with options.get(ctx).open_client() as client:
         found = client.list_watches(active_only=active_only)
-    output.print_rows(ctx, found.tasks, COLUMNS, found)
+    output.print_rows(ctx, found.tasks, COLUMNS, found, empty="There are no watches.")
 
 
 @app.command(epilog=help_texts.example("task watch show viking://resources/handbook"))

@@ -14,7 +14,7 @@ from holdfast.engine.recall.document_pool import MIN_AVERAGE_LENGTH, to_document
 from holdfast.engine.recall.retrieval import RankedDocument, RetrievalRequest
 from holdfast.engine.recall.vector_search import QueryVector
 from holdfast.model.identity import Principal
-from holdfast.model.search import ContextType
+from holdfast.model.search import ContextType, Reason
 from holdfast.search import part_choice
 from holdfast.search.features import Pool
 from holdfast.search.part_choice import PartMatches
@@ -36,6 +36,10 @@ MAX_HITS = 20_000
 """A word that so many documents have is counted but not looked up."""
 RAISING_FOLDERS = 3
 """How many folders let more of their documents be ranked."""
+MAX_REORDERED = 100
+"""How many of the best documents are looked at to put folders after what was found in them."""
+CLEARLY_BETTER = 0.8
+"""A folder stays before its content if that has less than this share of its score."""
 _SPREAD = 8
 """How many times as many parts are ranked as are returned, because few of each file are."""
 HIERARCHICAL = "files were compared by their meaning from the best folders down"
@@ -108,10 +112,12 @@ def _search_kind(
     pool = pool._replace(average_length=max(float(visible.lengths[rows].mean()), MIN_AVERAGE_LENGTH))
     ranked = rank(asked.query, pool, _SPREAD * asked.request.limit) if pool.candidates else []
     row_of = dict(zip(visible.numbers[at].tolist(), at.tolist(), strict=True))
-    best = [(row_of[pool.documents[each.position].n], each) for each in ranked]
+    best = _contents_first(visible, [(row_of[pool.documents[each.position].n], each) for each in ranked])
     is_one_file = len(np.unique(visible.contents[rows])) == 1
     return FoundContents(
-        documents=_bounded(visible, kind, best, asked.request, None if is_one_file else MAX_PARTS),
+        documents=_bounded(
+            visible, kind, _contents_first(visible, best), asked.request, None if is_one_file else MAX_PARTS
+        ),
         searched=len(rows),
         candidates=pool.candidates,
         notes=[HIERARCHICAL] if compared.is_hierarchical else [],
@@ -192,6 +198,31 @@ def _strength_above(folders: dict[tuple[int, str], float], root: int, path: str)
         path = path.rpartition("/")[0]
         strength = max(strength, folders.get((root, path), 0.0))
     return strength
+
+
+def _contents_first(visible: VisibleDocuments, best: Sequence[tuple[int, Ranked]]) -> list[tuple[int, Ranked]]:
+    """Put a folder after what was found in it: its summary repeats the abstracts. A clearly better one stays before."""
+    first = list(best[:MAX_REORDERED])
+    places = [visible.path_of(row) for row, _ in first]
+    for at in sorted(range(len(first)), key=lambda at: -places[at][1].count("/")):  # the deepest first
+        root, path = places[at]
+        row, ranked = first[at]
+        below = [
+            first[other][1].score
+            for other, (other_root, other_path) in enumerate(places)
+            if other_root == root and other_path.startswith(f"{path}/")
+        ]
+        highest = max(below, default=0.0)
+        if CLEARLY_BETTER * ranked.score <= highest < ranked.score:
+            first[at] = row, _lowered(ranked, highest)
+    return [*sorted(first, key=lambda each: -each[1].score), *best[MAX_REORDERED:]]
+
+
+def _lowered(ranked: Ranked, below: float) -> Ranked:
+    """Return a document with a score just below another one. Its reasons add up to it."""
+    score = below * (1 - 1e-6)
+    reasons = [Reason(each.signal, each.share * score / ranked.score) for each in ranked.reasons]
+    return Ranked(ranked.position, score, reasons)
 
 
 def _bounded(

@@ -13,6 +13,7 @@ from holdfast import lazy
 from holdfast.config import Settings
 from holdfast.engine.resources import naming
 from holdfast.engine.resources.fetching.addresses import Destination, parse_url, resolve
+from holdfast.engine.resources.fetching.deadlines import connection_ended_after
 from holdfast.errors import (
     FailedPreconditionError,
     HoldfastError,
@@ -85,9 +86,13 @@ def _fetch(url: str, settings: Settings, deadline: float, file: IO[bytes]) -> tu
     timeout = httpx.Timeout(left, connect=min(CONNECT_SECONDS, left))
     try:
         with (
+            connection_ended_after(left) as trace,
             httpx.Client(timeout=timeout, follow_redirects=False, trust_env=False) as client,
             client.stream(
-                "GET", _to_address(url, destination), headers=_headers(url), extensions=_extensions(destination)
+                "GET",
+                _to_address(url, destination),
+                headers=_headers(url),
+                extensions={**_extensions(destination), "trace": trace},
             ) as response,
         ):
             status = response.status_code
@@ -105,6 +110,8 @@ def _fetch(url: str, settings: Settings, deadline: float, file: IO[bytes]) -> tu
     except httpx.InvalidURL:
         raise InvalidArgumentError("path", f"{_shown(url)} is not a valid URL, or leads to one that is not") from None
     except (httpx.TransportError, httpx.DecodingError) as error:
+        if time.monotonic() >= deadline:
+            raise _too_slow(url, settings) from None
         reason = error_messages.transport_reason(error)
         raise UnavailableError(
             f"{_shown(url)} cannot be fetched: {reason}", service="fetching", reason=type(error).__name__
@@ -134,7 +141,7 @@ def _copy(response: Any, url: str, settings: Settings, deadline: float, file: IO
     limit, size = settings.max_fetch_bytes, 0
     file.seek(0)
     file.truncate()
-    for chunk in response.iter_bytes(64 * 1024):
+    for chunk in response.iter_bytes():
         size += len(chunk)
         if size > limit or response.num_bytes_downloaded > limit:
             raise TooLargeError(

@@ -44,7 +44,9 @@ def _unlink(
     source = _require_writable(tx, principal, op.from_uri, names[0])
     target = mounts.find(tx, principal, names[1])
     uri = build_uri(name or principal.user_id for name in names[1]) if target is None else target.uri
-    if not relations.delete(tx, source.uri, uri):
+    # A relation to what the caller cannot read is not shown, so it is there only for the one who made it.
+    is_hidden = target is None and mounts.find_mount(principal, names[1]) is None
+    if not relations.delete(tx, source.uri, uri, author=principal.user_id if is_hidden else None):
         raise NotFoundError("relation", f"{source.uri} to {uri}")
     return Unlinked(from_uri=source.uri, to_uri=uri)
 

@@ -36,6 +36,7 @@ class MatchList:
         self._bytes_left = MAX_BYTES
         self._answer_left = min(MAX_ANSWER_BYTES, answer_bytes)
         self._hint = ""
+        self._names_returns = "\\r" in op.pattern or "\r" in op.pattern
         self._cpu_end = time.thread_time() + MAX_CPU_SECONDS
         self._end = time.monotonic() + MAX_SECONDS
 
@@ -70,6 +71,8 @@ class MatchList:
     def _search_lines(self, uri: str, data: bytes, first_line: int, tags: list[str]) -> None:
         line, counted = first_line, 0
         self._bytes_left -= len(data)
+        if not self._names_returns and b"\r\n" in data:
+            data = data.replace(b"\r\n", b"\n")  # so that `$` matches at the end of these lines, too
         for span in self._expression.spans(data):
             if time.thread_time() > self._cpu_end or time.monotonic() > self._end:
                 self._stop(uri, "the time for one search ended")

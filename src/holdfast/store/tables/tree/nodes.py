@@ -344,10 +344,10 @@ def has_conflict(tx: Tx, node: Node) -> bool:
     """Whether a removed node, or what was removed with it, has the path of a node that exists."""
     first, end = subtree_range(node.path)
     row = tx.one(
-        "SELECT 1 FROM nodes r JOIN nodes n ON n.account_id = r.account_id AND n.root = r.root AND n.path = r.path"
-        " WHERE r.account_id = ? AND r.root = ? AND r.removal = ? AND (r.path = ? OR (r.path >= ? AND r.path < ?))"
-        " AND n.removed_at IS NULL LIMIT 1",
-        (tx.account, node.root, node.removal, node.path, first, end),
+        f"SELECT 1 FROM nodes n WHERE {LIVE} AND (n.path = ? OR (n.path >= ? AND n.path < ?)) AND EXISTS"
+        " (SELECT 1 FROM nodes r WHERE r.account_id = n.account_id AND r.root = n.root AND r.path = n.path"
+        " AND r.removed_at IS NOT NULL AND r.removal = ?) LIMIT 1",
+        (tx.account, node.root, node.path, first, end, node.removal),
     )
     return row is not None
 
@@ -361,10 +361,7 @@ def lock_content(tx: Tx, node_id: int) -> Node | None:
 
 
 def indexed_in_removal(tx: Tx, node: Node, limit: int) -> list[int]:
-    """List contents of nodes that were removed at once with a node, and that still have documents.
-
-    A file that was written shortly before has documents of an earlier content.
-    """
+    """List contents of nodes that were removed at once with a node, also earlier ones, that still have documents."""
     rows = tx.all(
         "SELECT c.content_id FROM nodes n JOIN contents c ON c.account_id = n.account_id AND c.node_id = n.node_id"
         " WHERE n.account_id = ? AND n.removal = ? AND EXISTS"

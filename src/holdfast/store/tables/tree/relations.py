@@ -25,11 +25,12 @@ def insert(tx: Tx, relation: Relation) -> None:
     )
 
 
-def delete(tx: Tx, from_uri: str, to_uri: str) -> bool:
-    """Delete a relation. Return False if there is none."""
+def delete(tx: Tx, from_uri: str, to_uri: str, *, author: str | None = None) -> bool:
+    """Delete a relation, with `author` only one that this user made. Return False if there is none."""
     row = tx.one(
-        "DELETE FROM relations WHERE account_id = ? AND from_uri = ? AND to_uri = ? RETURNING 1",
-        (tx.account, from_uri, to_uri),
+        "DELETE FROM relations WHERE account_id = ? AND from_uri = ? AND to_uri = ?"
+        " AND author = COALESCE(?, author) RETURNING 1",
+        (tx.account, from_uri, to_uri, author),
     )
     return row is not None
 

@@ -233,7 +233,8 @@ def hostile_packs(good: dict[str, bytes]) -> dict[str, dict[str, bytes | str] | 
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("guide/files/zeros.bin", bytes(8 << 20))
     return {
-        "is no pack: it is a zip archive whose end is missing": b"not a zip archive at all",
+        "is no pack: it is not a zip archive": b"name,price\nplum,3\n",
+        "is no pack: it is a zip archive whose end is missing": b"PK\x03\x04 and no end",
         "is no pack: it has no folder {name}/files": {"readme.md": "hello"},
         "so it may leave its folder": other,
         "as a zip bomb does": bomb.getvalue(),

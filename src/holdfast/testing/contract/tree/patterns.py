@@ -41,6 +41,10 @@ class PatternContract:
         assert len(client.grep("viking://", "(?i)staging", exclude_uri=GUIDE).matches) == 2
         assert len(client.grep(GUIDE, "(?i)staging", level_limit=1).matches) == 1
         assert client.grep(GUIDE, "staging", node_limit=2).truncated
+        client.write(f"{GUIDE}/windows.txt", "one\r\ntwo end\r\nend.\r\n")
+        (line,) = client.grep(f"{GUIDE}/windows.txt", "end$", after_context=1).matches
+        assert (line.line, line.content, line.after) == (2, "two end", ["end."])
+        assert len(client.grep(f"{GUIDE}/windows.txt", "\\r$").matches) == 3
         with pytest.raises(NotFoundError):
             client.grep(f"{GUIDE}/missing", "x")
 
@@ -144,5 +148,11 @@ class PatternContract:
             bob.link(intro, own)
         with pytest.raises((NotFoundError, PermissionDeniedError)):
             bob.link(own, intro)
+        with pytest.raises(NotFoundError):
+            bob.unlink(intro, own)
         assert "own.py" not in json.dumps([each.uri for each in bob.ls(GUIDE, show_all_hidden=True)])
         assert ".relations.json" not in [each.name for each in bob.ls(GUIDE, show_all_hidden=True)]
+        client.rm(own)
+        client.unlink(intro, own)
+        with pytest.raises(NotFoundError):
+            client.unlink(intro, own)

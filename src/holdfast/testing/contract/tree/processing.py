@@ -122,3 +122,13 @@ class ProcessingContract:
         with pytest.raises(NotFoundError):
             bob.write("viking://user/alice/resources/diary.txt", "changed")
         assert stranger.ls("viking://resources") == []
+
+    def test_a_file_is_found_before_the_folder_whose_summary_repeats_its_words(self, client: Any) -> None:
+        for number in range(5):
+            client.write(f"viking://resources/words/f{number}.md", f"# Note {number}\n\nThe word is zqx{number}vv.\n")
+        client.wait_until_idle()
+        for number in range(5):
+            hits = client.find(f"zqx{number}vv").resources
+            assert hits[0].uri == f"viking://resources/words/f{number}.md"
+            assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+            assert abs(sum(reason.share for reason in hits[0].reasons) - hits[0].score) < 1e-9

@@ -123,6 +123,8 @@ class ResourceContract:
         (docs / "link.txt").symlink_to(outside)
         (docs / "folder-link").symlink_to(docs.parent)
         os.mkfifo(docs / "pipe")
+        with pytest.raises(InvalidArgumentError, match="pipe"):
+            client.add_resource(docs / "pipe")
         (docs / "broken.pdf").write_bytes(b"\x00\x01 not a document")
         (docs / ".abstract.md").write_text("mine")
         added = client.add_resource(docs, wait=True)
@@ -152,6 +154,15 @@ class ResourceContract:
             with pytest.raises(HoldfastError, match="nothing was added"):
                 client.add_resource(broken, name=name, wait=True)
         assert [entry.name for entry in client.ls("viking://resources")] == ["mixed"]
+
+    def test_nothing_is_appended_to_a_text_of_another_encoding(self, client: Any) -> None:
+        data = "Ebbe und Flut: 3 m höher\n".encode("utf-16")
+        added = client.add_resource(data, name="tide.txt", wait=True)
+        uri = f"{added.root_uri}/tide.txt"
+        with pytest.raises(InvalidArgumentError, match=r"mode.*UTF-8"):
+            client.write(uri, "more", mode="append")
+        assert client.read_bytes(uri) == data
+        assert client.write(uri, client.read(uri) + "more").version == 2
 
     def test_a_text_is_added_under_its_name_and_patterns_choose_files(self, client: Any, docs: Path) -> None:
         text = "Änderungen am Kai\n\n" + "Der Kran bleibt. " * 400
