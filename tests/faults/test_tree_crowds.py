@@ -131,7 +131,7 @@ def test_writers_of_the_same_contents_do_not_deadlock(target: str, tmp_path: Pat
     def work(seed: int) -> None:
         rng = random.Random(seed)
         with holdfast.connect(target, role="admin", settings=WORKERS) as client:
-            for number in range(100 if is_soak else 10):
+            for number in range(100 if is_soak else 6):
                 try:
                     write_shared(client, rng, seed, number, tmp_path / f"{seed}.zip")
                 except NotFoundError:
