@@ -240,9 +240,10 @@ def validate_operation(cls: type[O], fields: dict[str, Any], *, strict: bool = T
         fields = _read_times(cls, fields)
     valid = convert(fields, cls, strict=strict)
     for name, value in fields.items():
-        for text in value if isinstance(value, list) else (value,):
+        texts = enumerate(value) if isinstance(value, list) else ((None, value),)
+        for number, text in texts:
             if isinstance(text, str) and (not text.isascii() or "\0" in text) and name in cls.__struct_fields__:
-                storable_text(name, text)
+                storable_text(name if number is None else f"{name}[{number}]", text)
     if not strict:
         _reject_lenient_values(valid, fields)
     return valid
