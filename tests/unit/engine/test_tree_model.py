@@ -1,5 +1,6 @@
 """Random operations on the stored tree give the same answers as a plain dictionary."""
 
+import copy
 import fnmatch
 from collections.abc import Iterator
 from itertools import count
@@ -88,7 +89,17 @@ class TreeModel:
         return len(restored)
 
     def restore_version(self, path: str, version: int) -> int:
-        self._require(path)
+        """Restore a version, after a file that was removed is brought back: both, or neither."""
+        before = copy.deepcopy((self.live, self.removed))
+        try:
+            if path not in self.live:
+                self.restore(path)
+            return self._restore_version(path, version)
+        except RefusedError:
+            self.live, self.removed = before
+            raise
+
+    def _restore_version(self, path: str, version: int) -> int:
         versions = self.live[path]
         if versions is FOLDER:
             raise RefusedError("INVALID_ARGUMENT")
