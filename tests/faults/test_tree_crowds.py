@@ -165,3 +165,19 @@ def test_a_file_that_is_removed_before_its_new_version_is_processed_leaves_nothi
         client.wait_until_idle()
     with closing(open_database(target, Settings())) as database:
         database.read(EVERY_ACCOUNT, check_tree)
+
+
+def test_a_file_that_a_skill_does_not_have_any_more_leaves_nothing_in_the_index(target: str, tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_text("---\nname: moor\ndescription: Moors a boat.\n---\n# Moor\n")
+    (tmp_path / "extra").mkdir()
+    for name in ("knots.md", "extra/tides.md"):
+        (tmp_path / name).write_text(f"# Limpet\n\nAbout {name}.")
+    with holdfast.connect(target, settings=WORKERS) as client:
+        client.add_skill(tmp_path)
+        client.wait_until_idle()
+        (tmp_path / "knots.md").unlink()
+        (tmp_path / "extra/tides.md").unlink()
+        client.add_skill(tmp_path)
+        client.wait_until_idle()
+    with closing(open_database(target, Settings())) as database:
+        database.read(EVERY_ACCOUNT, check_tree)

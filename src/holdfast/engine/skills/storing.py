@@ -10,7 +10,7 @@ from holdfast.errors import AlreadyExistsError
 from holdfast.model.identity import Principal
 from holdfast.model.uris import encode_path
 from holdfast.store.database import Tx
-from holdfast.store.tables.tree import blobs, contents, nodes
+from holdfast.store.tables.tree import blobs, contents, nodes, unprocessed
 from holdfast.store.tables.tree.contents import Change
 from holdfast.store.tables.tree.nodes import NewNode, Node
 
@@ -67,6 +67,7 @@ def _remove_others(tx: Tx, context: CallContext, folder: _Folder, files: list[Ne
             del folder.nodes[path]
         elif path not in (folders if node.is_folder else kept):
             nodes.remove(tx, node, removal, context.now)
+            unprocessed.add(tx, [node.node_id])  # its documents are deleted
             removed.append(path)
             del folder.nodes[path]
     return bool(removed)
