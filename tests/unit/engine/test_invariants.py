@@ -407,8 +407,8 @@ def is_maintenance(sql: str) -> bool:
     files and folders that are to be processed, `uploads` those that expire, `resource_watches` the resources that are
     to be read again. Bytes of files that nothing refers to are deleted in all accounts.
     """
-    not_a_table = "SKIP"  # of FOR UPDATE SKIP LOCKED
-    return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - {not_a_table} <= {
+    not_tables = {"SKIP", "OF"}  # of FOR UPDATE OF b SKIP LOCKED
+    return set(re.findall(r"\b(?:FROM|UPDATE|JOIN) (\w+)", sql)) - not_tables <= {
         "unprocessed",
         "file_blobs",
         "file_chunks",

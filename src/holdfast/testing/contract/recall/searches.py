@@ -187,7 +187,7 @@ class SearchContract:
             ({"mode": "poem"}, "mode: is not one of context, list"),
             ({"session_id": "a/b"}, "session_id"),
             ({"query": "a\0b"}, "query: has a NUL character"),
-            ({"tags": ["a\0"]}, "tags: has a NUL character"),
+            ({"tags": ["a\0"]}, r"tags\[0\]: has a NUL character"),
         ],
     )
     def test_invalid_input_is_an_error_that_names_the_field(
