@@ -13,6 +13,7 @@ from holdfast.computing.documents import FileToParse, ParsedFile, parse_file
 from holdfast.computing.job import Job
 from holdfast.documents import MAX_FILE_BYTES
 from holdfast.engine.processing.kinds import kind_of
+from holdfast.engine.processing.node_meta import read_meta
 from holdfast.engine.recall.content_documents import IndexedPart, analyse_parts, write_documents
 from holdfast.engine.tree import stored_texts
 from holdfast.model.tree.files import FilePart
@@ -49,15 +50,6 @@ class ProcessedFile(msgspec.Struct, frozen=True):
         return self.parsed.error if self.parsed is not None else ""
 
 
-class NodeMeta(msgspec.Struct, frozen=True):
-    """The fields of the metadata of a node that processing uses."""
-
-    reason: str = ""
-    instruction: str = ""
-    description: str = ""
-
-
-_decode_meta = msgspec.json.Decoder(NodeMeta).decode
 _decode_tags = msgspec.json.Decoder(list[str]).decode
 
 
@@ -90,10 +82,6 @@ def process_file(compute: Compute, file: FileToProcess) -> ProcessedFile:
         return ProcessedFile(file, parsed, [])
     new_documents = _documents(node, content, parsed.text, parsed.outline, parsed.abstract)
     return ProcessedFile(file, parsed, new_documents)
-
-
-def read_meta(node: Node) -> NodeMeta:
-    return _decode_meta(node.meta)
 
 
 def _documents(node: Node, content: Content, text: str, parts: Sequence[FilePart], abstract: str) -> list[NewDocument]:

@@ -4,8 +4,9 @@ import msgspec
 
 from holdfast.documents import ChildSummary, FileSummary, summarise_folder
 from holdfast.engine.gate.operation_handler import CallContext
-from holdfast.engine.processing.files import overview_part, read_meta, register_parent
+from holdfast.engine.processing.files import overview_part, register_parent
 from holdfast.engine.processing.kinds import kind_of
+from holdfast.engine.processing.node_meta import read_meta
 from holdfast.engine.recall.content_documents import analyse_parts, write_documents
 from holdfast.store.database import Tx
 from holdfast.store.tables import documents

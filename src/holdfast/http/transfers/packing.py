@@ -13,7 +13,7 @@ from starlette.types import Receive, Send
 
 from holdfast.client.sync.tree.packs import Packs
 from holdfast.engine import Engine
-from holdfast.errors import DeadlineExceededError, InvalidArgumentError
+from holdfast.errors import DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
 from holdfast.http import responses
 from holdfast.http.executor import Requester
 from holdfast.http.limits import Disconnected
@@ -48,7 +48,7 @@ class CallerTransport:
         return self._engine.prepare(checked).run()
 
     def back_up(self, target: Path, *, overwrite: bool) -> Backup:
-        raise NotImplementedError
+        raise FailedPreconditionError(f"a server writes no backup to {target} for its clients (overwrite={overwrite})")
 
     def close(self) -> None:
         pass

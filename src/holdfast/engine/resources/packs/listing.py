@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.engine.gate.operation_handler import CallContext, OperationHandler
+from holdfast.engine.processing.node_meta import read_meta
 from holdfast.engine.tree import mounts
 from holdfast.engine.tree.mounts import Names
 from holdfast.engine.tree.places import Place, find_place
@@ -32,17 +33,6 @@ MAX_RELATION_CHARS = 16_000_000
 """The limit for the reasons of all relations."""
 NODE_BYTES, VERSION_BYTES = 200, 300
 _decode_tags = msgspec.json.Decoder(list[str]).decode
-
-
-class _Notes(msgspec.Struct, frozen=True):
-    """The metadata of a node that a pack has."""
-
-    description: str = ""
-    reason: str = ""
-    instruction: str = ""
-
-
-_decode_notes = msgspec.json.Decoder(_Notes).decode
 
 
 def _list(tx: Tx, principal: Principal, op: ListPackNodes, names: Names, context: CallContext) -> PackNodes:
@@ -103,7 +93,7 @@ def _pack_nodes(tx: Tx, place: Place, found: Sequence[Node], *, all_versions: bo
             if all_versions and node.version > 1:
                 versions = contents.versions(tx, node.node_id, None, MAX_VERSIONS_OF_FILE)[::-1]
         size += NODE_BYTES + len(node.path) + len(node.tags) + len(node.meta) + VERSION_BYTES * len(versions)
-        notes = _decode_notes(node.meta)
+        notes = read_meta(node)
         is_file_itself = not node.is_folder and node.path == place.path
         listed.append(
             PackNode(
